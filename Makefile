@@ -28,6 +28,7 @@ test: lint types layers coverage unit  ## everything that must hold: lint, types
 lint: $(VENV)/.development
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_style.py
 
 types: $(VENV)/.development
 	$(BIN)/mypy

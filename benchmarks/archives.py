@@ -27,11 +27,11 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio, compare
 from benchmarks.servers import Missing
 from perdure.archives.index import cdxj, ranges, sqlite_index, zipnum
-from perdure.archives.index.adding import Adding
+from perdure.archives.index.adding import FileAddition
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.registry import Registry, initialise
 from perdure.settings import Settings
 
@@ -83,7 +83,7 @@ def _indexing(warc: Path) -> list[Ratio]:
         initialise(registry)
         with Registry(registry, environment={}) as open_one:
             start = time.process_time()
-            open_one.archive.add(warc)
+            open_one.archive.add_file(warc)
             return 2 * _PAIRS / (time.process_time() - start)
 
     def theirs() -> float:
@@ -152,14 +152,14 @@ def _records(warc: Path) -> list[Ratio]:
     initialise(registry)
     with Registry(registry) as open_one:
         library = open_one.archive
-        library.add(warc)
-        everything = list(ranges.walk(library.captures, ranges.Stretch("", "~")))
+        library.add_file(warc)
+        everything = list(ranges.walk_range(library.captures, ranges.IndexRange("", "~")))
         chosen = random.Random(4).sample(everything, 3000)
 
         def ours() -> None:
             for capture in chosen:
-                with library.files.open(capture) as record:
-                    for _ in record.raw():
+                with library.files.open_record(capture) as record:
+                    for _ in record.read_raw():
                         pass
 
         rate = _rate(ours, len(chosen))
@@ -203,8 +203,10 @@ def _looking() -> list[Ratio]:
     def look(pairs: list[tuple[str, str]]) -> Callable[[], None]:
         def work() -> None:
             for url, second in pairs:
-                key = urlkey(url)
-                found = captures.scan(*ranges.seconds(key, second, second), limit=2)
+                key = make_url_key(url)
+                found = captures.scan_range(
+                    *ranges.make_seconds_range(key, second, second), limit=2
+                )
                 assert len(found) == 1
                 assert found[0].uri == url
 
@@ -243,14 +245,14 @@ def _looking() -> list[Ratio]:
 def _zipnum(text: Path, wanted: list[tuple[str, str]]) -> list[Ratio]:
     shutil.rmtree(OUT / "runs", ignore_errors=True)
     with text.open("rb") as lines:
-        written = zipnum.write(OUT / "runs", "run", lines)
+        written = zipnum.write_run(OUT / "runs", "run", lines)
     one = zipnum.Run(OUT / "runs", "run")
     share = written.size / text.stat().st_size
 
     def look() -> None:
         for url, second in wanted[:5000]:
-            low, high = ranges.seconds(urlkey(url), second, second)
-            assert len(one.scan(low, high, backwards=False, limit=2)) == 1
+            low, high = ranges.make_seconds_range(make_url_key(url), second, second)
+            assert len(one.scan_range(low, high, backwards=False, limit=2)) == 1
 
     rate = _rate(look, 5000)
     return [
@@ -311,15 +313,15 @@ def _fill(root: Path, text: Path) -> tuple[list[tuple[str, str]], list[tuple[str
 
     Gives what to ask for: URLs with one capture, and the one with many.
     """
-    sqlite_index.create(root / "captures")
+    sqlite_index.create_index(root / "captures")
     chance = random.Random(1)
     lines: list[bytes] = []
     asked: list[tuple[str, str]] = []
     hot: list[tuple[str, str]] = []
-    with Adding(root / "captures") as adding:
+    with FileAddition(root / "captures") as adding:
         for capture in _captures(chance):
-            adding.add(capture)
-            lines.append(cdxj.write(capture))
+            adding.add_capture(capture)
+            lines.append(cdxj.format_line(capture))
             (hot if capture.uri == _HOT_URL else asked).append((capture.uri, capture.time))
         file = ArchiveFile(
             id=0,
@@ -332,7 +334,7 @@ def _fill(root: Path, text: Path) -> tuple[list[tuple[str, str]], list[tuple[str
             captures=0,
             flaws=0,
         )
-        adding.finish(file, [])
+        adding.finish_file(file, [])
     lines.sort()
     text.write_bytes(b"".join(lines))
     return chance.sample(asked, 20_000), chance.sample(hot, 20_000)
@@ -349,7 +351,7 @@ def _captures(chance: random.Random) -> Iterator[Capture]:
         time_ = time.strftime("%Y%m%d%H%M%S", time.gmtime(900_000_000 + seconds))
         digest = base64.b32encode(chance.randbytes(20)).decode()
         yield Capture(
-            key=urlkey(uri),
+            key=make_url_key(uri),
             time=time_,
             date=f"{time_[:4]}-{time_[4:6]}-{time_[6:8]}T{time_[8:10]}:{time_[10:12]}:{time_[12:]}Z",
             uri=uri,

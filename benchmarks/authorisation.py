@@ -16,7 +16,7 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
-from perdure.policy.tokens import new_token
+from perdure.policy.tokens import make_token
 from perdure.registry import Registry, initialise
 from perdure.server.common import auth
 from perdure.server.common.bearers import Bearers
@@ -50,7 +50,7 @@ def run() -> list[Ratio]:
 
 def _granted(registry: Registry, number: int) -> str:
     """A token that was granted from the one before."""
-    secret, digest = new_token()
+    secret, digest = make_token()
     token = Token(
         name=f"hand {number}",
         digest=digest,
@@ -59,7 +59,7 @@ def _granted(registry: Registry, number: int) -> str:
         expires="2999-01-01T00:00:00Z",
         granted_by=f"hand {number - 1}" if number else "",
     )
-    registry.door.execute(SaveToken(token=token))
+    registry.door.execute_command(SaveToken(token=token))
     return secret
 
 
@@ -76,7 +76,7 @@ def _measure(service: Service, secret: str, name: str) -> Ratio:
     def once() -> float:
         start = time.process_time()
         for _ in range(_REQUESTS):
-            token = auth.bearer(service, request)
+            token = auth.find_bearer(service, request)
             auth.check_minting(service, token, fixture.SERIES)
         return (time.process_time() - start) / _REQUESTS * 1e6
 

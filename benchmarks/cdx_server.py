@@ -21,13 +21,13 @@ from pathlib import Path
 from benchmarks.fixture import OUT, expect
 from benchmarks.measure import Ratio
 from benchmarks.servers import Missing, Server, free_port, perdure, rounds, serving, wrk
-from perdure.archives.dates import whole_second
+from perdure.archives.dates import format_second
 from perdure.archives.index import sqlite_index
-from perdure.archives.index.adding import Adding
+from perdure.archives.index.adding import FileAddition
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.registry import initialise
 
 PEERS = Path(__file__).parents[1] / ".peers" / "bin"
@@ -58,9 +58,9 @@ def captures() -> Iterator[Capture]:
 
 def _capture(uri: str, time: str, number: int) -> Capture:
     return Capture(
-        key=urlkey(uri),
+        key=make_url_key(uri),
         time=time,
-        date=whole_second(time),
+        date=format_second(time),
         uri=uri,
         kind="response",
         media_type="text/html",
@@ -89,11 +89,11 @@ def make_ours(root: Path) -> Path:
     """A registry with these captures."""
     initialise(root)
     place = root / DIRECTORY
-    sqlite_index.create(place)
-    with Adding(place) as adding:
+    sqlite_index.create_index(place)
+    with FileAddition(place) as adding:
         for one in captures():
-            adding.add(one)
-        adding.finish(
+            adding.add_capture(one)
+        adding.finish_file(
             ArchiveFile(
                 id=0,
                 name="bench.warc.gz",

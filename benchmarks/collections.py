@@ -18,7 +18,7 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio, compare, show
 from benchmarks.servers import Server, perdure
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Content, Mint
 from perdure.registry import Registry, initialise
 
@@ -29,7 +29,7 @@ _WANTED = 0.05  # seconds
 
 def run() -> list[Ratio]:
     registry = fixture.OUT / "collections"
-    document = members.write(_collection())
+    document = members.write_collection(_collection())
     name = _minted(registry, document)
     found = []
     with perdure(registry) as server:
@@ -48,7 +48,7 @@ def run() -> list[Ratio]:
     found.append(
         compare(
             "a member by name : json",
-            lambda: members.entry(document, wanted),
+            lambda: members.find_entry(document, wanted),
             lambda: next(one for one in json.loads(document)["members"] if one["name"] == wanted),
             work=1,
             unit="look-ups/s",
@@ -63,7 +63,7 @@ def _collection() -> Collection:
     return Collection(
         title="Ten thousand pages",
         members=tuple(
-            Member(
+            CollectionMember(
                 identifier=f"pwid:archive.org:2016-01-22T11.{n // 60 % 60:02}.{n % 60:02}Z"
                 f":page:http://example.org/news/{n}?edition={n % 7}",
                 name=f"page-{n}",
@@ -83,14 +83,14 @@ def _minted(path: Path, document: bytes) -> str:
         initialise(path, series=(fixture.SERIES,))
         with Registry(path) as registry:
             command = Mint(authority=fixture.SERIES, contents=(_content(registry, document),))
-            kept.write_text(registry.door.execute(command).identifier)
+            kept.write_text(registry.door.execute_command(command).identifier)
     return kept.read_text()
 
 
 def _content(registry: Registry, document: bytes) -> Content:
     with registry.spool() as spool:
         spool.write(document)
-        return spool.finish(format=members.FORMAT, media_type=members.MEDIA_TYPE)
+        return spool.finish_content(format=members.FORMAT, media_type=members.MEDIA_TYPE)
 
 
 def _ask(server: Server, target: str, accept: str) -> None:

@@ -51,7 +51,7 @@ async def _fill(registry: Path) -> None:
     with Registry(registry) as opened:
         for start in range(0, _COUNT, _BATCH):
             commands = (_handle(number) for number in range(start, start + _BATCH))
-            await asyncio.gather(*(opened.door.submit(command) for command in commands))
+            await asyncio.gather(*(opened.door.submit_command(command) for command in commands))
 
 
 def _handle(number: int) -> Assign:

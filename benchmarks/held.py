@@ -67,8 +67,12 @@ def _mint(registry: Path) -> str:
         with Registry(registry) as opened, opened.spool() as spool:
             for _ in range(_SIZE // 1_000_000):
                 spool.write(b"\xa5" * 1_000_000)
-            content = spool.finish(format="octet-stream", media_type="application/octet-stream")
-            receipt = opened.door.execute(Mint(authority=fixture.SERIES, contents=(content,)))
+            content = spool.finish_content(
+                format="octet-stream", media_type="application/octet-stream"
+            )
+            receipt = opened.door.execute_command(
+                Mint(authority=fixture.SERIES, contents=(content,))
+            )
         name.write_text(receipt.identifier)
     return "/" + name.read_text()
 

@@ -8,9 +8,9 @@ import time
 
 from benchmarks.measure import Ratio
 from benchmarks.servers import free_port, serving
-from perdure.upkeep.linkcheck import Checker, Politeness, Verdict
+from perdure.upkeep.linkcheck import LinkChecker, LinkVerdict, Politeness
 from perdure.upkeep.linkcheck.checker import Task
-from perdure.upkeep.linkcheck.verdict import Expected
+from perdure.upkeep.linkcheck.verdict import ExpectedContent
 
 LINKS = 3000
 HOSTS = 100
@@ -64,13 +64,13 @@ def run() -> list[Ratio]:
 
 
 async def _check(port: int) -> tuple[int, int]:
-    checker = Checker(networks=("127.0.0.0/8",), politeness=Politeness(), resolve=_here)
+    checker = LinkChecker(networks=("127.0.0.0/8",), politeness=Politeness(), resolve=_here)
     tasks = (
-        Task(Expected(f"http://host{one % HOSTS}.example:{port}/page/{one}"))
+        Task(ExpectedContent(f"http://host{one % HOSTS}.example:{port}/page/{one}"))
         for one in range(LINKS)
     )
-    found = [one async for one in checker.check(tasks)]
-    return sum(one.verdict is Verdict.OK for one in found), checker.requests
+    found = [one async for one in checker.check_tasks(tasks)]
+    return sum(one.verdict is LinkVerdict.OK for one in found), checker.requests
 
 
 async def _here(_host: str, _port: int) -> list[str]:

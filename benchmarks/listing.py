@@ -21,14 +21,14 @@ def run() -> list[Ratio]:
     shutil.rmtree(small, ignore_errors=True)
     initialise(small, series=(fixture.SERIES,))
     with Registry(large) as much, Registry(small) as little:
-        month = pdi.parse(_MONTH)
-        for name in much.listings.listing(month, limit=_LISTED).identifiers:
+        month = pdi.parse_pdi(_MONTH)
+        for name in much.listings.list_page(month, limit=_LISTED).identifiers:
             location = Location(uri="https://clintonwhitehouse.archives.gov/")
-            little.door.execute(Bind(identifier=name, locations=(location,), register=True))
+            little.door.execute_command(Bind(identifier=name, locations=(location,), register=True))
         result = compare(
             f"a month among {fixture.COUNT:,} / among 10,000",
-            lambda: much.listings.listing(month, limit=_LISTED),
-            lambda: little.listings.listing(month, limit=_LISTED),
+            lambda: much.listings.list_page(month, limit=_LISTED),
+            lambda: little.listings.list_page(month, limit=_LISTED),
             work=_LISTED,
             unit="ids/CPU-s",
             target=0.8,

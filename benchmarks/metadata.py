@@ -21,10 +21,19 @@ from benchmarks.measure import Ratio, compare, show
 from benchmarks.servers import nginx, perdure, rounds, wrk
 from perdure import metadata
 from perdure.ids import parse
-from perdure.metadata.citing import cite
-from perdure.metadata.csl import item
-from perdure.metadata.port import Described
-from perdure.model.about import About, Agent, Code, Publisher, Rights, Subject, Text, When
+from perdure.metadata.citing import write_citation
+from perdure.metadata.csl import make_item
+from perdure.metadata.port import DescribedResource
+from perdure.model.about import (
+    About,
+    Agent,
+    Code,
+    DescriptionDate,
+    DescriptionText,
+    Publisher,
+    Rights,
+    Subject,
+)
 from perdure.model.commands import Describe, Mint, Receipt
 from perdure.model.records import Record
 from perdure.registry import Registry, initialise
@@ -47,7 +56,11 @@ def run() -> list[Ratio]:
 def about(number: int) -> About:
     """A record as archives have them, a different one for each number."""
     return About(
-        titles=(Text(value=f"Recordings of the village {number}: stories & songs", language="en"),),
+        titles=(
+            DescriptionText(
+                value=f"Recordings of the village {number}: stories & songs", language="en"
+            ),
+        ),
         creators=(
             Agent(
                 name="Doe, Jane",
@@ -60,13 +73,15 @@ def about(number: int) -> About:
         ),
         publisher=Publisher(name="The Language Archive"),
         year="2024",
-        dates=(When(value="2024-03-05", kind="Issued"),),
+        dates=(DescriptionDate(value="2024-03-05", kind="Issued"),),
         language="en",
         resource_type="Dataset",
         subjects=(Subject(value="phonetics"), Subject(value="songs")),
         version="2",
         rights=(Rights(value="CC BY", uri="https://creativecommons.org/licenses/by/4.0/"),),
-        descriptions=(Text(value="What was told in the evenings. " * 8, kind="Abstract"),),
+        descriptions=(
+            DescriptionText(value="What was told in the evenings. " * 8, kind="Abstract"),
+        ),
     )
 
 
@@ -81,9 +96,9 @@ def _records() -> list[Ratio]:
     files.mkdir(exist_ok=True)
     with Registry(registry) as opened:
         name = parse(names[0])
-        record = opened.listings.record(name) or Record()
-        what = metadata.described(name, record, f"https://pid.example.org/{name}")
-    (files / "record.xml").write_bytes(metadata.write(what, "datacite"))
+        record = opened.listings.find_record(name) or Record()
+        what = metadata.describe_resource(name, record, f"https://pid.example.org/{name}")
+    (files / "record.xml").write_bytes(metadata.write_record(what, "datacite"))
     plain = _script("metadata-nginx", ["/record.xml"])
     forms = {
         "record with metadata as XML (N2C)": _script(
@@ -128,11 +143,11 @@ def _registry(root: Path) -> list[str]:
         initialise(root, series=(fixture.SERIES,))
         with Registry(root) as opened:
             receipts: list[Receipt] = [
-                opened.door.execute(Mint(authority=fixture.SERIES)) for _ in range(_RECORDS)
+                opened.door.execute_command(Mint(authority=fixture.SERIES)) for _ in range(_RECORDS)
             ]
             names = [receipt.identifier for receipt in receipts]
             for number, name in enumerate(names):
-                opened.door.execute(Describe(identifier=parse(name), about=about(number)))
+                opened.door.execute_command(Describe(identifier=parse(name), about=about(number)))
         kept.write_bytes(msgspec.json.encode(names))
     return msgspec.json.decode(kept.read_bytes(), type=list[str])
 
@@ -184,14 +199,14 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _described(number: int) -> Described:
+def _described(number: int) -> DescribedResource:
     url = f"https://pid.example.org/hdl:1839/{number}"
-    return Described(identifier=parse(f"hdl:1839/{number}"), about=about(number), url=url)
+    return DescribedResource(identifier=parse(f"hdl:1839/{number}"), about=about(number), url=url)
 
 
 def _by_us(style: str, locale: str) -> Callable[[], object]:
     wanted = [_described(number) for number in range(20)]
-    return lambda: [cite(one, style, locale) for one in wanted]
+    return lambda: [write_citation(one, style, locale) for one in wanted]
 
 
 def _by_citeproc_py(file: str, tag: str) -> Callable[[], object]:
@@ -203,7 +218,7 @@ def _by_citeproc_py(file: str, tag: str) -> Callable[[], object]:
     style = citeproc.CitationStylesStyle(
         styles.get_style_filepath(file), locale=tag, validate=False
     )
-    items = [item(_described(number)) for number in range(20)]
+    items = [make_item(_described(number)) for number in range(20)]
 
     def cited() -> list[str]:
         texts = []

@@ -26,7 +26,7 @@ from benchmarks.measure import Ratio
 from benchmarks.servers import on_one_core
 from perdure.model.commands import Content, Mint, Receipt
 from perdure.registry import Registry, initialise
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 
 _SECONDS = 1.5
 _CLIENTS = 64
@@ -93,7 +93,7 @@ def _compare(name: str, ours: Callable[[], float], root: Path, target: float) ->
 def _one(registry: Registry, receipts: list[Receipt]) -> float:
     count, start = 0, time.perf_counter()
     while (passed := time.perf_counter() - start) < _SECONDS:
-        receipts.append(registry.door.execute(Mint(authority=fixture.SERIES)))
+        receipts.append(registry.door.execute_command(Mint(authority=fixture.SERIES)))
         count += 1
     return count / passed
 
@@ -107,7 +107,7 @@ def _many(registry: Registry, receipts: list[Receipt], late: list[float], *, siz
         while (start := time.perf_counter()) < end:
             at = len(receipts) % 65536
             mint = Mint(authority=fixture.SERIES, contents=_contents(pool[at : at + size]))
-            receipts.append(await registry.door.submit(mint))
+            receipts.append(await registry.door.submit_command(mint))
             waits.append(time.perf_counter() - start)
 
     async def clients() -> None:
@@ -124,7 +124,7 @@ def _many(registry: Registry, receipts: list[Receipt], late: list[float], *, siz
 def _contents(data: bytes) -> tuple[Content, ...]:
     if not data:
         return ()
-    return (content(data, format="octet-stream", media_type="application/octet-stream"),)
+    return (make_content(data, format="octet-stream", media_type="application/octet-stream"),)
 
 
 def _check_dense(receipts: list[Receipt]) -> None:

@@ -22,9 +22,9 @@ import imageio_ffmpeg
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio, show
-from perdure.extractors.port import Source, body_chunks
+from perdure.extractors.port import Source, iterate_body
 from perdure.parts import Interval
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 _MINUTES = int(os.environ.get("PERDURE_BENCH_MINUTES", "10"))
 _SECONDS = 10  # of a part
@@ -39,7 +39,7 @@ _RECORDINGS = {
 
 def run() -> list[Ratio]:
     results = []
-    extraction = Extraction()
+    extraction = PartExtraction()
     for ending, (media_type, options, most) in _RECORDINGS.items():
         path = _recording(ending, options)
         source = Source(
@@ -71,9 +71,9 @@ def _ffmpeg(*words: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def _ours(extraction: Extraction, source: Source, at: int) -> None:
-    part = extraction.extract(source, Interval(Fraction(at), Fraction(at + _SECONDS)))
-    for _ in body_chunks(part.body, source):
+def _ours(extraction: PartExtraction, source: Source, at: int) -> None:
+    part = extraction.cut_part(source, Interval(Fraction(at), Fraction(at + _SECONDS)))
+    for _ in iterate_body(part.body, source):
         pass
 
 

@@ -106,7 +106,7 @@ def _prepared(source: Source) -> Indexes:
     place = OUT / "image-indexes"
     shutil.rmtree(place, ignore_errors=True)
     indexes = DirectoryIndexes(place)
-    EXTRACTOR.prepare(source, indexes)
+    EXTRACTOR.prepare_source(source, indexes)
     return indexes
 
 
@@ -162,7 +162,7 @@ def _filled(band: Any) -> Any:
 
 def _cut(source: Source, box: Rect, indexes: Indexes) -> Part:
     """As the process with bounds does it."""
-    return EXTRACTOR.extract(source, box, indexes)
+    return EXTRACTOR.extract_part(source, box, indexes)
 
 
 def _by_pillow(source: Source, box: Rect) -> Any:

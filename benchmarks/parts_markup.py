@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.measure import Ratio, compare, show
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.markup.tagged import EXTRACTOR
-from perdure.extractors.markup.tags import HTML, scan
+from perdure.extractors.markup.tags import HTML, scan_tags
 from perdure.extractors.port import Indexes, Source
 from perdure.parts import NameRange, TagRange
 
@@ -80,11 +80,11 @@ def run() -> list[Ratio]:
 
         def parts(indexes: Indexes) -> None:
             for number in range(0, _PARTS * 50, 50):
-                EXTRACTOR.extract(source, TagRange(number, number + 9), indexes)
+                EXTRACTOR.extract_part(source, TagRange(number, number + 9), indexes)
 
         found = compare(
             "bytes of HTML whose tags are found : html.parser",
-            lambda: scan(data, HTML),
+            lambda: scan_tags(data, HTML),
             other,
             work=len(data),
             unit="bytes per CPU second",
@@ -106,8 +106,8 @@ def run() -> list[Ratio]:
             ),
             compare(
                 "parts by name, indexed : not indexed",
-                lambda: EXTRACTOR.extract(source, NameRange("r7", "r9"), kept),
-                lambda: EXTRACTOR.extract(source, NameRange("r7", "r9"), anew),
+                lambda: EXTRACTOR.extract_part(source, NameRange("r7", "r9"), kept),
+                lambda: EXTRACTOR.extract_part(source, NameRange("r7", "r9"), anew),
                 work=1,
                 unit="parts per CPU second",
                 target=10,

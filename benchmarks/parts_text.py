@@ -22,11 +22,11 @@ from functools import partial
 from benchmarks.fixture import OUT
 from benchmarks.measure import Ratio, show
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Source, body_chunks
+from perdure.extractors.port import Source, iterate_body
 from perdure.extractors.text import index as text_index
 from perdure.extractors.text import table_index
 from perdure.extractors.text.characters import EXTRACTOR as TEXT
-from perdure.extractors.text.coding import Coding, coding
+from perdure.extractors.text.coding import Coding, find_coding
 from perdure.extractors.text.index import Unit
 from perdure.extractors.text.table import EXTRACTOR as TABLE
 from perdure.parts import Cells, CharRange, Selector, TextRange
@@ -51,10 +51,10 @@ def run() -> list[Ratio]:
     japanese = _text("sjis", "shift_jis", "\r\n")
     table = _table()
     return [
-        *_index("text, LF", lf, text_index.marks, wanted=500),
-        *_index("text, CRLF", crlf, text_index.marks, wanted=500),
-        *_index("text, Shift_JIS", japanese, text_index.marks, wanted=150),
-        *_index("table, quoted", table, table_index.marks, wanted=150),
+        *_index("text, LF", lf, text_index.build_marks, wanted=500),
+        *_index("text, CRLF", crlf, text_index.build_marks, wanted=500),
+        *_index("text, Shift_JIS", japanese, text_index.build_marks, wanted=150),
+        *_index("table, quoted", table, table_index.build_marks, wanted=150),
         *_parts("characters, LF", lf, _characters(lf), _by_decoding),
         *_parts("characters, CRLF", crlf, _characters(crlf), _by_decoding),
         *_parts("characters, Shift_JIS", japanese, _characters(japanese), _by_decoding),
@@ -102,20 +102,20 @@ def _source(name: str, block: bytes, media_type: str, charset: str) -> Source:
 
 
 def _characters(source: Source) -> list[Selector]:
-    size = text_index.open_index(source, coding(source), _INDEXES).size(Unit.CANONICAL)
+    size = text_index.open_index(source, find_coding(source), _INDEXES).count_units(Unit.CANONICAL)
     starts = _CHOOSE.choices(range(size - _PART), k=_LOOKUPS)
     return [CharRange(start, start + _PART) for start in starts]
 
 
 def _lines(source: Source) -> list[Selector]:
-    size = text_index.open_index(source, coding(source), _INDEXES).size(Unit.LINE)
+    size = text_index.open_index(source, find_coding(source), _INDEXES).count_units(Unit.LINE)
     return [
         TextRange("line", start, start + 10) for start in _CHOOSE.choices(range(size), k=_LOOKUPS)
     ]
 
 
 def _rows(source: Source) -> list[Selector]:
-    size = table_index.open_table(source, coding(source), _INDEXES).rows
+    size = table_index.open_table(source, find_coding(source), _INDEXES).rows
     return [
         Cells("row", (((row,), (row,)),)) for row in _CHOOSE.choices(range(1, size), k=_LOOKUPS)
     ]
@@ -160,7 +160,7 @@ def _index(
     name: str, source: Source, build: Callable[[Source, Coding], bytes], *, wanted: int
 ) -> list[Ratio]:
     """How fast an index is made, by the median of three, and how little it is of the whole."""
-    how = coding(source)
+    how = find_coding(source)
     index = build(source, how)  # imports, and has the file in memory
     rate = (
         source.length / 1e6 / statistics.median(_seconds(lambda: build(source, how)) for _ in "123")
@@ -183,7 +183,9 @@ def _parts(
     extractor = TABLE if source.media_type == "text/csv" else TEXT
 
     def cut(selector: Selector) -> bytes:
-        return b"".join(body_chunks(extractor.extract(source, selector, _INDEXES).body, source))
+        return b"".join(
+            iterate_body(extractor.extract_part(source, selector, _INDEXES).body, source)
+        )
 
     middle = selectors[_LOOKUPS // 2]
     theirs = _seconds(lambda: other(source, middle))

@@ -23,9 +23,9 @@ import imageio_ffmpeg
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio, show
-from perdure.extractors.port import Source, body_chunks
+from perdure.extractors.port import Source, iterate_body
 from perdure.parts import Crop, Interval, Rect
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 _MINUTES = int(os.environ.get("PERDURE_BENCH_MINUTES", "10"))
 _SECONDS = 28  # of an interval, as in the draft's example
@@ -38,12 +38,12 @@ _FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
 def run() -> list[Ratio]:
     path = _film()
     film = Source(path=path, length=path.stat().st_size, media_type="video/mp4", name=path.name)
-    extraction = Extraction()
+    extraction = PartExtraction()
     places = random.Random(1).sample(range(60 * _MINUTES - _SECONDS), _ROUNDS)
 
     def first_of_ours(at: int) -> None:
-        part = extraction.extract(film, Interval(Fraction(at), Fraction(at + _SECONDS)))
-        next(iter(body_chunks(part.body, film)))
+        part = extraction.cut_part(film, Interval(Fraction(at), Fraction(at + _SECONDS)))
+        next(iter(iterate_body(part.body, film)))
 
     def first_of_theirs(at: int) -> None:
         moving = "frag_keyframe+empty_moov"
@@ -56,8 +56,8 @@ def run() -> list[Ratio]:
 
     def crop_of_ours(at: int) -> None:
         time = Interval(Fraction(at), Fraction(at + _CROPPED))
-        part = extraction.extract(film, Crop(time, Rect(10, 10, 310, 230)))
-        _consume(body_chunks(part.body, film))
+        part = extraction.cut_part(film, Crop(time, Rect(10, 10, 310, 230)))
+        _consume(iterate_body(part.body, film))
 
     def crop_of_theirs(at: int) -> None:
         words = ["-t", str(_CROPPED), "-vf", "crop=300:220:10:10:exact=1", "-c:v", "ffv1"]

@@ -36,7 +36,7 @@ from perdure.model.commands import (
 from perdure.model.queries import Query, Step
 from perdure.model.records import Location, Record
 from perdure.registry import Registry, initialise
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 from perdure.upkeep import audit
 
 SERIES = "oma.eop.gov.us"
@@ -90,43 +90,47 @@ class Desk:
 
     def mint(self, *contents: Content, **fields: Any) -> Receipt:
         command = Mint(**{"authority": SERIES, "contents": contents} | fields)
-        return self.registry.door.execute(command)
+        return self.registry.door.execute_command(command)
 
     def register(self, name: str, *contents: Content, **fields: Any) -> Receipt:
-        return self.registry.door.execute(
+        return self.registry.door.execute_command(
             Register(identifier=parse(name), contents=contents, **fields)
         )
 
     def commit(self, name: str, *contents: Content, **fields: Any) -> Receipt:
-        return self.registry.door.execute(
+        return self.registry.door.execute_command(
             Commit(identifier=parse(name), contents=contents, **fields)
         )
 
     def bind(self, name: str, *locations: Location | str, **fields: Any) -> Receipt:
         bound = tuple(Location(uri=one) if isinstance(one, str) else one for one in locations)
-        return self.registry.door.execute(Bind(identifier=parse(name), locations=bound, **fields))
+        return self.registry.door.execute_command(
+            Bind(identifier=parse(name), locations=bound, **fields)
+        )
 
     def break_(self, name: str, uri: str, **fields: Any) -> Receipt:
-        return self.registry.door.execute(Break(identifier=parse(name), uri=uri, **fields))
+        return self.registry.door.execute_command(Break(identifier=parse(name), uri=uri, **fields))
 
     def alias(self, name: str, other: str, **fields: Any) -> Receipt:
-        return self.registry.door.execute(
+        return self.registry.door.execute_command(
             Alias(identifier=parse(name), other=parse(other), **fields)
         )
 
     def withdraw(self, name: str, reason: str = "a court said so", **fields: Any) -> Receipt:
-        return self.registry.door.execute(Withdraw(identifier=parse(name), reason=reason, **fields))
+        return self.registry.door.execute_command(
+            Withdraw(identifier=parse(name), reason=reason, **fields)
+        )
 
     # reading
     # -------
 
     def record(self, name: str) -> Record:
-        found = self.registry.listings.record(parse(name))
+        found = self.registry.listings.find_record(parse(name))
         assert found is not None
         return found
 
     def history(self, name: str) -> list[Record]:
-        return self.registry.records.history(parse(name).key)
+        return self.registry.records.list_revisions(parse(name).key)
 
     def resolve(self, name: str, **query: Any) -> Step:
         return self.registry.reading.resolve(Query(identifier=parse(name), **query)).step
@@ -134,24 +138,24 @@ class Desk:
     def served(self, name: str, version: int = 1, format: str = "text") -> bytes:
         """The bytes held of a version in a format."""
         held = self.record(name).version(version)
-        one = held.find(format) if held else None
+        one = held.find_representation(format) if held else None
         assert one is not None
-        return self.registry.listings.read(one)
+        return self.registry.listings.read_bytes(one)
 
     def names(self, name: str) -> list[str]:
-        return [str(other) for other in self.registry.listings.names(parse(name))]
+        return [str(other) for other in self.registry.listings.list_names(parse(name))]
 
     def problems(self) -> list[str]:
         """What `verify` finds wrong with a fresh look at the files; empty where all is well."""
         with Registry(self.root, environment={}, clock=self.clock) as fresh:
-            found = list(audit.verify(fresh.records, fresh.segments))
+            found = list(audit.verify_digests(fresh.records, fresh.segments))
         return [f"{one.identifier}: {one.problem}" for one in found if one.problem]
 
 
 def text(data: bytes | str, format: str = "text", media_type: str = "text/plain") -> Content:
     """Content that came in whole."""
     encoded = data.encode() if isinstance(data, str) else data
-    return content(encoded, format=format, media_type=media_type)
+    return make_content(encoded, format=format, media_type=media_type)
 
 
 def html(data: bytes | str) -> Content:
@@ -163,7 +167,7 @@ def large(registry: Registry, data: bytes, format: str = "octet-stream") -> Cont
     with registry.spool() as spool:
         for start in range(0, len(data), 1 << 20):
             spool.write(data[start : start + (1 << 20)])
-        return spool.finish(format=format, media_type="application/octet-stream")
+        return spool.finish_content(format=format, media_type="application/octet-stream")
 
 
 def sha512(data: bytes) -> str:

@@ -85,7 +85,7 @@ class Registrar(RuleBasedStateMachine):
         self.resources.close()
 
     def execute(self, command: Command) -> Receipt:
-        return self.registry.door.execute(command)
+        return self.registry.door.execute_command(command)
 
     # what is done
     # ------------
@@ -106,17 +106,17 @@ class Registrar(RuleBasedStateMachine):
     @rule(target=documents, uid=st.sampled_from(["memo", "http://a.example/", "HTTP://A.example/"]))
     def mint_a_name(self, uid: str) -> str:
         day = self.clock.moment.strftime("%Y/%m/%d")
-        name = pdi.parse(f"pdi://{SERIES}/{day}/{pdi.Pdi.encapsulate(uid)}")
-        taken = any(pdi.parse(one).key == name.key for one in self.known)
+        name = pdi.parse_pdi(f"pdi://{SERIES}/{day}/{pdi.Pdi.encapsulate(uid)}")
+        taken = any(pdi.parse_pdi(one).key == name.key for one in self.known)
         try:
             return self.minted((text("named"),), uid=uid)
         except Conflict:
             assert taken
-            return next(one for one in self.known if pdi.parse(one).key == name.key)
+            return next(one for one in self.known if pdi.parse_pdi(one).key == name.key)
 
     def minted(self, contents: tuple[Content, ...], uid: str | None) -> str:
         receipt = self.execute(Mint(authority=SERIES, contents=contents, uid=uid))
-        name = pdi.parse(receipt.identifier)
+        name = pdi.parse_pdi(receipt.identifier)
         assert name.version == 1
         assert name.format == "text"
         day = self.clock.moment.strftime("%Y/%m/%d")
@@ -150,7 +150,7 @@ class Registrar(RuleBasedStateMachine):
             return
         assert receipt.outcome is Outcome.CREATED
         number = document.highest + 1
-        assert pdi.parse(receipt.identifier).version == number
+        assert pdi.parse_pdi(receipt.identifier).version == number
         document.bytes |= {(number, form): data for form in some}
         document.revision += 1
 
@@ -203,7 +203,7 @@ class Registrar(RuleBasedStateMachine):
     def alias(self, name: str, other: str) -> None:
         receipt = self.execute(Alias(identifier=parse(name), other=parse(other)))
         self.known[name].revision += receipt.outcome is not Outcome.UNCHANGED
-        found = self.registry.listings.names(parse(other))
+        found = self.registry.listings.list_names(parse(other))
         assert parse(name).key in {one.key for one in found}
 
     @rule(name=consumes(documents), whole=st.booleans())
@@ -256,7 +256,7 @@ class Registrar(RuleBasedStateMachine):
         of a versioned PDI never changes" (section 2.1)."""
         resolver = self.registry.listings
         for name, document in self.known.items():
-            record = resolver.record(parse(name))
+            record = resolver.find_record(parse(name))
             assert record is not None
             held = {
                 (version.number, one.format): one
@@ -272,19 +272,19 @@ class Registrar(RuleBasedStateMachine):
                     assert isinstance(step, Gone)
                 else:
                     assert isinstance(step, Fetch)
-                    assert resolver.read(step.representation) == data
+                    assert resolver.read_bytes(step.representation) == data
 
     @invariant()
     def versions_are_dense_and_the_history_is_complete(self) -> None:
         for name, document in self.known.items():
-            history = self.registry.records.history(parse(name).key)
+            history = self.registry.records.list_revisions(parse(name).key)
             assert [one.revision for one in history] == list(range(1, document.revision + 1))
             numbers = [version.number for version in history[-1].versions]
             assert numbers == list(range(1, len(numbers) + 1))
 
     @invariant()
     def the_listing_is_complete_and_serials_are_dense(self) -> None:
-        listed = self.registry.listings.listing(pdi.parse(f"pdi://{SERIES}/")).identifiers
+        listed = self.registry.listings.list_page(pdi.parse_pdi(f"pdi://{SERIES}/")).identifiers
         assert {str(one) for one in listed} == set(self.known)
         days: dict[str, list[int]] = {}
         for one in listed:

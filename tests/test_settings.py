@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from perdure import settings as setting
 from perdure.errors import BadSettings
 from perdure.registry import Registry, initialise
-from perdure.settings import RetiredSetting, Settings, from_table, load, write_toml
+from perdure.settings import RetiredSetting, Settings, load_settings, read_table, write_toml
 
 
 def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
     (tmp_path / "perdure.toml").write_text(
         '[perdure]\nseries = ["oma.eop.gov.us"]\nport = 80\nworkers = 2\n'
     )
-    read = load(
+    read = load_settings(
         tmp_path, {"PERDURE_PORT": "8000", "PERDURE_SHOULDERS": "99999/fk4, 12345/x", "X": ""}
     )
     assert read.series == ("oma.eop.gov.us",)
@@ -41,7 +41,7 @@ def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
 )
 def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonical: str) -> None:
     """So that everybody may look for them as they stand in an identifier."""
-    assert getattr(from_table({name: [written, canonical]}, {}), name) == (canonical,)
+    assert getattr(read_table({name: [written, canonical]}, {}), name) == (canonical,)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,19 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
 )
 def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason: str) -> None:
     with pytest.raises(BadSettings, match=reason) as refused:
-        from_table(table, {})
+        read_table(table, {})
     assert refused.value.setting == next(iter(table))
 
 
 def test_a_setting_that_was_retired_is_passed_over_with_a_warning() -> None:
     with pytest.warns(RetiredSetting, match="http_parser no longer has any effect"):
-        assert from_table({"http_parser": "h11", "port": 80}, {}) == Settings(port=80)
+        assert read_table({"http_parser": "h11", "port": 80}, {}) == Settings(port=80)
 
 
 @pytest.mark.parametrize("text", ["", "ten", "1.5"])
 def test_a_number_in_the_environment(text: str) -> None:
     with pytest.raises(BadSettings, match="a number is needed"):
-        from_table({}, {"PERDURE_PORT": text})
+        read_table({}, {"PERDURE_PORT": text})
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, text: str | bytes, reason: s
     data = text if isinstance(text, bytes) else text.encode()
     (tmp_path / "perdure.toml").write_bytes(data)
     with pytest.raises(BadSettings, match=reason):
-        load(tmp_path, {})
+        load_settings(tmp_path, {})
 
 
 def test_a_directory_that_is_no_registry(tmp_path: Path) -> None:
@@ -140,11 +140,11 @@ def test_a_directory_that_is_no_registry(tmp_path: Path) -> None:
 def test_authorities_are_added_and_none_is_lost(tmp_path: Path) -> None:
     initialise(tmp_path, series=("a.us",))
     initialise(tmp_path, series=("b.us", "A.us"), shoulders=("99999/fk4",))
-    read = load(tmp_path, {})
+    read = load_settings(tmp_path, {})
     assert (read.series, read.shoulders) == (("a.us", "b.us"), ("99999/fk4",))
     with pytest.raises(BadSettings):
         initialise(tmp_path, series=("us",))
-    assert load(tmp_path, {}) == read
+    assert load_settings(tmp_path, {}) == read
 
 
 def test_every_setting_says_what_it_is_for() -> None:
@@ -169,5 +169,5 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 def test_what_is_written_is_read_back(host: str, series: list[str], port: int) -> None:
     chosen = Settings(host=host, series=tuple(series), port=port)
     table = tomllib.loads(write_toml(chosen))["perdure"]
-    assert from_table(table, {}) == chosen
-    assert setting.added(chosen, series=()) == chosen
+    assert read_table(table, {}) == chosen
+    assert setting.add_authorities(chosen, series=()) == chosen

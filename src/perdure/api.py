@@ -20,7 +20,7 @@ from typing import BinaryIO
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
-from perdure.extractors.port import body_chunks
+from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
 from perdure.model.commands import Alias, Bind, Command, Commit, Content, Mint, Receipt, Withdraw
 from perdure.model.queries import Choices, Fetch, Query, Reader, Want
@@ -28,7 +28,7 @@ from perdure.model.records import LOCAL, Location
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
-from perdure.upkeep.transfer.contents import Said, take_in
+from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 
 Name = str | Identifier
 Source = bytes | str | PathLike[str] | BinaryIO
@@ -43,7 +43,7 @@ class OpenRegistry(Registry):
 
     def execute(self, command: Command) -> Receipt:
         """Execute a command and return once it is durable. Raises the errors of the command."""
-        return self.door.execute(command)
+        return self.door.execute_command(command)
 
     def mint(
         self,
@@ -65,7 +65,7 @@ class OpenRegistry(Registry):
         Raises AuthorityNeeded, UnknownAuthority, InvalidRequest, Conflict, TooLarge or
         StorageFailed.
         """
-        said = Said(media_type=media_type, charset=charset, language=language)
+        said = DeclaredKind(media_type=media_type, charset=charset, language=language)
         with self._take_in(contents, said) as taken:
             return self.execute(
                 Mint(
@@ -92,7 +92,7 @@ class OpenRegistry(Registry):
         `expect` is the revision that you saw. Raises NotFound, Conflict, PreconditionFailed,
         InvalidRequest, TooLarge or StorageFailed.
         """
-        said = Said(media_type=media_type, charset=charset, language=language)
+        said = DeclaredKind(media_type=media_type, charset=charset, language=language)
         with self._take_in(contents, said) as taken:
             return self.execute(
                 Commit(identifier=_read_name(name), contents=taken, version=version, expect=expect)
@@ -159,23 +159,25 @@ class OpenRegistry(Registry):
         if not isinstance(step, Fetch):
             raise BytesElsewhere(identifier=str(resolved.asked))
         if resolved.inside is None:
-            return self.listings.read(step.representation)
+            return self.listings.read_bytes(step.representation)
         source = self.source(step.identifier, step.representation)
         selector = self.selector(resolved.identifier, source, resolved.part_beside)
-        found = self.parts.extract(source, selector)
-        return b"".join(body_chunks(found.body, source))
+        found = self.parts.cut_part(source, selector)
+        return b"".join(iterate_body(found.body, source))
 
     # Inside
     # ------
 
     def _choose_authority(self, given: str | None) -> str:
-        owned = tuple(one.name for one in self.settings.owned)
+        owned = tuple(one.name for one in self.settings.owned_authorities)
         if given is None and len(owned) != 1:
             raise AuthorityNeeded(known=owned)
         return owned[0] if given is None else given
 
     @contextmanager
-    def _take_in(self, sources: tuple[Source, ...], said: Said) -> Iterator[tuple[Content, ...]]:
+    def _take_in(
+        self, sources: tuple[Source, ...], said: DeclaredKind
+    ) -> Iterator[tuple[Content, ...]]:
         """Take in contents for a command. Their spool files are removed if it was refused."""
         taken: list[Content] = []
         try:

@@ -45,16 +45,16 @@ def load_plugins(
     `points` replaces the installed entry points. Raises BadSettings if one of perdure's own
     plug-ins is invalid.
     """
-    found = _scan()(group=group) if points is None else points
+    found = _scan_entry_points()(group=group) if points is None else points
     owners: dict[Hashable, str] = {}
     loaded: list[Plugin[_Value]] = []
-    for point in sorted(found, key=_order):
+    for point in sorted(found, key=_rank_point):
         try:
-            value = _load(point, kind)
-            _grant(point, claims(value), owners)
+            value = _load_value(point, kind)
+            _grant_claims(point, claims(value), owners)
         except (Exception, SystemExit) as error:  # other people's code, which may raise anything
-            fault = _fault(point, error)
-            if _package(point) == _OWN:
+            fault = _make_fault(point, error)
+            if _name_package(point) == _OWN:
                 raise fault from error
             _logger.error("%s: this plug-in is not used", fault)  # noqa: TRY400  # one line is enough
         else:
@@ -63,47 +63,51 @@ def load_plugins(
 
 
 @cache
-def _scan() -> Callable[..., EntryPoints]:
+def _scan_entry_points() -> Callable[..., EntryPoints]:
     """Select from the entry points of all packages, which are read once for all groups."""
     found: Any = entry_points()  # its type differs between Python 3.11 and later versions
     select: Callable[..., EntryPoints] = found.select
     return select
 
 
-def _package(point: EntryPoint) -> str:
+def _name_package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else ""
 
 
-def _order(point: EntryPoint) -> tuple[bool, str, str]:
-    package = _package(point)
+def _rank_point(point: EntryPoint) -> tuple[bool, str, str]:
+    package = _name_package(point)
     return package != _OWN, package, point.name
 
 
-def _owner(point: EntryPoint) -> str:
-    return f"{point.value} of {_package(point) or 'an unknown package'}"
+def _name_owner(point: EntryPoint) -> str:
+    return f"{point.value} of {_name_package(point) or 'an unknown package'}"
 
 
-def _load(point: EntryPoint, kind: type[_Value]) -> _Value:
+def _load_value(point: EntryPoint, kind: type[_Value]) -> _Value:
     value = point.load()
     if not isinstance(value, kind):
         raise TypeError(f"it has the type {type(value).__name__}, not {kind.__name__}")
     return value
 
 
-def _grant(point: EntryPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]) -> None:
+def _grant_claims(
+    point: EntryPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]
+) -> None:
     """Grant all claims of a plug-in, or raise ValueError and grant none."""
-    owner = _owner(point)
+    owner = _name_owner(point)
     wanted = tuple(claims)
     for claim in wanted:
         if claim in owners:
-            raise ValueError(f"{_shown(claim)} is claimed by {owners[claim]} and by {owner}")
+            raise ValueError(f"{_show_claim(claim)} is claimed by {owners[claim]} and by {owner}")
     owners.update(dict.fromkeys(wanted, owner))
 
 
-def _shown(claim: Hashable) -> str:
+def _show_claim(claim: Hashable) -> str:
     return " ".join(map(str, claim)) if isinstance(claim, tuple) else repr(claim)
 
 
-def _fault(point: EntryPoint, error: BaseException) -> BadSettings:
+def _make_fault(point: EntryPoint, error: BaseException) -> BadSettings:
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return BadSettings(setting=point.group, value=f"{point.name} = {_owner(point)}", reason=reason)
+    return BadSettings(
+        setting=point.group, value=f"{point.name} = {_name_owner(point)}", reason=reason
+    )

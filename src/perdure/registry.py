@@ -31,16 +31,16 @@ from perdure.errors.changes import MalformedMark
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
-from perdure.metadata import Described, derived, described, with_part
-from perdure.metadata.derived import Document
+from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
+from perdure.metadata.derived import DocumentBytes
 from perdure.model.about import About
-from perdure.model.changes import Change, Head, Mark, parse_mark
+from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
-from perdure.policy.naming import wanted
+from perdure.policy.naming import read_qualifiers
 from perdure.policy.rules import check_series
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
@@ -51,7 +51,7 @@ from perdure.storage.segments.directory import Segments, segment_path
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.peers import SharedDoor
-from perdure.writing.registrar import Registrar, timestamp, utc_now
+from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 STORES = "perdure.stores"
@@ -59,21 +59,21 @@ STORES = "perdure.stores"
 DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
 
-def _selected(identifier: Identifier, record: Record, part: str | None) -> Selector:
+def _select_elsewhere(identifier: Identifier, record: Record, part: str | None) -> Selector:
     """The selector of a part of a resource that is held elsewhere.
 
     The media type comes from the locations of the record, or is the first that has such parts.
     Raises MalformedPart or PartNotSupported.
     """
-    known = (formats.media_type(one.format) for one in record.locations if one.format)
+    known = (formats.find_media_type(one.format) for one in record.locations if one.format)
     kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
     for kind in kinds:
-        found = parts.select(identifier, kind)
+        found = parts.select_part(identifier, kind)
         if found is not None:
             return found
         with contextlib.suppress(MalformedPart, PartNotSupported):
-            return parts.parse(part or "", kind)
-    return parts.parse(part or "", kinds[0])  # raises the error that explains the fault
+            return parts.parse_part(part or "", kind)
+    return parts.parse_part(part or "", kinds[0])  # raises the error that explains the fault
 
 
 def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
@@ -96,8 +96,8 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     be minted, or StorageFailed if the disk refuses to write.
     """
     is_new = not (root / setting.FILE).exists()
-    current = Settings() if is_new else setting.load(root, {})
-    grown = setting.added(current, **authorities)
+    current = Settings() if is_new else setting.load_settings(root, {})
+    grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
     with storage_errors("the registry directory"):
@@ -105,10 +105,10 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
             (root / name).mkdir(parents=True, exist_ok=True)
         ocfl.make_storage_root(root)
         store = load_store(grown.store)
-        store.create(root)
+        store.create_registry(root)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
-                journal.number_changes(timestamp(utc_now()))
+                journal.number_changes(format_timestamp(utc_now()))
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -126,15 +126,15 @@ class Registry:
         store: Store | None = None,
     ) -> None:
         self.root = root
-        self.settings = setting.load(root, environment)
+        self.settings = setting.load_settings(root, environment)
         self.clock = clock
         self.store = store or load_store(self.settings.store)
         self.records = self.store.open_records(root)
         self.segments = Segments(root)
         self.listings = Listings(self.records, self.segments)
         self.reading = ReadDoor(self.records, self.settings.templates)
-        self.parts = Extraction(root / "indexes")
-        self.door = SharedDoor(root, self._lead)
+        self.parts = PartExtraction(root / "indexes")
+        self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
@@ -144,9 +144,9 @@ class Registry:
     @cached_property
     def web_archives(self) -> Archives:
         """All web archives that this registry knows."""
-        return known.load(self.settings, self.root)
+        return known.load_archives(self.settings, self.root)
 
-    def _lead(self) -> Committer:
+    def _make_committer(self) -> Committer:
         return Committer(
             Registrar(self.root, self.settings, self.store.open_journal, clock=self.clock)
         )
@@ -165,7 +165,7 @@ class Registry:
     def source(self, identifier: Identifier, held: Representation) -> Source:
         """The bytes of a representation, as a source from which to cut parts."""
         return Source(
-            path=self.segments.path(held.segment),
+            path=self.segments.find_path(held.segment),
             offset=held.offset,
             length=held.length,
             media_type=held.media_type,
@@ -180,12 +180,12 @@ class Registry:
         Parts of PDIs follow the rules of PDI, parts of all other identifiers those of the media
         type.  # ruling: part-meaning
         """
-        found = parts.select(identifier, source.essence)
+        found = parts.select_part(identifier, source.essence)
         if found is None:
-            found = parts.parse(text or "", source.essence)
+            found = parts.parse_part(text or "", source.essence)
         return found
 
-    def described(self, resolved: Resolved, url: str) -> Described:
+    def described(self, resolved: Resolved, url: str) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
@@ -193,16 +193,16 @@ class Registry:
         Raises NotFound, MalformedPart or PartNotSupported.
         """
         identifier, record = resolved.identifier, resolved.citable
-        held = described(identifier, record, url)
-        source = self._source_of(identifier, record)
+        held = describe_resource(identifier, record, url)
+        source = self._find_source(identifier, record)
         if held.about == About() and source is not None:
-            held = described(identifier, record, url, self._derived(source))
+            held = describe_resource(identifier, record, url, self._read_about(source))
         if identifier.whole is identifier and resolved.part is None:
             return held
         part = resolved.part_beside
         if source is not None:
-            return with_part(held, self.selector(identifier, source, part))
-        return with_part(held, _selected(identifier, record, part))
+            return narrow_to_part(held, self.selector(identifier, source, part))
+        return narrow_to_part(held, _select_elsewhere(identifier, record, part))
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
@@ -215,24 +215,30 @@ class Registry:
             return self.selector(resolved.identifier, source, resolved.part_beside)
         return self.described(resolved, "").part
 
-    def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
+    def _find_source(self, identifier: Identifier, record: Record) -> Source | None:
         """The bytes of an identifier, in the first of its formats."""
-        number, format = wanted(identifier)
+        number, format = read_qualifiers(identifier)
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
             return None
-        found = version.find(format) if format is not None else version.representations[0]
+        found = (
+            version.find_representation(format)
+            if format is not None
+            else version.representations[0]
+        )
         return self.source(identifier, found) if found is not None else None
 
-    def _derived(self, source: Source) -> About | None:
+    def _read_about(self, source: Source) -> About | None:
         """The description of a document from its own bytes, read once and then stored."""
 
-        def build(one: Source) -> bytes:
-            place = Document(one.path, one.offset, one.length, one.essence, one.charset)
-            return msgspec.json.encode(derived.read(place) or About())
+        def build_about(one: Source) -> bytes:
+            place = DocumentBytes(one.path, one.offset, one.length, one.essence, one.charset)
+            return msgspec.json.encode(derived.describe_document(place) or About())
 
         indexes = DirectoryIndexes(self.root / "indexes")
-        kept = msgspec.json.decode(bytes(indexes.get(source, "about", build)), type=About)
+        kept = msgspec.json.decode(
+            bytes(indexes.get_index(source, "about", build_about)), type=About
+        )
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:
@@ -245,29 +251,29 @@ class Registry:
         Does nothing unless this process is the writer.
         """
         committer = self.door.committer
-        sealed = committer.sealable() if committer else []
+        sealed = committer.list_sealable() if committer else []
         for number in sealed:
             loose = segment_path(self.root, number)
-            ocfl.seal(self.root, number, loose, at=timestamp(self.clock()))
+            ocfl.seal_segment(self.root, number, loose, at=format_timestamp(self.clock()))
         return sealed
 
-    def head(self) -> Head | None:
+    def head(self) -> ChainHead | None:
         """The last numbered change, or None if only older releases have written this registry."""
-        return self.records.head()
+        return self.records.find_head()
 
-    def changes(self, since: str | Mark | None = None, *, limit: int = 1000) -> list[Change]:
+    def changes(self, since: str | ChangeMark | None = None, *, limit: int = 1000) -> list[Change]:
         """At most `limit` numbered changes: those after a mark, or from the first one on.
 
         `since`: `3.1042`, or `1042` for a number of the current epoch. Raises InvalidRequest if it
         is neither, or Conflict if this registry has no such change.
         """
-        return self.records.changes(self.mark(since), limit=limit)
+        return self.records.list_changes(self.mark(since), limit=limit)
 
-    def mark(self, text: str | Mark | None) -> Mark | None:
+    def mark(self, text: str | ChangeMark | None) -> ChangeMark | None:
         """Parse the mark of a change as users write it. Raises InvalidRequest."""
         if not isinstance(text, str):
             return text
-        head = self.records.head()
+        head = self.records.find_head()
         found = parse_mark(text, current=head.epoch if head else 0)
         if found is None:
             raise MalformedMark(mark=text)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import BadSettings
-from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, pwid, schemes
+from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, load_schemes, pwid
 from perdure.policy import templates
 
 FILE = "perdure.toml"
@@ -40,7 +40,7 @@ class RetiredSetting(UserWarning):
     """A setting was given that has no effect in this version."""
 
 
-def _setting(default: Any, help: str, *rules: Rule) -> Any:
+def _define_setting(default: Any, help: str, *rules: Rule) -> Any:
     return field(default=default, metadata={"help": help, "rules": rules})
 
 
@@ -56,7 +56,9 @@ _OF_OTHERS = "authorities"
 def _minting_schemes() -> list[tuple[Scheme, str]]:
     """The schemes in which names are minted, each with its setting, in the order of settings."""
     order = [one.name for one in fields(Settings)]
-    found = [(one, one.minting.setting) for one in schemes().values() if one.minting is not None]
+    found = [
+        (one, one.minting.setting) for one in load_schemes().values() if one.minting is not None
+    ]
     return sorted(found, key=lambda one: order.index(one[1]))
 
 
@@ -67,69 +69,69 @@ def _minting_schemes() -> list[tuple[Scheme, str]]:
 def read_each(canonical: Callable[[str], str]) -> Rule:
     """A rule: each text of a list is made canonical by a function, and duplicates are dropped."""
 
-    def apply(name: str, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_read(name, text, canonical) for text in value))
+    def apply_rule(name: str, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_read_text(name, text, canonical) for text in value))
 
-    return apply
+    return apply_rule
 
 
 def allow_words(*allowed: str) -> Rule:
     """A rule: the value is one of these words."""
 
-    def apply(name: str, value: str) -> str:
+    def apply_rule(name: str, value: str) -> str:
         if value in allowed:
             return value
         raise BadSettings(setting=name, value=value, reason=f"use one of {', '.join(allowed)}")
 
-    return apply
+    return apply_rule
 
 
 def limit_range(low: int, high: int) -> Rule:
     """A rule: the value is a number from `low` to `high`, both included."""
 
-    def apply(name: str, value: int) -> int:
+    def apply_rule(name: str, value: int) -> int:
         if low <= value <= high:
             return value
         raise BadSettings(setting=name, value=value, reason=f"use a number from {low} to {high}")
 
-    return apply
+    return apply_rule
 
 
 def match_pattern(pattern: str, needed: str) -> Rule:
     """A rule: the value is empty or matches a pattern. `needed` describes the pattern."""
     whole = re.compile(pattern, re.ASCII)
 
-    def apply(name: str, value: str) -> str:
+    def apply_rule(name: str, value: str) -> str:
         if not value or whole.fullmatch(value):
             return value
         raise BadSettings(setting=name, value=value, reason=needed)
 
-    return apply
+    return apply_rule
 
 
-def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
+def _read_text(name: str, text: str, canonical: Callable[[str], str]) -> str:
     try:
         return canonical(text)
     except ValueError as error:  # MalformedIdentifier is one
         raise BadSettings(setting=name, value=text, reason=str(error)) from error
 
 
-def _reader_of(setting: str) -> Callable[[str], str]:
+def _find_reader(setting: str) -> Callable[[str], str]:
     """Find the function that reads authorities of the scheme with this setting."""
-    found = (one.minting for one in schemes().values() if one.minting is not None)
+    found = (one.minting for one in load_schemes().values() if one.minting is not None)
     return next(one.read_authority for one in found if one.setting == setting)
 
 
 def read_authorities(setting: str) -> Rule:
     """A rule: each text is an authority of the scheme with this setting."""
 
-    def read(text: str) -> str:  # loads the schemes when a setting is read, not at import
-        return _reader_of(setting)(text)
+    def read_authority(text: str) -> str:  # loads the schemes when a setting is read, not at import
+        return _find_reader(setting)(text)
 
-    return read_each(read)
+    return read_each(read_authority)
 
 
-def _authority(text: str) -> str:
+def _read_authority(text: str) -> str:
     """An authority of a scheme that has no setting of its own, in its canonical form."""
     scheme = find_scheme(text)
     if scheme is None or scheme.minting is None:
@@ -139,31 +141,31 @@ def _authority(text: str) -> str:
     return scheme.minting.read_authority(text)
 
 
-def _prefix(text: str) -> str:
+def _read_prefix(text: str) -> str:
     """A prefix of the Handle System, in lower case."""
-    return handle.parse(f"hdl:{text}/x").prefix.lower()
+    return handle.parse_handle(f"hdl:{text}/x").prefix.lower()
 
 
-def _archive(text: str) -> str:
+def _read_archive(text: str) -> str:
     """The id of a web archive as PWIDs spell it, in lower case."""
-    return pwid.parse(f"pwid:{text}:2000:part:x:").archive
+    return pwid.parse_pwid(f"pwid:{text}:2000:part:x:").archive
 
 
-def _template(text: str) -> str:
+def _read_template(text: str) -> str:
     """A template in its canonical form."""
-    return str(templates.read(text))
+    return str(templates.read_template(text))
 
 
-def _admin(text: str) -> str:
+def _read_admin(text: str) -> str:
     """A handle value as user names spell it (`index:handle`), in lower case."""
     index, _, name = text.partition(":")
     if not re.fullmatch("[0-9]{1,10}", index, re.ASCII):
         raise ValueError("an index, ':' and a handle are needed")
-    found = handle.parse(f"hdl:{name}")
+    found = handle.parse_handle(f"hdl:{name}")
     return f"{int(index)}:{found.prefix}/{found.suffix}".lower()
 
 
-def _network(text: str) -> str:
+def _read_network(text: str) -> str:
     """An IPv4 or IPv6 network, or a single address."""
     return str(ip_network(text))
 
@@ -176,133 +178,137 @@ def _network(text: str) -> str:
 class Settings:
     """All settings of a registry."""
 
-    series: tuple[str, ...] = _setting(
+    series: tuple[str, ...] = _define_setting(
         (), "document series minted here (PDI section 2.2)", read_authorities("series")
     )
-    naming_authorities: tuple[str, ...] = _setting(
+    naming_authorities: tuple[str, ...] = _define_setting(
         (),
         "naming authorities of URNs of 1993 minted here, such as IANA:42117",
         read_authorities("naming_authorities"),
     )
-    shoulders: tuple[str, ...] = _setting(
+    shoulders: tuple[str, ...] = _define_setting(
         (), "ARK shoulders minted here, such as 99999/fk4", read_authorities("shoulders")
     )
-    authorities: tuple[str, ...] = _setting(
+    authorities: tuple[str, ...] = _define_setting(
         (),
         "further authorities minted here, of schemes from other packages, with the scheme's prefix",
-        read_each(_authority),
+        read_each(_read_authority),
     )
-    handle_prefixes: tuple[str, ...] = _setting(
-        (), "Handle prefixes homed here, such as 21.T14999", read_each(_prefix)
+    handle_prefixes: tuple[str, ...] = _define_setting(
+        (), "Handle prefixes homed here, such as 21.T14999", read_each(_read_prefix)
     )
-    mutable_prefixes: tuple[str, ...] = _setting(
-        (), "prefixes homed here whose handles can be deleted, for tests", read_each(_prefix)
+    mutable_prefixes: tuple[str, ...] = _define_setting(
+        (), "prefixes homed here whose handles can be deleted, for tests", read_each(_read_prefix)
     )
-    handle_admins: tuple[str, ...] = _setting(
+    handle_admins: tuple[str, ...] = _define_setting(
         (),
         "administrators of all prefixes homed here, such as 300:21.T14999/ADMIN",
-        read_each(_admin),
+        read_each(_read_admin),
     )
-    templates: tuple[str, ...] = _setting(
+    templates: tuple[str, ...] = _define_setting(
         (),
         "addresses of parts of resources held elsewhere, see docs/reference/templates.md",
-        read_each(_template),
+        read_each(_read_template),
     )
-    basic_authentication: str = _setting(
+    basic_authentication: str = _define_setting(
         "https",
         "passwords of Handle administrators: https (over TLS only), always or never",
         allow_words("https", "always", "never"),
     )
-    host: str = _setting("127.0.0.1", "address to listen on")
-    port: int = _setting(8080, "port to listen on", limit_range(0, 65535))
-    workers: int = _setting(1, "server processes", limit_range(1, 256))
-    archive_id: str = _setting(
+    host: str = _define_setting("127.0.0.1", "address to listen on")
+    port: int = _define_setting(8080, "port to listen on", limit_range(0, 65535))
+    workers: int = _define_setting(1, "server processes", limit_range(1, 256))
+    archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
         match_pattern("[a-z0-9][a-z0-9.-]*", "use a domain in lower case"),
     )
-    archive_aliases: tuple[str, ...] = _setting(
+    archive_aliases: tuple[str, ...] = _define_setting(
         (),
         "other archive ids whose PWIDs are answered from the captures kept here",
-        read_each(_archive),
+        read_each(_read_archive),
     )
-    closed_archives: str = _setting(
+    closed_archives: str = _define_setting(
         "451",
         "answer for PWIDs of closed archives: 451, 404 (as if unknown) or local (local address)",
         allow_words("451", "404", "local"),
     )
-    replay_origin: str = _setting(
+    replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
         match_pattern(_ORIGIN, _ORIGIN_NEEDED),
     )
-    archives_file: str = _setting(
+    archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
     )
-    unknown_archives: str = _setting(
+    unknown_archives: str = _define_setting(
         "refuse",
         "refuse, or standard-form: assume that an unknown archive resolves its own PWIDs",
         allow_words("refuse", "standard-form"),
     )
-    capture: str = _setting(
+    capture: str = _define_setting(
         "off",
         "on: POST /captures captures pages into your own web archive (archive_id)",
         allow_words("off", "on"),
     )
-    private_networks: tuple[str, ...] = _setting(
+    private_networks: tuple[str, ...] = _define_setting(
         (),
         "private networks from which perdure may fetch, such as 10.1.0.0/16",
-        read_each(_network),
+        read_each(_read_network),
     )
-    private_locations: str = _setting(
+    private_locations: str = _define_setting(
         "accept",
         "accept, or refuse: locations on addresses that are not on the public internet",
         allow_words("accept", "refuse"),
     )
-    region_header: str = _setting(
+    region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
         match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field is needed"),
     )
-    check_links_hours: int = _setting(
+    check_links_hours: int = _define_setting(
         0,
         "hours after which 'perdure serve' checks a location again; 0: never",
         limit_range(0, 100_000),
     )
-    base_url: str = _setting(
+    base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
         match_pattern(r"https?://[!-~]+[^/]", "use an http(s) URL without final slash"),
     )
-    largest_upload: int = _setting(
+    largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
-    fresh_seconds: int = _setting(
+    fresh_seconds: int = _define_setting(
         60,
         "seconds for which answers to names without a version may be cached",
         limit_range(0, 1 << 31),
     )
-    page_size: int = _setting(1000, "identifiers per page of a listing", limit_range(1, 100_000))
-    store: str = _setting("sqlite", "store of the records: sqlite, or one from another package")
-    segment_bytes: int = _setting(
+    page_size: int = _define_setting(
+        1000, "identifiers per page of a listing", limit_range(1, 100_000)
+    )
+    store: str = _define_setting(
+        "sqlite", "store of the records: sqlite, or one from another package"
+    )
+    segment_bytes: int = _define_setting(
         256 << 20, "bytes beyond which an open segment is sealed", limit_range(1, 1 << 40)
     )
-    capture_index: str = _setting(
+    capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
         match_pattern(r"https?://[!-~]+", "use an http(s) URL"),
     )
-    captures_in_sqlite: int = _setting(
+    captures_in_sqlite: int = _define_setting(
         10_000_000,
         "largest number of captures of web archives in SQLite; beyond it they go to ZipNum runs",
         limit_range(0, 100_000_000),
     )
-    withdrawal_persons: int = _setting(
+    withdrawal_persons: int = _define_setting(
         1,
         "actors who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
-    log_level: str = _setting(
+    log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
     )
 
@@ -315,7 +321,7 @@ class Settings:
             check(self)
 
     @property
-    def owned(self) -> tuple[Authority, ...]:
+    def owned_authorities(self) -> tuple[Authority, ...]:
         """The authorities, of all schemes, for which this registry mints."""
         return tuple(
             Authority(scheme.name, name)
@@ -329,14 +335,14 @@ class Settings:
 
         Then an identifier without a record does not exist.
         """
-        minting = schemes()[identifier.kind].minting
+        minting = load_schemes()[identifier.kind].minting
         if minting is None or not minting.is_numbered:
             return False
         return identifier.assigned_under in getattr(self, minting.setting)
 
     def find_authority(self, name: str) -> Authority | None:
         """Find the owned authority with this name. Returns None if there is none."""
-        return next((one for one in self.owned if one.name == name), None)
+        return next((one for one in self.owned_authorities if one.name == name), None)
 
 
 def _check_capture(settings: Settings) -> None:
@@ -360,7 +366,7 @@ _WANTED: dict[type, str] = {
 }
 
 
-def load(root: Path, environment: Mapping[str, str]) -> Settings:
+def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     """Load the settings of a registry directory. Raises BadSettings."""
     path = root / FILE
     try:
@@ -377,10 +383,10 @@ def load(root: Path, environment: Mapping[str, str]) -> Settings:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(setting=FILE, value=path, reason=str(error)) from error
-    return from_table(table, environment)
+    return read_table(table, environment)
 
 
-def from_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
+def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """Read settings from a TOML table, overridden by `PERDURE_…` variables."""
     known = {one.name: one.default for one in fields(Settings)}
     values: dict[str, Any] = {}
@@ -391,15 +397,17 @@ def from_table(table: Mapping[str, object], environment: Mapping[str, str]) -> S
             continue
         if name not in known:
             raise BadSettings(setting=name, value=value, reason="no setting has this name")
-        values[name] = _typed(name, tuple(value) if isinstance(value, list) else value, known[name])
+        values[name] = _check_type(
+            name, tuple(value) if isinstance(value, list) else value, known[name]
+        )
     for name, default in known.items():
         text = environment.get(f"PERDURE_{name.upper()}")
         if text is not None:
-            values[name] = _typed(name, _from_text(name, text, default), default)
+            values[name] = _check_type(name, _parse_variable(name, text, default), default)
     return Settings(**values)
 
 
-def _from_text(name: str, text: str, default: object) -> object:
+def _parse_variable(name: str, text: str, default: object) -> object:
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(default, int):
@@ -410,7 +418,7 @@ def _from_text(name: str, text: str, default: object) -> object:
     return text
 
 
-def _typed(name: str, value: object, default: object) -> object:
+def _check_type(name: str, value: object, default: object) -> object:
     if type(value) is not type(default) or (
         isinstance(value, tuple) and not all(isinstance(one, str) for one in value)
     ):
@@ -418,7 +426,7 @@ def _typed(name: str, value: object, default: object) -> object:
     return value
 
 
-def added(settings: Settings, **more: tuple[str, ...]) -> Settings:
+def add_authorities(settings: Settings, **more: tuple[str, ...]) -> Settings:
     """Add series, naming authorities or shoulders to settings."""
     grown = {
         name: tuple(dict.fromkeys((*getattr(settings, name), *new))) for name, new in more.items()
@@ -432,13 +440,13 @@ def write_toml(settings: Settings) -> str:
     for one in fields(Settings):
         value = getattr(settings, one.name)
         comment = "" if value != one.default else "# "
-        lines += [f"# {one.metadata['help']}", f"{comment}{one.name} = {_toml(value)}"]
+        lines += [f"# {one.metadata['help']}", f"{comment}{one.name} = {_format_value(value)}"]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(one) for one in value) + "]"
+        return "[" + ", ".join(_format_value(one) for one in value) + "]"
     if isinstance(value, str):
         # TOML has the escapes of JSON and one more, for a character that JSON does not escape
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -5,16 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from perdure.archives.dates import second
+from perdure.archives.dates import parse_second
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 
 
 def capture(uri: str, date: str, **fields: object) -> Capture:
     """A capture as an index would have it."""
     given = {"kind": "response", "media_type": "text/html", "status": 200, "file": "a.warc.gz"}
     return Capture(
-        **given | {"key": urlkey(uri), "time": second(date), "date": date, "uri": uri} | fields  # type: ignore[arg-type]
+        **given
+        | {"key": make_url_key(uri), "time": parse_second(date), "date": date, "uri": uri}
+        | fields  # type: ignore[arg-type]
     )
 
 
@@ -26,7 +28,9 @@ class SortedCaptures:
         self._places = [_place(one) for one in self.all]
         self.read = 0
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         start, stop = bisect_left(self._places, low), bisect_left(self._places, high)
         if backwards:
             found = self.all[max(start, stop - limit) : stop][::-1]
@@ -35,7 +39,7 @@ class SortedCaptures:
         self.read += len(found)
         return found
 
-    def count(self) -> int:
+    def count_captures(self) -> int:
         return len(self.all)
 
 

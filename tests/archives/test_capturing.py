@@ -21,7 +21,7 @@ import pytest
 from tests.fetching.strangers import response, stranger
 from warcio.archiveiterator import ArchiveIterator
 
-from perdure.archives.capture.capturing import Bounds, Captured, capture
+from perdure.archives.capture.capturing import Bounds, CaptureResult, capture_page
 from perdure.archives.library import Library
 from perdure.archives.pwid import playback, verdict
 from perdure.errors import InvalidRequest, MalformedIdentifier
@@ -57,13 +57,13 @@ Answer = Callable[[str], bytes]
 
 def captured(
     answer: Answer, path: str = "/", *, networks: tuple[str, ...] = ("127.0.0.1",), **bounds: int
-) -> tuple[Captured, bytes, str]:
+) -> tuple[CaptureResult, bytes, str]:
     """What was captured from a server, the WARC, and the server's root."""
 
-    async def work() -> tuple[Captured, bytes, str]:
+    async def work() -> tuple[CaptureResult, bytes, str]:
         async with stranger(answer) as server:
             into = io.BytesIO()
-            found = await capture(
+            found = await capture_page(
                 server.url(path),
                 into,
                 fetcher=Fetcher(user_agent="test/1", networks=networks, limits=Limits(body=10_000)),
@@ -295,7 +295,7 @@ def test_a_page_that_is_not_there_is_an_error() -> None:
         captured(lambda _: b"")
     with pytest.raises(MalformedIdentifier):
         asyncio.run(
-            capture(
+            capture_page(
                 "http://a.example/",
                 io.BytesIO(),
                 fetcher=Fetcher(user_agent="test/1"),
@@ -319,15 +319,15 @@ def test_other_programs_index_it(tmp_path: Path) -> None:
     assert {one["status"] for one in theirs} == {"200", "302", "404"}
     library = Library(tmp_path, Settings())
     try:
-        (added,) = library.add(path)
+        (added,) = library.add_file(path)
         assert (added.file.flaws, added.flaws) == (0, ())
         assert added.file.records == len(records(warc))
-        wanted = verdict.asked(found.pwid)
-        judged = verdict.judge(wanted, verdict.look_up(library.captures, wanted))
-        assert judged.verdict is verdict.Verdict.EXACT
+        wanted = verdict.interpret_pwid(found.pwid)
+        judged = verdict.judge_evidence(wanted, verdict.look_up_evidence(library.captures, wanted))
+        assert judged.verdict is verdict.CaptureVerdict.EXACT
         assert judged.capture is not None
-        with closing(library.files.open(judged.capture)) as record:
-            assert b"".join(record.payload()) == PAGE
+        with closing(library.files.open_record(judged.capture)) as record:
+            assert b"".join(record.read_payload()) == PAGE
     finally:
         library.close()
 
@@ -357,7 +357,7 @@ def test_pywb_plays_it(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time = playback.digits(found.pwid)
+    time = playback.format_digits(found.pwid)
     try:
         assert _played(f"http://127.0.0.1:{port}/c/{time}id_/{root}/", server) == b"hello"
     finally:

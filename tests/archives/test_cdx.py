@@ -31,14 +31,14 @@ HELD = [
 
 
 def ask(question: str, held: list[Capture] = HELD) -> list[str]:
-    query = cdx.read(question)
-    write = cdx.writer(query)
-    return [write(one).decode() for one in cdx.select(SortedCaptures(held), query)]
+    query = cdx.parse_query(question)
+    write = cdx.choose_writer(query)
+    return [write(one).decode() for one in cdx.select_captures(SortedCaptures(held), query)]
 
 
 def uris(question: str, held: list[Capture] = HELD) -> list[str]:
-    query = cdx.read(question)
-    return [one.uri for one in cdx.select(SortedCaptures(held), query)]
+    query = cdx.parse_query(question)
+    return [one.uri for one in cdx.select_captures(SortedCaptures(held), query)]
 
 
 def test_a_line_is_what_cdxj_indexer_writes() -> None:
@@ -141,7 +141,7 @@ def test_in_which_order() -> None:
 )
 def test_what_cannot_be_is_refused(question: str) -> None:
     with pytest.raises(InvalidRequest):
-        cdx.read(question)
+        cdx.parse_query(question)
 
 
 EVIL = ["(a+)+$", "(a|a)*b", "(.*)*", "a{1,99}{1,99}", "(?=x)a", "(a)\\1", "a?" * 30 + "a" * 30]
@@ -150,12 +150,12 @@ EVIL = ["(a+)+$", "(a|a)*b", "(.*)*", "a{1,99}{1,99}", "(?=x)a", "(a)\\1", "a?" 
 @pytest.mark.parametrize("pattern", [*EVIL, "(a|a)" * 30, ".*a.*a.*a", "[", "(", "a**", "x" * 600])
 def test_expressions_with_many_ways_to_match_are_refused(pattern: str) -> None:
     with pytest.raises(InvalidRequest):
-        filters.parse(f"~url:{pattern}")
+        filters.parse_filter(f"~url:{pattern}")
 
 
 def test_the_worst_that_is_taken_ends_soon() -> None:
     for pattern in (".*.*b", "[^b]+a?[^c]+b", "(a|a)(a|a).*.*b"):
-        holds = filters.parse(f"~url:{pattern}").holds
+        holds = filters.parse_filter(f"~url:{pattern}").holds
         start = time.process_time()
         holds("a" * 100_000)
         assert time.process_time() - start < 5  # hours, if nothing bounded it
@@ -166,7 +166,7 @@ def test_the_worst_that_is_taken_ends_soon() -> None:
 )
 def test_an_expression_that_is_taken_means_what_python_says(pattern: str, value: str) -> None:
     expected = re.fullmatch(pattern, value[:2048], re.DOTALL | re.ASCII) is not None
-    assert filters.parse(f"~url:{pattern}").holds(value) == expected
+    assert filters.parse_filter(f"~url:{pattern}").holds(value) == expected
 
 
 urls = st.builds(
@@ -190,9 +190,9 @@ def test_a_stretch_is_what_its_kind_says(held: list[Capture], url: str, kind: st
         "domain": lambda one: one.key.startswith((f"{host})", f"{host},")),
     }[kind]
     captures = SortedCaptures(held)
-    found = list(ranges.walk(captures, ranges.stretch(url, kind), batch=2))
+    found = list(ranges.walk_range(captures, ranges.make_range(url, kind), batch=2))
     assert found == [one for one in captures.all if meant(one)]
-    back = list(ranges.walk(captures, ranges.stretch(url, kind), backwards=True, batch=2))
+    back = list(ranges.walk_range(captures, ranges.make_range(url, kind), backwards=True, batch=2))
     assert back == found[::-1]
 
 
@@ -204,12 +204,14 @@ def test_a_stretch_is_what_its_kind_says(held: list[Capture], url: str, kind: st
 def test_resuming_meets_every_capture_once(held: list[Capture], limit: int, reverse: bool) -> None:
     captures = SortedCaptures(held)
     base = f"url=dk&matchType=domain&limit={limit}" + ("&sort=reverse" if reverse else "")
-    whole = list(cdx.select(captures, cdx.read(base.replace(f"limit={limit}", "x=1"))))
+    whole = list(
+        cdx.select_captures(captures, cdx.parse_query(base.replace(f"limit={limit}", "x=1")))
+    )
     seen: list[Capture] = []
     key: list[str] = []
     while True:
-        query = cdx.read(base + (f"&resumeKey={key[-1]}" if key else ""))
-        some = list(cdx.resume_keys(cdx.select(captures, query), query, key.append))
+        query = cdx.parse_query(base + (f"&resumeKey={key[-1]}" if key else ""))
+        some = list(cdx.report_resume_key(cdx.select_captures(captures, query), query, key.append))
         if not some:
             break
         seen += some
@@ -222,9 +224,9 @@ def test_pages_partition_a_query() -> None:
         for at in range(7000)
     ]
     captures = SortedCaptures(held)
-    assert cdx.paging(captures, cdx.read("url=a.dk&pageSize=1")) == (3, 1, 3)
+    assert cdx.count_pages(captures, cdx.parse_query("url=a.dk&pageSize=1")) == (3, 1, 3)
     pages = [
-        list(cdx.select(captures, cdx.read(f"url=a.dk&pageSize=1&page={page}")))
+        list(cdx.select_captures(captures, cdx.parse_query(f"url=a.dk&pageSize=1&page={page}")))
         for page in range(4)
     ]
     assert [len(page) for page in pages] == [3000, 3000, 1000, 0]
@@ -251,8 +253,8 @@ def test_the_closest_is_the_first_of_all_by_distance(held: list[Capture], wanted
     """With `limit=1` two steps in the index are enough."""
     time = re.sub("[^0-9]", "", wanted)
     captures = SortedCaptures(held)
-    one = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}&limit=1")))
-    everything = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}")))
+    one = list(cdx.select_captures(captures, cdx.parse_query(f"url=a.dk&closest={time}&limit=1")))
+    everything = list(cdx.select_captures(captures, cdx.parse_query(f"url=a.dk&closest={time}")))
     assert [found.time for found in one] == [found.time for found in everything[:1]]
     distances = [abs(int(found.time) - int(time)) for found in everything]
     assert distances == sorted(distances)

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from perdure.archives.pwid.known import Archive, Archives, load, packaged
+from perdure.archives.pwid.known import Archive, Archives, load_archives, load_packaged
 from perdure.archives.pwid.playback import Pattern
 from perdure.errors import BadSettings
-from perdure.ids.pwid import Pwid, parse
+from perdure.ids.pwid import Pwid, parse_pwid
 from perdure.settings import Settings
 from perdure.testing import pwid as pwid_texts
 
-KNOWN = load(Settings())
+KNOWN = load_archives(Settings())
 TODAY = "2026-11-21"
-BY_ID = {one.id: one for one in packaged()}
+BY_ID = {one.id: one for one in load_packaged()}
 WITHOUT_EXAMPLE = {"warp.da.ndl.go.jp", "webharvest.gov", "commoncrawl.org"}
-DR = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+DR = parse_pwid("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
 
 OWN = """
 [[archive]]
@@ -40,26 +40,26 @@ moved_to = "archive.example"
 """
 
 
-@pytest.mark.parametrize("archive", packaged(), ids=list(BY_ID))
+@pytest.mark.parametrize("archive", load_packaged(), ids=list(BY_ID))
 def test_every_archive_has_an_example_that_holds_both_ways(archive: Archive) -> None:
     if archive.id in WITHOUT_EXAMPLE:
         assert archive.example is None
         return
     assert archive.example is not None
-    pwid = parse(archive.example.pwid)
+    pwid = parse_pwid(archive.example.pwid)
     assert pwid.is_valid("draft-04")
     assert pwid.archive == archive.id
-    if archive.written_on(TODAY):
-        assert KNOWN.playback(pwid) == archive.example.url
-        assert KNOWN.raw(pwid) == (archive.example.raw or None)
+    if archive.find_pattern_on(TODAY):
+        assert KNOWN.make_playback_url(pwid) == archive.example.url
+        assert KNOWN.make_raw_url(pwid) == (archive.example.raw or None)
     elif archive.local:
-        assert KNOWN.playback(pwid) is None
-        assert KNOWN.local(pwid) == archive.example.url
+        assert KNOWN.make_playback_url(pwid) is None
+        assert KNOWN.make_local_url(pwid) == archive.example.url
     else:
-        assert KNOWN.playback(pwid) is None
-    assert KNOWN.from_playback(archive.example.url)[0].pwid == pwid
+        assert KNOWN.make_playback_url(pwid) is None
+    assert KNOWN.read_playback_url(archive.example.url)[0].pwid == pwid
     if archive.example.raw:
-        found = KNOWN.from_playback(archive.example.raw)[0].pwid
+        found = KNOWN.read_playback_url(archive.example.raw)[0].pwid
         assert (found.item, found.time, found.coverage) == (pwid.item, pwid.time, "part")
 
 
@@ -68,39 +68,39 @@ def test_there_are_all_that_the_reference_lists() -> None:
 
 
 def test_no_name_is_that_of_two() -> None:
-    names = [name for one in packaged() for name in one.names]
+    names = [name for one in load_packaged() for name in one.names]
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", ["archive.org", "Web.Archive.ORG", "~archive.org"])
 def test_an_archive_is_found_by_any_of_its_names(name: str) -> None:
-    assert KNOWN.find(name) is BY_ID["archive.org"]
+    assert KNOWN.find_archive(name) is BY_ID["archive.org"]
 
 
 def test_every_older_form_is_read() -> None:
-    for archive in packaged():
+    for archive in load_packaged():
         for pattern in archive.patterns:
             url = pattern.url.replace("{time}", "20160122112029").replace("{uri}", "http://a/?b#c")
-            found = KNOWN.from_playback(url.replace("{collection}", "some"))
+            found = KNOWN.read_playback_url(url.replace("{collection}", "some"))
             assert archive.id in [one.archive.id for one in found]
             assert {one.pwid.item for one in found} == {"http://a/?b#c"}
 
 
 def test_a_collection_is_a_slot() -> None:
-    pwid = parse("pwid:archive-it.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+    pwid = parse_pwid("pwid:archive-it.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
     url = "https://wayback.archive-it.org/4399/20160122112029/http://www.dr.dk"
-    assert KNOWN.playback(pwid, collection="4399") == url
-    (found,) = KNOWN.from_playback(url)
+    assert KNOWN.make_playback_url(pwid, collection="4399") == url
+    (found,) = KNOWN.read_playback_url(url)
     assert (found.pwid, found.collection) == (pwid, "4399")
-    harvest = parse("pwid:webharvest.gov:2016-01-22T11.20.29Z:page:http://a/")
-    assert KNOWN.playback(harvest) is None
-    assert KNOWN.playback(harvest, collection="congress112th") == (
+    harvest = parse_pwid("pwid:webharvest.gov:2016-01-22T11.20.29Z:page:http://a/")
+    assert KNOWN.make_playback_url(harvest) is None
+    assert KNOWN.make_playback_url(harvest, collection="congress112th") == (
         "https://www.webharvest.gov/congress112th/20160122112029/http://a/"
     )
 
 
 def test_the_nearest_fit_comes_first() -> None:
-    found = KNOWN.from_playback("https://wayback.archive-it.org/11112/20160122112029/http://a/")
+    found = KNOWN.read_playback_url("https://wayback.archive-it.org/11112/20160122112029/http://a/")
     assert [one.archive.id for one in found] == ["webarchive.proni.gov.uk", "archive-it.org"]
 
 
@@ -111,8 +111,8 @@ def test_the_nearest_fit_comes_first() -> None:
 )  # fmt: skip
 def test_the_mark_behind_the_time_says_what_is_wanted(mark: str, coverage: str) -> None:
     url = f"https://web.archive.org/web/20160122112029{mark}/http://a/b?c=d&e#f"
-    (found,) = KNOWN.from_playback(url)
-    assert found.pwid == parse(
+    (found,) = KNOWN.read_playback_url(url)
+    assert found.pwid == parse_pwid(
         f"pwid:archive.org:2016-01-22T11.20.29Z:{coverage}:http://a/b?c=d&e#f"
     )
 
@@ -128,7 +128,7 @@ def test_the_mark_behind_the_time_says_what_is_wanted(mark: str, coverage: str) 
     ],
 )
 def test_an_address_without_a_scheme_is_read_as_archives_do(written: str, meant: str) -> None:
-    (found,) = KNOWN.from_playback(f"https://web.archive.org/web/20160122112029/{written}")
+    (found,) = KNOWN.read_playback_url(f"https://web.archive.org/web/20160122112029/{written}")
     assert found.pwid.item == meant
 
 
@@ -147,56 +147,60 @@ def test_an_address_without_a_scheme_is_read_as_archives_do(written: str, meant:
     ],
 )
 def test_what_plays_nothing_back(url: str) -> None:
-    assert KNOWN.from_playback(url) == ()
+    assert KNOWN.read_playback_url(url) == ()
 
 
 @pytest.mark.parametrize("time", ["2016", "2016-01", "2016-01-22", "2016-01-22T11.20Z"])
 def test_a_time_that_names_no_single_capture_has_no_address(time: str) -> None:
-    assert KNOWN.playback(parse(f"pwid:archive.org:{time}:page:http://a/")) is None
+    assert KNOWN.make_playback_url(parse_pwid(f"pwid:archive.org:{time}:page:http://a/")) is None
 
 
 def test_endpoints() -> None:
-    pwid = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://a/?b&c#d")
-    assert KNOWN.timegate(pwid) == "https://web.archive.org/web/http://a/?b&c#d"
-    assert KNOWN.timemap(pwid) == "https://web.archive.org/web/timemap/link/http://a/?b&c#d"
-    assert KNOWN.cdx(pwid) == (
+    pwid = parse_pwid("pwid:archive.org:2016-01-22T11.20.29Z:page:http://a/?b&c#d")
+    assert KNOWN.make_timegate_url(pwid) == "https://web.archive.org/web/http://a/?b&c#d"
+    assert (
+        KNOWN.make_timemap_url(pwid) == "https://web.archive.org/web/timemap/link/http://a/?b&c#d"
+    )
+    assert KNOWN.make_cdx_url(pwid) == (
         "https://web.archive.org/cdx/search/cdx?url=http%3A%2F%2Fa%2F%3Fb%26c%23d"
     )
-    onb = parse("pwid:webarchiv.onb.ac.at:2013-12-03T17.03.03Z:page:http://m.onb.ac.at/?a=b&c")
-    assert KNOWN.resolver(onb) == (
+    onb = parse_pwid("pwid:webarchiv.onb.ac.at:2013-12-03T17.03.03Z:page:http://m.onb.ac.at/?a=b&c")
+    assert KNOWN.make_resolver_url(onb) == (
         "https://webarchiv.onb.ac.at/resolve.jsp?pwid="
         "urn:pwid:webarchiv.onb.ac.at:2013-12-03T17:03:03Z:page:http:%2F%2Fm.onb.ac.at%2F%253Fa%3Db%26c"
     )
-    assert KNOWN.resolver(pwid) is None
-    assert KNOWN.timegate(parse("pwid:archive.org:2016:page:some-id")) is None
+    assert KNOWN.make_resolver_url(pwid) is None
+    assert KNOWN.make_timegate_url(parse_pwid("pwid:archive.org:2016:page:some-id")) is None
 
 
 def test_the_standard_form_needs_to_be_allowed() -> None:
     """Draft-04 section 5: "https://<archive-id>/pwid?time=<archival-time>&coverage=<coverage-spec>
     &item=<archived-item>"; the item is escaped, since it may have an `&`."""
-    pwid = parse("pwid:unknown.example:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a&b#c%20d%")
-    believing = load(Settings(unknown_archives="standard-form"))
-    assert KNOWN.playback(pwid) is None
-    assert believing.playback(pwid) == (
+    pwid = parse_pwid("pwid:unknown.example:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a&b#c%20d%")
+    believing = load_archives(Settings(unknown_archives="standard-form"))
+    assert KNOWN.make_playback_url(pwid) is None
+    assert believing.make_playback_url(pwid) == (
         "https://unknown.example/pwid?time=2016-01-22T11:20:29Z&coverage=page"
         "&item=http%3A%2F%2Fwww.dr.dk%2F%3Fa%26b%23c%2520d%25"
     )
-    assert believing.raw(pwid) is None
-    closed = parse("pwid:netarkivet.dk:2016-01-22T11.20.29Z:page:http://www.dr.dk")
-    assert believing.playback(closed) is None
+    assert believing.make_raw_url(pwid) is None
+    closed = parse_pwid("pwid:netarkivet.dk:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+    assert believing.make_playback_url(closed) is None
     for host in ("localhost", "127.0.0.1", "10.1", "x_y.example", "a%2F.example", "-a.example"):
-        nowhere = parse(f"pwid:{host}:2016-01-22T11.20.29Z:page:http://a/")
-        assert believing.playback(nowhere) is None
+        nowhere = parse_pwid(f"pwid:{host}:2016-01-22T11.20.29Z:page:http://a/")
+        assert believing.make_playback_url(nowhere) is None
 
 
 def test_an_operator_adds_archives_and_corrects_them(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(OWN)
-    own = load(Settings(archives_file="own.toml"), tmp_path)
+    own = load_archives(Settings(archives_file="own.toml"), tmp_path)
     assert len(own) == 39
-    assert own.playback(DR) == "https://mirror.example/web/20160122112029/http://www.dr.dk"
+    assert own.make_playback_url(DR) == "https://mirror.example/web/20160122112029/http://www.dr.dk"
     for host in ("archive.example", "old.example", "gone.example"):
-        pwid = parse(f"pwid:{host}:2016-01-22T11.20.29Z:page:http://www.dr.dk")
-        assert own.playback(pwid) == "https://archive.example/20160122112029/http://www.dr.dk"
+        pwid = parse_pwid(f"pwid:{host}:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+        assert (
+            own.make_playback_url(pwid) == "https://archive.example/20160122112029/http://www.dr.dk"
+        )
 
 
 def test_a_pattern_is_written_while_it_is_valid() -> None:
@@ -205,7 +209,7 @@ def test_a_pattern_is_written_while_it_is_valid() -> None:
     new = Pattern(url="https://new.example/{time}/{uri}", since="2018-06-01", until="?")
     last = Pattern(url="https://last.example/{time}/{uri}", since="2030")
     archive = Archive(id="a.example", patterns=(last, new, old))
-    pwid = parse("pwid:a.example:2016-01-22T11.20.29Z:page:http://b/")
+    pwid = parse_pwid("pwid:a.example:2016-01-22T11.20.29Z:page:http://b/")
     for day, host in (
         ("2018-05-31", "old"),
         ("2018-06-01", None),
@@ -214,10 +218,10 @@ def test_a_pattern_is_written_while_it_is_valid() -> None:
     ):
         found = Archives((archive,), today=partial(str, day))
         url = f"https://{host}.example/20160122112029/http://b/"
-        assert found.playback(pwid) == (url if host else None)
+        assert found.make_playback_url(pwid) == (url if host else None)
         for one in ("old", "new", "last"):
             address = url.replace(str(host), one)
-            assert [each.pwid for each in found.from_playback(address)] == [pwid]
+            assert [each.pwid for each in found.read_playback_url(address)] == [pwid]
 
 
 @pytest.mark.parametrize(
@@ -248,12 +252,12 @@ def test_a_pattern_is_written_while_it_is_valid() -> None:
 def test_a_mistake_in_a_file_is_told(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "own.toml").write_text(text)
     with pytest.raises(BadSettings, match=reason):
-        load(Settings(archives_file="own.toml"), tmp_path)
+        load_archives(Settings(archives_file="own.toml"), tmp_path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="No such file"):
-        load(Settings(archives_file="own.toml"), tmp_path)
+        load_archives(Settings(archives_file="own.toml"), tmp_path)
 
 
 @given(pwid=pwid_texts.values())
@@ -266,7 +270,7 @@ def test_no_identifier_leads_anywhere_but_to_its_archive(pwid: Pwid) -> None:
             )
         ]
     )
-    url = only.playback(pwid)
+    url = only.make_playback_url(pwid)
     if url is not None:
         assert url.startswith("https://a/")
         assert url.isascii()

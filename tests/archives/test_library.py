@@ -20,7 +20,7 @@ import pytest
 from tests.archives.test_scanning import record
 from tests.archives.warcs import Warc
 
-from perdure.archives.files.scanning import Place, scan
+from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.index import ranges
 from perdure.archives.library import Library, archive_files
 from perdure.archives.port import Capture
@@ -28,7 +28,7 @@ from perdure.errors import Corrupt, NotFound, Unavailable
 from perdure.settings import Settings
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
-ALL = ranges.Stretch("", "\U0010ffff")
+ALL = ranges.IndexRange("", "\U0010ffff")
 DATE = "2020-01-02T03:04:05Z"
 
 
@@ -41,7 +41,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def all_of(library: Library) -> list[Capture]:
-    return list(ranges.walk(library.captures, ALL))
+    return list(ranges.walk_range(library.captures, ALL))
 
 
 def warc(path: Path, *numbers: int) -> Path:
@@ -52,25 +52,27 @@ def warc(path: Path, *numbers: int) -> Path:
 
 
 def payload(library: Library, capture: Capture) -> bytes:
-    with library.files.open(capture) as opened:
-        return b"".join(opened.payload())
+    with library.files.open_record(capture) as opened:
+        return b"".join(opened.read_payload())
 
 
 def test_nothing_is_found_before_anything_is_added(library: Library) -> None:
     assert all_of(library) == []
-    assert library.captures.count() == 0
-    assert library.registered() == []
+    assert library.captures.count_captures() == 0
+    assert library.list_files() == []
     with pytest.raises(NotFound):
-        library.files.open(Capture(key="", time="", date="", uri="", kind="", file="a.warc.gz"))
+        library.files.open_record(
+            Capture(key="", time="", date="", uri="", kind="", file="a.warc.gz")
+        )
 
 
 def test_what_was_added_is_found_and_read(library: Library, tmp_path: Path) -> None:
-    [added] = library.add(warc(tmp_path / "a.warc.gz", 1, 2))
+    [added] = library.add_file(warc(tmp_path / "a.warc.gz", 1, 2))
     assert (added.outcome, added.file.records, added.file.captures) == ("added", 2, 2)
     found = all_of(library)
     assert [one.uri for one in found] == ["http://example.org/1", "http://example.org/2"]
     assert [payload(library, one) for one in found] == [b"<p>1", b"<p>2"]
-    assert library.captures.count() == 2
+    assert library.captures.count_captures() == 2
 
 
 def test_all_fields_are_kept(library: Library, tmp_path: Path) -> None:
@@ -89,10 +91,10 @@ def test_all_fields_are_kept(library: Library, tmp_path: Path) -> None:
         record("http://example.org/a b c"),
     ]
     path.write_bytes(b"".join(texts))
-    library.add(path)
+    library.add_file(path)
     scanned = [
         msgspec.structs.replace(one, id="")
-        for one in scan(Place(path=str(path)), "a.warc")
+        for one in scan_file(ArchivePlace(path=str(path)), "a.warc")
         if isinstance(one, Capture)
     ]
     assert len(scanned) == len(texts)
@@ -101,8 +103,8 @@ def test_all_fields_are_kept(library: Library, tmp_path: Path) -> None:
 
 def test_an_unchanged_file_is_not_read_again(library: Library, tmp_path: Path) -> None:
     path = warc(tmp_path / "a.warc.gz", 1)
-    library.add(path)
-    [again] = library.add(path)
+    library.add_file(path)
+    [again] = library.add_file(path)
     assert again.outcome == "unchanged"
     assert len(all_of(library)) == 1
 
@@ -110,10 +112,10 @@ def test_an_unchanged_file_is_not_read_again(library: Library, tmp_path: Path) -
 @pytest.mark.parametrize("most", [10_000_000, 0])
 def test_a_changed_file_is_read_again(tmp_path: Path, most: int) -> None:
     library = Library(tmp_path, Settings(captures_in_sqlite=most))
-    library.add(warc(tmp_path / "a.warc.gz", 1, 2))
+    library.add_file(warc(tmp_path / "a.warc.gz", 1, 2))
     path = warc(tmp_path / "a.warc.gz", 2, 3, 4)
     os.utime(path, ns=(1, 1))
-    [again] = library.add(path)
+    [again] = library.add_file(path)
     assert again.outcome == "replaced"
     found = all_of(library)
     assert [one.uri[-1] for one in found] == ["2", "3", "4"]
@@ -124,21 +126,21 @@ def test_a_changed_file_is_read_again(tmp_path: Path, most: int) -> None:
 def test_two_files_of_one_name_are_two(library: Library, tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / str(number)).mkdir()
-        library.add(warc(tmp_path / str(number) / "a.warc.gz", number))
-    assert [one.name for one in library.registered()] == ["a.warc.gz", "a.warc.gz~2"]
+        library.add_file(warc(tmp_path / str(number) / "a.warc.gz", number))
+    assert [one.name for one in library.list_files()] == ["a.warc.gz", "a.warc.gz~2"]
     assert [payload(library, one) for one in all_of(library)] == [b"<p>1", b"<p>2"]
 
 
 def test_the_same_capture_twice_is_two(library: Library, tmp_path: Path) -> None:
-    library.add(warc(tmp_path / "a.warc.gz", 1, 1))
+    library.add_file(warc(tmp_path / "a.warc.gz", 1, 1))
     assert len({one.offset for one in all_of(library)}) == 2
 
 
 def test_a_file_that_was_moved_lies_in_the_registry(library: Library, tmp_path: Path) -> None:
     path = warc(tmp_path / "a.warc.gz", 1)
-    library.add(path, move=True)
+    library.add_file(path, move=True)
     assert not path.exists()
-    assert library.registered()[0].path == "files/a.warc.gz"
+    assert library.list_files()[0].path == "files/a.warc.gz"
     (tmp_path / "registry").rename(tmp_path / "elsewhere")
     with_all = Library(tmp_path / "elsewhere", Settings())
     assert [payload(with_all, one) for one in all_of(with_all)] == [b"<p>1"]
@@ -147,7 +149,7 @@ def test_a_file_that_was_moved_lies_in_the_registry(library: Library, tmp_path: 
 
 def test_a_file_that_is_gone_is_unavailable(library: Library, tmp_path: Path) -> None:
     path = warc(tmp_path / "a.warc.gz", 1)
-    library.add(path)
+    library.add_file(path)
     path.unlink()
     with pytest.raises(Unavailable):
         payload(library, all_of(library)[0])
@@ -156,9 +158,9 @@ def test_a_file_that_is_gone_is_unavailable(library: Library, tmp_path: Path) ->
 def test_flaws_are_kept_with_their_file(library: Library, tmp_path: Path) -> None:
     path = warc(tmp_path / "a.warc.gz", 1, 2)
     path.write_bytes(path.read_bytes() + b"rubbish")
-    [added] = library.add(path)
+    [added] = library.add_file(path)
     assert added.file.flaws == 1
-    assert library.flaws(library.registered()[0]) == list(added.flaws)
+    assert library.list_flaws(library.list_files()[0]) == list(added.flaws)
     assert "7 stray bytes" in added.flaws[0].what
 
 
@@ -179,7 +181,7 @@ def test_a_crash_while_adding_leaves_nothing(tmp_path: Path, most: int) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(record(f"http://example.org/{n}") for n in range(60_000)))
     library = Library(tmp_path, Settings(captures_in_sqlite=most))
-    library.add(warc(tmp_path / "before.warc.gz", *range(20)))
+    library.add_file(warc(tmp_path / "before.warc.gz", *range(20)))
     for wait in (0.1, 0.4, 0.8, 1.2, 1.6):
         worker = subprocess.Popen(
             [sys.executable, "-c", ADD, str(tmp_path), str(path), str(most)],
@@ -193,10 +195,10 @@ def test_a_crash_while_adding_leaves_nothing(tmp_path: Path, most: int) -> None:
         done = "done" in worker.communicate()[0]
         count = len(all_of(library))
         assert count in ((20 + 60_000,) if done else (20, 20 + 60_000))
-        assert count == library.captures.count()
+        assert count == library.captures.count_captures()
         if done:
             break
-    library.add(path)
+    library.add_file(path)
     assert len(all_of(library)) == 60_020
     library.close()
 
@@ -209,13 +211,13 @@ def test_readers_see_whole_files_while_others_add(tmp_path: Path) -> None:
 
     def read() -> None:
         while not seen or seen[-1] < 800:
-            seen.append(len(reader.captures.scan(*ALL, limit=9999)))
+            seen.append(len(reader.captures.scan_range(*ALL, limit=9999)))
 
     thread = Thread(target=read)
     thread.start()
     adder = Library(tmp_path, Settings(captures_in_sqlite=50))
     for path in files:
-        adder.add(path)
+        adder.add_file(path)
     thread.join(timeout=60)
     assert seen[-1] == 800
     assert seen == sorted(seen)
@@ -236,21 +238,21 @@ def test_runs_answer_as_sqlite_does(tmp_path: Path) -> None:
     one = Library(tmp_path / "a", Settings())
     other = Library(tmp_path / "b", Settings(captures_in_sqlite=30))
     for path in archive_files(CORPUS):
-        one.add(path)
-        other.add(path)
+        one.add_file(path)
+        other.add_file(path)
     assert len(list((tmp_path / "b/captures/runs").glob("*.idx"))) > 1
     expected, found = all_of(one), all_of(other)
     assert sorted(map(repr, expected)) == sorted(map(repr, found))
-    places = [ranges.place(capture) for capture in expected]
-    assert [ranges.place(capture) for capture in found] == places
+    places = [ranges.format_place(capture) for capture in expected]
+    assert [ranges.format_place(capture) for capture in found] == places
     for low, high, limit in zip(
         places[::7], [*places[40::7], *["~"] * 9], [1, 2, 3, 9, 200] * 100, strict=False
     ):
         for backwards in (False, True):
             asked = [
                 [
-                    ranges.place(capture)
-                    for capture in library.captures.scan(
+                    ranges.format_place(capture)
+                    for capture in library.captures.scan_range(
                         low, high, backwards=backwards, limit=limit
                     )
                 ]
@@ -271,15 +273,15 @@ def test_a_url_with_many_captures_lies_in_many_blocks(tmp_path: Path) -> None:
     )
     path.write_bytes(b"".join(texts))
     library = Library(tmp_path, Settings(captures_in_sqlite=0))
-    library.add(path)
+    library.add_file(path)
     key = "org,example)/"
     for second in ("000000", "000001", "002213", "004959"):
         low = f"{key} 20200102{second}"
-        [found] = library.captures.scan(low, f"{low}~", limit=9)
+        [found] = library.captures.scan_range(low, f"{low}~", limit=9)
         assert found.time == f"20200102{second}"
-        [last] = library.captures.scan(f"{key} ", f"{low}~", backwards=True, limit=1)
+        [last] = library.captures.scan_range(f"{key} ", f"{low}~", backwards=True, limit=1)
         assert last == found
-    assert len(library.captures.scan(f"{key} ", f"{key}!", limit=9999)) == 3000
+    assert len(library.captures.scan_range(f"{key} ", f"{key}!", limit=9999)) == 3000
     library.close()
 
 
@@ -321,12 +323,12 @@ def test_a_wacz_is_read_where_it_lies(
         {"archive/data.warc.gz": text, "pages/pages.jsonl": b"{}"},
         compression=compression,
     )
-    added = library.add(path)
+    added = library.add_file(path)
     assert [one.file.name for one in added] == ["a.wacz/archive/data.warc.gz", "a.wacz"]
     assert [payload(library, one) for one in all_of(library)] == [b"<p>1", b"<p>2"]
     assert bool(added[1].file.flaws) is (compression == zipfile.ZIP_DEFLATED)
-    assert {one.outcome for one in library.add(path)} == {"unchanged"}
-    assert all(not found.problem for one in added[:1] for found in library.check(one.file))
+    assert {one.outcome for one in library.add_file(path)} == {"unchanged"}
+    assert all(not found.problem for one in added[:1] for found in library.check_file(one.file))
 
 
 def test_a_wacz_that_is_not_what_it_says(library: Library, tmp_path: Path, text: bytes) -> None:
@@ -339,7 +341,7 @@ def test_a_wacz_that_is_not_what_it_says(library: Library, tmp_path: Path, text:
     ):
         path.write_bytes(whole.replace(right, wrong, 1))
         os.utime(path, ns=(1, len(wrong)))
-        flaws = library.add(path)[-1].flaws
+        flaws = library.add_file(path)[-1].flaws
         assert len(flaws) >= 1
         assert len(all_of(library)) == 2
 
@@ -353,7 +355,7 @@ def test_names_that_lead_out_are_refused(library: Library, tmp_path: Path, text:
         {EVIL: text, "/etc/evil.warc.gz": text, "archive/..\\..\\evil.warc": text},
         compression=zipfile.ZIP_DEFLATED,
     )
-    [added] = library.add(path)
+    [added] = library.add_file(path)
     assert sum("leads out" in flaw.what for flaw in added.flaws) == 3
     assert all_of(library) == []
     assert not list(tmp_path.rglob("evil*"))
@@ -367,7 +369,7 @@ def test_bombs_are_refused(library: Library, tmp_path: Path) -> None:
     size = (50_000_000).to_bytes(4, "little")
     lying = tmp_path / "lying.wacz"
     lying.write_bytes(into.getvalue().replace(size, (0xFFFFFFF0).to_bytes(4, "little")))
-    [flaw, *_] = library.add(lying)[-1].flaws
+    [flaw, *_] = library.add_file(lying)[-1].flaws
     assert "claims to inflate to more than it can" in flaw.what
     with zipfile.ZipFile(into, "a") as made:
         for number in range(100):
@@ -378,7 +380,7 @@ def test_bombs_are_refused(library: Library, tmp_path: Path) -> None:
             made._didModify = True  # type: ignore[attr-defined]  # so that the directory is written
     overlapping = tmp_path / "overlapping.wacz"
     overlapping.write_bytes(into.getvalue())
-    [flaw] = library.add(overlapping)[-1].flaws
+    [flaw] = library.add_file(overlapping)[-1].flaws
     assert "overlap" in flaw.what
 
 
@@ -388,7 +390,7 @@ def test_what_inflates_without_measure_is_not_taken(library: Library, tmp_path: 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("archive/bomb.warc", bytes(65 << 20))
         made.writestr("archive/good.warc", record("http://www.dr.dk/"))
-    flaws = [flaw.what for one in library.add(path) for flaw in one.flaws]
+    flaws = [flaw.what for one in library.add_file(path) for flaw in one.flaws]
     assert any("'archive/bomb.warc' inflates to 10" in what for what in flaws), flaws
     assert [one.uri for one in all_of(library)] == ["http://www.dr.dk/"]
     held = [one for one in tmp_path.rglob("*.warc*") if one.is_file()]
@@ -401,18 +403,18 @@ def test_a_damaged_package_is_told_so(
 ) -> None:
     path = package(tmp_path / "a.wacz", {"archive/data.warc.gz": text})
     path.write_bytes(path.read_bytes()[:cut])
-    assert library.add(path)[-1].flaws
+    assert library.add_file(path)[-1].flaws
 
 
 def test_a_package_that_changed_is_read_again(
     library: Library, tmp_path: Path, text: bytes
 ) -> None:
     path = package(tmp_path / "a.wacz", {"archive/data.warc.gz": text})
-    library.add(path)
+    library.add_file(path)
     new = warc(tmp_path / "new.warc.gz", 7).read_bytes()
     package(path, {"more": b"x" * 99, "archive/data.warc.gz": new})
     os.utime(path, ns=(1, 1))
-    library.add(path)
+    library.add_file(path)
     assert [payload(library, one) for one in all_of(library)] == [b"<p>7"]
 
 
@@ -424,10 +426,10 @@ def test_changed_bytes_are_found(library: Library, tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     digest = "sha1:A9993E364706816ABA3E25717850C26C9CD0D89D"  # of b"abc" (FIPS 180-1, appendix A)
     path.write_bytes(record("http://x.org/", fields=f"WARC-Block-Digest: {digest}\r\n") * 2)
-    [added] = library.add(path)
-    assert [one.problem for one in library.check(added.file)] == ["", ""]
+    [added] = library.add_file(path)
+    assert [one.problem for one in library.check_file(added.file)] == ["", ""]
     path.write_bytes(path.read_bytes().replace(b"\r\nabc", b"\r\nabd", 1))
-    assert [bool(one.problem) for one in library.check(added.file)] == [True, False]
+    assert [bool(one.problem) for one in library.check_file(added.file)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -444,15 +446,15 @@ def test_a_file_that_was_changed_gives_no_other_capture(
     """Not even one that lies at the same offset: "Exact or an honest no is the default"."""
     path = tmp_path / "a.warc"
     path.write_bytes(record("http://example.org/", b"one"))
-    [added] = library.add(path)
+    [added] = library.add_file(path)
     [capture] = all_of(library)
     other = record(uri, b"two").replace(b"2020-01-02T03:04:05Z", date.encode())
     path.write_bytes(other)
     os.utime(path, ns=(0, added.file.modified + 1_000_000_000))
     with pytest.raises(Corrupt, match="changed since it was added"):
-        library.files.open(capture)
-    [found] = library.check(added.file)
+        library.files.open_record(capture)
+    [found] = library.check_file(added.file)
     assert "add it again" in found.problem
-    [again] = library.add(path)
-    assert [one.problem for one in library.check(again.file)] == [""]
+    [again] = library.add_file(path)
+    assert [one.problem for one in library.check_file(again.file)] == [""]
     assert [payload(library, one) for one in all_of(library)] == [b"two"]

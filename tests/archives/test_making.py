@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.archives.pwid.making import make, write
+from perdure.archives.pwid.making import make_pwid, write_pwid
 from perdure.errors import InvalidRequest, MalformedIdentifier
-from perdure.ids.pwid import Pwid, parse
+from perdure.ids.pwid import Pwid, parse_pwid
 from perdure.ids.pwid_dialects import DIALECTS
 from perdure.testing import pwid as pwid_texts
 
-DR = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+DR = parse_pwid("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,13 @@ DR = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
     ["2016-01-22T11:20:29Z", "2016-01-22T11.20.29Z", "20160122112029", " 2016-01-22t112029z"],
 )
 def test_a_time_may_be_written_in_many_ways(at: str) -> None:
-    assert make("archive.org", at, "Page", "http://www.dr.dk") == DR
+    assert make_pwid("archive.org", at, "Page", "http://www.dr.dk") == DR
 
 
 def test_what_was_made_is_valid() -> None:
-    assert make("archive.org", "20160122112029", "page", "http://www.dr.dk").is_valid("draft-04")
+    assert make_pwid("archive.org", "20160122112029", "page", "http://www.dr.dk").is_valid(
+        "draft-04"
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_what_was_made_is_valid() -> None:
      ('http://a/?q="b"&<c>', "http://a/?q=%22b%22&%3Cc%3E")],
 )  # fmt: skip
 def test_only_what_no_uri_can_have_is_escaped(item: str, written: str) -> None:
-    assert make("a.org", "2016", "part", item).item == written
+    assert make_pwid("a.org", "2016", "part", item).item == written
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_only_what_no_uri_can_have_is_escaped(item: str, written: str) -> None:
 )  # fmt: skip
 def test_what_cannot_be_is_an_error(archive: str, at: str, coverage: str, item: str) -> None:
     with pytest.raises(MalformedIdentifier):
-        make(archive, at, coverage, item)
+        make_pwid(archive, at, coverage, item)
 
 
 # the examples of the drafts themselves
@@ -60,7 +62,7 @@ def test_what_cannot_be_is_an_error(archive: str, at: str, coverage: str, item: 
     ],
 )
 def test_the_dialects(dialect: str, text: str) -> None:
-    assert write(DR, dialect) == text
+    assert write_pwid(DR, dialect) == text
 
 
 @pytest.mark.parametrize(
@@ -74,14 +76,14 @@ def test_the_dialects(dialect: str, text: str) -> None:
 )
 def test_what_a_dialect_cannot_say_is_refused_and_others_are_named(text: str, dialect: str) -> None:
     with pytest.raises(InvalidRequest, match="use one of "):
-        write(parse(text), dialect)
+        write_pwid(parse_pwid(text), dialect)
 
 
 @given(pwid=pwid_texts.values(), dialect=st.sampled_from(DIALECTS))
 def test_what_is_written_satisfies_its_grammar_and_means_the_same(pwid: Pwid, dialect: str) -> None:
     try:
-        text = write(pwid, dialect)
+        text = write_pwid(pwid, dialect)
     except InvalidRequest:
         return
-    assert parse(text).is_valid(dialect)
-    assert parse(text) == pwid
+    assert parse_pwid(text).is_valid(dialect)
+    assert parse_pwid(text) == pwid

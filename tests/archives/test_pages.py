@@ -9,10 +9,10 @@ import pytest
 from tests.archives.held_in_memory import SortedCaptures, capture
 from tests.archives.warcs import Warc
 
-from perdure.archives.capture.pages import members, payload, resources
+from perdure.archives.capture.pages import list_members, list_resources, read_payload
 from perdure.archives.library import Library
-from perdure.archives.pwid.verdict import asked, judge, look_up
-from perdure.ids.pwid import parse
+from perdure.archives.pwid.verdict import interpret_pwid, judge_evidence, look_up_evidence
+from perdure.ids.pwid import parse_pwid
 from perdure.settings import Settings
 
 PAGE = b"""<!doctype html><link rel=stylesheet href=/s.css><img src="a.png"><img src="gone.png">
@@ -47,16 +47,16 @@ def library(tmp_path: Path) -> Iterator[Library]:
     warc.finish()
     (tmp_path / "registry").mkdir()
     library = Library(tmp_path / "registry", Settings())
-    library.add(tmp_path / "a.warc.gz")
+    library.add_file(tmp_path / "a.warc.gz")
     yield library
     library.close()
 
 
 def test_a_page_is_listed_with_a_verdict_for_each_resource(library: Library) -> None:
-    wanted = asked(parse("pwid:a.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"))
-    page = judge(wanted, look_up(library.captures, wanted)).capture
+    wanted = interpret_pwid(parse_pwid("pwid:a.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"))
+    page = judge_evidence(wanted, look_up_evidence(library.captures, wanted)).capture
     assert page is not None
-    found = resources(library.captures, library.files, page)
+    found = list_resources(library.captures, library.files, page)
     assert found.complete
     assert found.unread == ()
     assert [(one.uri, one.role, one.judgement.sentence) for one in found.resources] == [
@@ -69,7 +69,7 @@ def test_a_page_is_listed_with_a_verdict_for_each_resource(library: Library) -> 
         ("http://www.dr.dk/i.gif", "resource", "absent"),
         ("http://www.dr.dk/f.woff", "resource", "absent"),
     ]
-    assert payload(library.captures, library.files, page) == (PAGE, None)
+    assert read_payload(library.captures, library.files, page) == (PAGE, None)
 
 
 def site(pwid: str) -> list[tuple[str, str, int]]:
@@ -83,11 +83,11 @@ def site(pwid: str) -> list[tuple[str, str, int]]:
             capture("http://tv.dr.dk/", "2016-01-22T11:20:28Z"),
         ]
     )
-    wanted = asked(parse(pwid))
+    wanted = interpret_pwid(parse_pwid(pwid))
     found: list[tuple[str, str, int]] = []
     after: str | None = ""
     while after is not None:
-        some, after = members(captures, wanted, after=after, limit=2)
+        some, after = list_members(captures, wanted, after=after, limit=2)
         found += [(one.capture.uri, one.verdict.value, one.delta) for one in some]
     return found
 

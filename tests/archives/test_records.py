@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
 from perdure.archives.files.registered import RegisteredFiles
-from perdure.archives.files.scanning import Place
+from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.port import Capture
 from perdure.errors import Corrupt, NotFound, OverBudget, PerdureError, Unavailable
 
@@ -25,9 +25,9 @@ class OneFile:
     """The only file that is registered."""
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
-        self._place = Place(path=str(path), shared=shared)
+        self._place = ArchivePlace(path=str(path), shared=shared)
 
-    def place(self, file: str) -> Place | None:
+    def find_place(self, file: str) -> ArchivePlace | None:
         return self._place if file == "x" else None
 
 
@@ -71,10 +71,10 @@ def test_payloads_are_those_that_warcio_reads(path: Path) -> None:
         if not isinstance(one, Capture):
             continue
         try:
-            with files.open(one) as opened:
-                payload = b"".join(opened.payload())
+            with files.open_record(one) as opened:
+                payload = b"".join(opened.read_payload())
                 status = None if opened.status is None else str(opened.status)
-                assert b"".join(opened.raw()).endswith(b"".join(opened.block()))
+                assert b"".join(opened.read_raw()).endswith(b"".join(opened.read_block()))
         except Corrupt:
             assert path.name.endswith(tuple(DAMAGED))
             continue
@@ -87,8 +87,8 @@ def opened_payload(tmp_path: Path, text: bytes) -> bytes:
     path = tmp_path / "a"
     path.write_bytes(text)
     [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
-    with RegisteredFiles(OneFile(path)).open(found) as one:
-        return b"".join(one.payload())
+    with RegisteredFiles(OneFile(path)).open_record(found) as one:
+        return b"".join(one.read_payload())
 
 
 def response(body: bytes, *fields: str) -> bytes:
@@ -229,15 +229,15 @@ def test_a_record_says_what_was_recorded(tmp_path: Path) -> None:
     text = response(b"abc", "X-A: 1", "X-A:2", "Set-Cookie: evil=\xc3\xa6")
     path.write_bytes(gzip.compress(text))
     [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
-    with RegisteredFiles(OneFile(path)).open(found) as one:
+    with RegisteredFiles(OneFile(path)).open_record(found) as one:
         assert (one.status, one.reason) == (200, "OK")
         assert one.headers[:3] == [("Content-Type", "text/plain"), ("X-A", "1"), ("X-A", "2")]
         assert one.fields[:2] == [
             ("WARC-Type", "response"),
             ("WARC-Target-URI", "http://example.org/"),
         ]
-        assert b"".join(one.raw()) == text.removesuffix(b"\r\n\r\n")
-        assert b"".join(one.payload()) == b"".join(one.payload()) == b"abc"
+        assert b"".join(one.read_raw()) == text.removesuffix(b"\r\n\r\n")
+        assert b"".join(one.read_payload()) == b"".join(one.read_payload()) == b"abc"
 
 
 def test_an_arc_record_has_the_fields_of_a_warc_record(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_an_arc_record_has_the_fields_of_a_warc_record(tmp_path: Path) -> None:
         "20140216050221",
         200,
     )
-    with RegisteredFiles(OneFile(path)).open(found) as one:
+    with RegisteredFiles(OneFile(path)).open_record(found) as one:
         assert dict(one.fields) == {
             "WARC-Type": "response",
             "WARC-Target-URI": "http://example.org/a b",
@@ -261,7 +261,7 @@ def test_an_arc_record_has_the_fields_of_a_warc_record(tmp_path: Path) -> None:
             "Content-Type": "application/http; msgtype=response",
             "Content-Length": str(len(block)),
         }
-        assert b"".join(one.payload()) == b"<p>"
+        assert b"".join(one.read_payload()) == b"<p>"
 
 
 def test_only_registered_names_are_opened(tmp_path: Path) -> None:
@@ -270,13 +270,13 @@ def test_only_registered_names_are_opened(tmp_path: Path) -> None:
     files = RegisteredFiles(OneFile(path))
     for name in ("../a", str(path), "a", "", "x\0", "/etc/passwd"):
         with pytest.raises(NotFound):
-            files.open(place(name, 0))
+            files.open_record(place(name, 0))
     for offset in (-1, 7, 10**9):
         with pytest.raises(PerdureError):
-            files.open(place("x", offset))
+            files.open_record(place("x", offset))
     path.unlink()
     with pytest.raises(Unavailable):
-        files.open(place("x", 0))
+        files.open_record(place("x", 0))
 
 
 def place(file: str, offset: int) -> Capture:

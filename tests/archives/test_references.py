@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.archives.capture import references
-from perdure.archives.capture.references import Address, absolute, addresses, in_css, in_html
+from perdure.archives.capture.references import (
+    Address,
+    find_addresses,
+    replace_in_css,
+    replace_in_html,
+    resolve_address,
+)
 from perdure.extractors.markup import tags
 
 THERE = "/replay/2016/http://www.dr.dk"
@@ -23,11 +29,11 @@ def moved(address: Address) -> str:
 
 
 def html_of(text: str) -> str:
-    return in_html(text.encode(), BASE, moved).decode()
+    return replace_in_html(text.encode(), BASE, moved).decode()
 
 
 def found(text: str) -> list[tuple[str, str]]:
-    return [(one.role, one.uri) for one in addresses(text.encode(), BASE, css=False)]
+    return [(one.role, one.uri) for one in find_addresses(text.encode(), BASE, css=False)]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def test_roles() -> None:
 def test_style_sheets() -> None:
     text = """@import "a.css"; @import url('b.css'); p { background: URL( "c.png" ) }
     /* url(d.png) */ q { src: url(data:font/woff;base64,AAAA) }"""
-    made = in_css(text.encode(), BASE, lambda one: f"<{one.role}>").decode()
+    made = replace_in_css(text.encode(), BASE, lambda one: f"<{one.role}>").decode()
     assert made.count("%3Cstyle>") == 2
     assert made.count("%3Cresource>") == 2
     assert "/* url(d.png) */" in made
@@ -121,15 +127,15 @@ def test_style_sheets() -> None:
 def test_addresses_in_style_sheets(written: str, expected: list[tuple[str, str]]) -> None:
     data = f"<style>p {{ background: {written} }}</style>".encode()
     for css, text in ((True, written.encode()), (False, data)):
-        named = addresses(text, "http://a.dk/", css=css)
+        named = find_addresses(text, "http://a.dk/", css=css)
         assert [(one.role, one.uri.removeprefix("http://a.dk/")) for one in named] == expected
 
 
 def test_a_document_in_utf_16_is_read_and_left_as_it_is() -> None:
     data = '<img src="ø.png">'.encode("utf-16")
-    named = [one.uri for one in addresses(data, "http://a.dk/", css=False)]
+    named = [one.uri for one in find_addresses(data, "http://a.dk/", css=False)]
     assert named == ["http://a.dk/%C3%B8.png"]
-    assert in_html(data, BASE, moved) == data
+    assert replace_in_html(data, BASE, moved) == data
 
 
 @pytest.mark.parametrize(
@@ -152,23 +158,23 @@ def test_no_address_breaks_out(written: str) -> None:
             seen.append((tag, attrs))
 
     document = f'<a href="{html.escape(written)}">'.encode("utf-8", "surrogatepass")
-    made = in_html(document, BASE, moved)
+    made = replace_in_html(document, BASE, moved)
     Reader().feed(made.decode("utf-8", "replace"))
     assert [(tag, [name for name, _ in attrs]) for tag, attrs in seen] == [("a", ["href"])]
-    assert (absolute(BASE, written) or "").isascii()
+    assert (resolve_address(BASE, written) or "").isascii()
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"<a href=", b"<style>", b"<img srcset='", b""]))
 def test_any_bytes_go_through(data: bytes, before: bytes) -> None:
     for document in (before + data, data + before):
-        in_html(document, BASE, moved)
-        in_css(document, BASE, moved)
-        assert in_html(document, BASE, lambda one: one.uri).count(b"\0") >= 0
+        replace_in_html(document, BASE, moved)
+        replace_in_css(document, BASE, moved)
+        assert replace_in_html(document, BASE, lambda one: one.uri).count(b"\0") >= 0
 
 
 def test_documents_without_addresses_stay_as_they_are() -> None:
     for data in (b"", b"\xff\xfe<\0a\0 \0h\0r\0e\0f\0=\0x\0>\0", b"<p class='x'>\xe6\xf8\xe5</p>"):
-        assert in_html(data, BASE, moved) == data
+        assert replace_in_html(data, BASE, moved) == data
 
 
 def test_the_worst_that_is_read_takes_a_moment() -> None:
@@ -184,7 +190,7 @@ def test_the_worst_that_is_read_takes_a_moment() -> None:
         b"<iframe srcdoc='" + b"<iframe srcdoc=&apos;" * 50_000 + b"'>",
     ):
         start = time.process_time()
-        in_html(document, BASE, moved)
+        replace_in_html(document, BASE, moved)
         assert time.process_time() - start < 10
 
 
@@ -192,10 +198,10 @@ def test_what_is_empty_in_svg_hides_nothing_behind_it() -> None:
     """HTML Standard section 13.2.6.5: a self-closing `script` or `title` in SVG has no text."""
     for name in ("script", "style", "title", 'script href="x.js"'):
         data = f"<svg><{name}/><a href=/b></svg><style>p{{background:url(/c)}}</style>".encode()
-        found = [one.uri for one in addresses(data, "http://a.dk/", css=False)]
+        found = [one.uri for one in find_addresses(data, "http://a.dk/", css=False)]
         assert found[-2:] == ["http://a.dk/b", "http://a.dk/c"]
     outside = b"<title/><a href=/b></title><a href=/c>"  # in HTML it begins a text
-    found = [one.uri for one in addresses(outside, "http://a.dk/", css=False)]
+    found = [one.uri for one in find_addresses(outside, "http://a.dk/", css=False)]
     assert found == ["http://a.dk/c"]
 
 
@@ -204,11 +210,11 @@ def test_looking_again_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(data: bytes, *more: Any) -> tags.Tags:
         looked.append(len(data))
-        return tags.scan(data, *more)
+        return tags.scan_tags(data, *more)
 
     monkeypatch.setattr(references, "scan", counted)
     data = b"<svg>" + b"<title/>" * 1000 + b"<a href=/b>"
-    assert in_html(data, BASE, moved).startswith(b"<svg><title/>")
+    assert replace_in_html(data, BASE, moved).startswith(b"<svg><title/>")
     assert len(looked) == 16
 
 
@@ -221,19 +227,19 @@ def test_letters_are_those_of_the_document(charset: str, codec: str) -> None:
     query = "".join(f"%{byte:02X}" for byte in "ы".encode(codec))
     expected = [("resource", f"http://www.dr.dk/%D0%B6/%D1%8B.png?{query}=%C3%A9")]
     meta = f"<meta charset={charset}>{text}".encode(codec)
-    by_server = addresses(text.encode(codec), BASE, css=False, charset=charset)
+    by_server = find_addresses(text.encode(codec), BASE, css=False, charset=charset)
     assert [(one.role, one.uri) for one in by_server] == expected
-    declared = addresses(meta, BASE, css=False)
+    declared = find_addresses(meta, BASE, css=False)
     assert [(one.role, one.uri) for one in declared] == expected
 
 
 def test_letters_of_no_known_charset_stay_the_bytes_that_they_are() -> None:
-    [one] = addresses(b"<meta charset=klingon><img src=\xfb>", BASE, css=False)
+    [one] = find_addresses(b"<meta charset=klingon><img src=\xfb>", BASE, css=False)
     assert one.uri == "http://www.dr.dk/nyheder/%FB"
 
 
 def test_only_addresses_change_in_a_document_of_another_charset() -> None:
     text = '<meta charset=koi8-r><p title="ы">ы<a href="ы">'
-    assert in_html(text.encode("koi8_r"), BASE, moved) == text.replace(
+    assert replace_in_html(text.encode("koi8_r"), BASE, moved) == text.replace(
         'href="ы"', 'href="/replay/2016/http://www.dr.dk/nyheder/%D1%8B"'
     ).encode("koi8_r")

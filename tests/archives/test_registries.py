@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from perdure.archives.pwid.known import Archive, Archives, load, packaged, utc_day
-from perdure.archives.pwid.registries import from_turtle, read, to_toml, to_turtle
+from perdure.archives.pwid.known import Archive, Archives, load_archives, load_packaged, utc_day
+from perdure.archives.pwid.registries import read_registry, read_turtle, write_toml, write_turtle
 from perdure.errors import InvalidMetadata
-from perdure.ids.pwid import parse
+from perdure.ids.pwid import parse_pwid
 from perdure.settings import Settings
 
 MEMGATOR = """[
@@ -44,32 +44,34 @@ TURTLE = """
 
 
 def test_memgator_knows_timegates_and_no_playback() -> None:
-    one, old = read(MEMGATOR)
+    one, old = read_registry(MEMGATOR)
     archives = Archives((one, old))
-    pwid = parse("pwid:web.archive.example:2016-01-22T11.20.29Z:page:http://a/")
-    assert archives.timegate(pwid) == "https://web.archive.example/web/http://a/"
-    assert archives.timemap(pwid) == "https://web.archive.example/web/timemap/link/http://a/"
-    assert archives.playback(pwid) is None
+    pwid = parse_pwid("pwid:web.archive.example:2016-01-22T11.20.29Z:page:http://a/")
+    assert archives.make_timegate_url(pwid) == "https://web.archive.example/web/http://a/"
+    assert (
+        archives.make_timemap_url(pwid) == "https://web.archive.example/web/timemap/link/http://a/"
+    )
+    assert archives.make_playback_url(pwid) is None
     assert (old.id, old.status) == ("old.example", "unverified")
 
 
 def test_turtle_is_read() -> None:
-    (one,) = read(TURTLE)
+    (one,) = read_registry(TURTLE)
     assert (one.id, one.name) == ("webarchiv.onb.ac.at", "Austrian Webarchive")
-    pwid = parse("pwid:webarchiv.onb.ac.at:2013-12-03T17.03.03Z:page:http://m.onb.ac.at/a.htm")
+    pwid = parse_pwid("pwid:webarchiv.onb.ac.at:2013-12-03T17.03.03Z:page:http://m.onb.ac.at/a.htm")
     archives = Archives((one,))
     assert one.example is not None
-    assert parse(one.example.pwid) == pwid
-    assert archives.playback(pwid) == one.example.url
-    assert (archives.resolver(pwid) or "").startswith(
+    assert parse_pwid(one.example.pwid) == pwid
+    assert archives.make_playback_url(pwid) == one.example.url
+    assert (archives.make_resolver_url(pwid) or "").startswith(
         "https://webarchiv.onb.ac.at/resolve.jsp?pwid=urn:pwid:webarchiv.onb.ac.at:2013-12-03T17:03"
     )
     assert one.cdx == "https://webarchiv.onb.ac.at/web/cdx"
 
 
 def test_what_is_written_in_turtle_is_read_back() -> None:
-    ours = {one.id: one for one in packaged()}
-    written = to_turtle(packaged())
+    ours = {one.id: one for one in load_packaged()}
+    written = write_turtle(load_packaged())
     graph = rdflib.Graph().parse(data=written, format="turtle")
     replays = graph.query(
         "PREFIX pwid: <https://w3id.org/pwid#> SELECT ?id ?base ?path WHERE {"
@@ -77,25 +79,28 @@ def test_what_is_written_in_turtle_is_read_back() -> None:
         " pwid:baseUrl ?base ; pwid:pathPattern ?path ] }"
     )
     assert (
-        len(list(replays)) == len([one for one in ours.values() if one.written_on(utc_day())]) - 1
+        len(list(replays))
+        == len([one for one in ours.values() if one.find_pattern_on(utc_day())]) - 1
     )
-    back = {one.id: one for one in from_turtle(written)}
+    back = {one.id: one for one in read_turtle(written)}
     assert set(back) == set(ours)
     known = Archives(back.values())
     for one in ours.values():
         assert back[one.id].name == one.name
         assert (back[one.id].cdx, back[one.id].timegate) == (one.cdx, one.timegate)
         assert back[one.id].resolver == one.resolver
-        if one.written_on(utc_day()) and one.example:
-            assert known.playback(parse(one.example.pwid)) == one.example.url
+        if one.find_pattern_on(utc_day()) and one.example:
+            assert known.make_playback_url(parse_pwid(one.example.pwid)) == one.example.url
             assert back[one.id].example is not None
 
 
 def test_what_is_written_in_toml_is_read_back(tmp_path: Path) -> None:
-    assert read(to_toml(packaged())) == packaged()
+    assert read_registry(write_toml(load_packaged())) == load_packaged()
     odd = Archive(id="a.example", name='"\\\u007f\u2028é\n', note="[[archive]]")
-    (tmp_path / "own.toml").write_text(to_toml((odd,)), "utf-8")
-    assert load(Settings(archives_file="own.toml"), tmp_path).find("a.example") == odd
+    (tmp_path / "own.toml").write_text(write_toml((odd,)), "utf-8")
+    assert (
+        load_archives(Settings(archives_file="own.toml"), tmp_path).find_archive("a.example") == odd
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,4 +118,4 @@ def test_what_is_written_in_toml_is_read_back(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_an_error(text: str, reason: str) -> None:
     with pytest.raises(InvalidMetadata, match=reason):
-        read(text)
+        read_registry(text)

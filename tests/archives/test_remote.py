@@ -33,13 +33,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     made.response("http://tv.dr.dk/a/c", "2017-01-01T00:00:00Z", b"tv")
     made.response("https://example.org:8443/A%20b", "2018-01-01T00:00:00Z", b"x")
     found = Library(place, Settings())
-    found.add(made.finish())
+    found.add_file(made.finish())
     yield found
     found.close()
 
 
 def all_of(library: Library) -> list[Capture]:
-    return list(ranges.walk(library.captures, ranges.Stretch("", "~")))
+    return list(ranges.walk_range(library.captures, ranges.IndexRange("", "~")))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def pywb(tmp_path_factory: pytest.TempPathFactory, library: Library) -> Iterator
     indexes = place / "collections" / "c" / "indexes"
     indexes.mkdir(parents=True)
     (indexes.parent / "archive").mkdir()
-    (indexes / "index.cdxj").write_bytes(b"".join(map(cdxj.write, all_of(library))))
+    (indexes / "index.cdxj").write_bytes(b"".join(map(cdxj.format_line, all_of(library))))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = subprocess.Popen(
@@ -81,43 +81,43 @@ def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 STRETCHES = [
-    ranges.stretch("http://www.dr.dk/", "exact"),
-    ranges.seconds("dk,dr)/", "20160122110500", "20160122111000"),
-    ranges.Stretch("dk,dr)/ ", "dk,dr)/ 20160122110500"),
-    ranges.Stretch("dk,dr)/ 20160122110500", "dk,dr)/!"),
-    ranges.stretch("http://tv.dr.dk/a/", "prefix"),
-    ranges.stretch("tv.dr.dk", "host"),
-    ranges.stretch("dr.dk", "domain"),
-    ranges.stretch("https://example.org:8443/A%20b", "exact"),
-    ranges.stretch("http://nowhere.example/", "exact"),
+    ranges.make_range("http://www.dr.dk/", "exact"),
+    ranges.make_seconds_range("dk,dr)/", "20160122110500", "20160122111000"),
+    ranges.IndexRange("dk,dr)/ ", "dk,dr)/ 20160122110500"),
+    ranges.IndexRange("dk,dr)/ 20160122110500", "dk,dr)/!"),
+    ranges.make_range("http://tv.dr.dk/a/", "prefix"),
+    ranges.make_range("tv.dr.dk", "host"),
+    ranges.make_range("dr.dk", "domain"),
+    ranges.make_range("https://example.org:8443/A%20b", "exact"),
+    ranges.make_range("http://nowhere.example/", "exact"),
 ]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
 def test_pywb_answers_as_sqlite_does(
-    pywb: str, library: Library, stretch: ranges.Stretch, *, backwards: bool
+    pywb: str, library: Library, stretch: ranges.IndexRange, *, backwards: bool
 ) -> None:
     captures = remote.RemoteCaptures(pywb)
     for limit in (1, 7, 100):
-        expected = library.captures.scan(*stretch, backwards=backwards, limit=limit)
-        assert captures.scan(*stretch, backwards=backwards, limit=limit) == expected
+        expected = library.captures.scan_range(*stretch, backwards=backwards, limit=limit)
+        assert captures.scan_range(*stretch, backwards=backwards, limit=limit) == expected
 
 
 def test_a_registry_asks_the_server_too(pywb: str, library: Library, tmp_path: Path) -> None:
     """And reads the records from the files that are registered here."""
-    [file] = library.registered()
+    [file] = library.list_files()
     here = Library(tmp_path, Settings(capture_index=pywb))
     own = Warc(tmp_path / "own.warc.gz")
     own.response("http://www.dr.dk/", "2020-01-01T00:00:00Z", b"own")
-    here.add(own.finish())
-    found = here.captures.scan(*ranges.stretch("http://www.dr.dk/", "exact"), limit=100)
+    here.add_file(own.finish())
+    found = here.captures.scan_range(*ranges.make_range("http://www.dr.dk/", "exact"), limit=100)
     assert len(found) == 31
     assert found[-1].file == "own.warc.gz"
-    here.add(Path(file.path))
-    with here.files.open(found[3]) as record:
-        assert b"".join(record.payload()) == b"3"
-    again = here.captures.scan(*ranges.stretch("http://www.dr.dk/", "exact"), limit=100)
+    here.add_file(Path(file.path))
+    with here.files.open_record(found[3]) as record:
+        assert b"".join(record.read_payload()) == b"3"
+    again = here.captures.scan_range(*ranges.make_range("http://www.dr.dk/", "exact"), limit=100)
     assert len(again) == 31  # what both have is given once
     here.close()
 
@@ -127,9 +127,9 @@ def test_what_cannot_be_asked_is_refused() -> None:
         port = free.getsockname()[1]
     captures = remote.RemoteCaptures(f"http://127.0.0.1:{port}/cdx")
     with pytest.raises(InvalidRequest):
-        captures.scan("", "~", limit=1)
+        captures.scan_range("", "~", limit=1)
     with pytest.raises(Unavailable):
-        captures.scan("dk,dr)/ ", "dk,dr)/!", limit=1)
+        captures.scan_range("dk,dr)/ ", "dk,dr)/!", limit=1)
 
 
 @pytest.mark.corpus
@@ -137,7 +137,7 @@ def test_lines_of_outbackcdx() -> None:
     """OutbackCDX's own integration tests: 11 fields, key first."""
     [path] = CORPUS.glob("nla+outbackcdx__test-integration_test1.cdx")
     lines = [line for line in path.read_bytes().splitlines() if not line.startswith(b" CDX")]
-    found = [remote.read(line) for line in lines]
+    found = [remote.parse_line(line) for line in lines]
     assert found
     for one, line in zip(found, lines, strict=True):
         fields = line.decode().split(" ")

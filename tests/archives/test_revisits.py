@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
 from perdure.archives.index import cdxj, ranges
-from perdure.archives.index.revisits import How, original
+from perdure.archives.index.revisits import PayloadSource, find_original
 from perdure.archives.library import Library
 from perdure.settings import Settings
 
@@ -43,47 +43,57 @@ SHA_256 = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b8
         (
             [FIRST, SECOND],
             {"refers_to_uri": URL, "refers_to_date": FIRST.date},
-            How.SAME_URL,
+            PayloadSource.SAME_URL,
             FIRST,
         ),
         (
             [ELSEWHERE, FIRST],
             {"refers_to_uri": OTHER, "refers_to_date": ELSEWHERE.date},
-            How.OTHER_URL,
+            PayloadSource.OTHER_URL,
             ELSEWHERE,
         ),
-        ([FIRST, SECOND], {}, How.SAME_URL, FIRST),
-        ([SECOND, LATER], {}, How.SAME_URL, LATER),
+        ([FIRST, SECOND], {}, PayloadSource.SAME_URL, FIRST),
+        ([SECOND, LATER], {}, PayloadSource.SAME_URL, LATER),
         (
             [ELSEWHERE],
             {"refers_to_uri": OTHER, "refers_to_date": "2018-01-01"},
-            How.OTHER_URL,
+            PayloadSource.OTHER_URL,
             ELSEWHERE,
         ),
-        ([SECOND], {"refers_to_uri": URL, "refers_to_date": SECOND.date}, How.MISSING, None),
-        ([SECOND], {}, How.MISSING, None),
-        ([FIRST], {"digest": ""}, How.MISSING, None),
+        (
+            [SECOND],
+            {"refers_to_uri": URL, "refers_to_date": SECOND.date},
+            PayloadSource.MISSING,
+            None,
+        ),
+        ([SECOND], {}, PayloadSource.MISSING, None),
+        ([FIRST], {"digest": ""}, PayloadSource.MISSING, None),
         (
             [SECOND],
             {"digest": "", "refers_to_uri": URL, "refers_to_date": SECOND.date},
-            How.SAME_URL,
+            PayloadSource.SAME_URL,
             SECOND,
         ),
         (
             [HEXADECIMAL],
             {"digest": BASE_32, "refers_to_uri": URL, "refers_to_date": HEXADECIMAL.date},
-            How.SAME_URL,
+            PayloadSource.SAME_URL,
             HEXADECIMAL,
         ),
-        ([HEXADECIMAL], {"digest": BASE_32.lower()}, How.SAME_URL, HEXADECIMAL),
+        ([HEXADECIMAL], {"digest": BASE_32.lower()}, PayloadSource.SAME_URL, HEXADECIMAL),
         (
             [HEXADECIMAL],
             {"digest": SHA_256, "refers_to_uri": URL, "refers_to_date": HEXADECIMAL.date},
-            How.SAME_URL,
+            PayloadSource.SAME_URL,
             HEXADECIMAL,
         ),
-        ([HEXADECIMAL], {"digest": SHA_256}, How.MISSING, None),
-        ([], {"refers_to_uri": "not a uri", "refers_to_date": "yesterday"}, How.MISSING, None),
+        ([HEXADECIMAL], {"digest": SHA_256}, PayloadSource.MISSING, None),
+        (
+            [],
+            {"refers_to_uri": "not a uri", "refers_to_date": "yesterday"},
+            PayloadSource.MISSING,
+            None,
+        ),
     ],
     ids=[
         "same URL, by date",
@@ -103,16 +113,16 @@ SHA_256 = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b8
     ],
 )
 def test_where_the_payload_is(
-    held: list[object], fields: dict[str, object], how: How, found: object
+    held: list[object], fields: dict[str, object], how: PayloadSource, found: object
 ) -> None:
     one = revisit(**fields)
-    answer = original(SortedCaptures([*held, one]), one)  # type: ignore[list-item,arg-type]
+    answer = find_original(SortedCaptures([*held, one]), one)  # type: ignore[list-item,arg-type]
     assert (answer.how, answer.capture) == (how, found)
-    assert bool(answer.wanted) is (how is How.MISSING)
+    assert bool(answer.wanted) is (how is PayloadSource.MISSING)
 
 
 def test_a_response_has_its_own() -> None:
-    assert original(SortedCaptures([FIRST]), FIRST).capture == FIRST
+    assert find_original(SortedCaptures([FIRST]), FIRST).capture == FIRST
 
 
 @pytest.mark.corpus
@@ -121,26 +131,26 @@ def test_revisits_of_real_crawls(tmp_path: Path) -> None:
     which referred to nothing."""
     library = Library(tmp_path, Settings())
     alone = "webrecorder+pywb__sample_archive_warcs_example-url-agnostic-revisit.warc.gz"
-    library.add(CORPUS / alone)
-    [one] = list(ranges.walk(library.captures, ranges.Stretch("", "~")))
-    assert original(library.captures, one).how is How.MISSING
-    assert original(library.captures, one).wanted == (
+    library.add_file(CORPUS / alone)
+    [one] = list(ranges.walk_range(library.captures, ranges.IndexRange("", "~")))
+    assert find_original(library.captures, one).how is PayloadSource.MISSING
+    assert find_original(library.captures, one).wanted == (
         "http://example.iana.org/ at 2013-07-02T19:54:02Z "
         "with sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
     )
     for pattern in ("*warcs_dupes.*", "*pywb*warcs_iana.*", "*20130729-heritrix-*"):
         for path in CORPUS.glob(pattern):
-            library.add(path)
+            library.add_file(path)
     revisits = 0
-    for one in ranges.walk(library.captures, ranges.Stretch("", "~")):
+    for one in ranges.walk_range(library.captures, ranges.IndexRange("", "~")):
         if one.kind == "revisit":
             revisits += 1
-            answer = original(library.captures, one)
-            assert answer.how is How.SAME_URL
+            answer = find_original(library.captures, one)
+            assert answer.how is PayloadSource.SAME_URL
             assert answer.capture is not None
             assert answer.capture.digest == one.digest
-            with library.files.open(answer.capture) as record:
-                assert b"".join(record.payload())
+            with library.files.open_record(answer.capture) as record:
+                assert b"".join(record.read_payload())
     assert revisits > 10
     library.close()
 
@@ -161,6 +171,6 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"))
 )
 def test_a_line_of_cdxj_is_the_capture(uri: str, date: str, **fields: object) -> None:
     one = capture(uri, date, **fields)
-    line = cdxj.write(one)
+    line = cdxj.format_line(one)
     assert line.count(b"\n") == 1
-    assert cdxj.read(line) == one
+    assert cdxj.parse_line(line) == one

@@ -23,8 +23,8 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
 from perdure.archives.files import careful
-from perdure.archives.files.careful import Flaw, Met, Shared
-from perdure.archives.files.scanning import Place, packing, scan
+from perdure.archives.files.careful import Flaw, Met, SharedMember
+from perdure.archives.files.scanning import ArchivePlace, detect_packing, scan_file
 from perdure.archives.files.windows import Window
 from perdure.archives.port import Capture
 
@@ -48,9 +48,9 @@ NO_RECORDS = ("fmt-1355-", "x-fmt-219-", "fmt-410-")
 def everything(path: Path) -> tuple[list[Met], bool]:
     """What a file holds, and whether it is one compressed stream."""
     try:
-        return list(scan(Place(path=str(path)), "x")), False
-    except Shared:
-        return list(scan(Place(path=str(path), shared=True), "x")), True
+        return list(scan_file(ArchivePlace(path=str(path)), "x")), False
+    except SharedMember:
+        return list(scan_file(ArchivePlace(path=str(path), shared=True), "x")), True
 
 
 def of_records(found: list[Met]) -> list[int]:
@@ -96,7 +96,7 @@ def test_all_records_that_warcio_finds(path: Path) -> None:
         assert whole or flaws(found)
     if not shared:
         with Window(path) as window:
-            assert found == list(careful.read(window, packing(window), "x"))
+            assert found == list(careful.read_records(window, detect_packing(window), "x"))
 
 
 @pytest.mark.corpus
@@ -205,8 +205,8 @@ def test_the_fast_reader_says_what_the_careful_one_does(
         at = int(place * len(text))
         path.write_bytes(text[:at] + put + text[at + length :])
         with Window(path) as window:
-            careful_one = list(careful.read(window, packing(window), "x"))
-        fast = list(scan(Place(path=str(path)), "x"))
+            careful_one = list(careful.read_records(window, detect_packing(window), "x"))
+        fast = list(scan_file(ArchivePlace(path=str(path)), "x"))
         assert fast == careful_one
         assert len(uris(fast)) >= 5 - 1 - length // len(BODY) - packed
 
@@ -409,7 +409,7 @@ def test_the_next_record_is_where_the_next_head_can_be_read(text: bytes, start: 
         file.flush()
         patch.setattr(careful, "LONGEST_HEAD", longest)
         with Window(file.name) as window:
-            assert careful._next_record(window, start, len(text)) == expected
+            assert careful._find_next_record(window, start, len(text)) == expected
 
 
 _OF_INDEXES = sorted(path for path in CORPUS.glob("*") if re.search(r"\.cdxj?(\.gz)?$", path.name))

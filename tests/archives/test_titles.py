@@ -20,9 +20,9 @@ def title(tmp_path: Path, body: bytes, content_type: str = "text/html") -> str:
     made = Warc(tmp_path / "a.warc.gz")
     made.response("http://www.dr.dk/", DATE, body, media_type=content_type)
     library = Library(tmp_path / "registry", Settings())
-    library.add(made.finish())
-    [capture] = ranges.walk(library.captures, ranges.Stretch("", "~"))
-    return titles.said(library.captures, library.files, capture).title or ""
+    library.add_file(made.finish())
+    [capture] = ranges.walk_range(library.captures, ranges.IndexRange("", "~"))
+    return titles.describe_capture(library.captures, library.files, capture).title or ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import surt  # type: ignore[import-untyped]  # it has no types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
 
@@ -62,15 +62,15 @@ def is_url(url: str) -> bool:
 @given(URLS)
 def test_keys_are_those_of_surt(url: str) -> None:
     if is_url(url) and "%0a" not in url.lower():  # surt takes `1%0A` for an address
-        assert urlkey(url) == surt.surt(url)
+        assert make_url_key(url) == surt.surt(url)
     else:
-        urlkey(url)
+        make_url_key(url)
 
 
 @settings(max_examples=300)
 @given(st.text())
 def test_any_text_has_a_key_without_blanks_and_control_characters(text: str) -> None:
-    assert re.fullmatch("[!-~]+", urlkey(text))
+    assert re.fullmatch("[!-~]+", make_url_key(text))
 
 
 @pytest.mark.corpus
@@ -83,7 +83,7 @@ def test_keys_of_indexes_that_others_wrote(name: str) -> None:
     )
     assert lines
     for key, url, other in lines:
-        assert urlkey(url or other) == key
+        assert make_url_key(url or other) == key
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def calls(url: str) -> int:
 
     sys.setprofile(profile)
     try:
-        urlkey(url)
+        make_url_key(url)
     finally:
         sys.setprofile(None)
     return count

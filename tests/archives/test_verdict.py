@@ -11,32 +11,32 @@ from tests.archives.held_in_memory import SortedCaptures, capture
 
 from perdure.archives.port import Capture
 from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
     Judgement,
-    Verdict,
-    asked,
-    at,
-    delta,
-    distance,
-    judge,
+    find_span,
+    format_distance,
+    interpret_pwid,
+    interpret_uri_at,
     judge_elsewhere,
-    look_up,
-    span,
+    judge_evidence,
+    look_up_evidence,
+    measure_delta,
 )
-from perdure.ids.pwid import parse
+from perdure.ids.pwid import parse_pwid
 
 DR = "http://www.dr.dk/"
 
 
 def verdict(pwid: str, *held: Capture, nearest: bool = False) -> Judgement:
-    wanted = asked(parse(pwid))
-    return judge(wanted, look_up(SortedCaptures(held), wanted), nearest=nearest)
+    wanted = interpret_pwid(parse_pwid(pwid))
+    return judge_evidence(wanted, look_up_evidence(SortedCaptures(held), wanted), nearest=nearest)
 
 
 def test_the_drafts_own_example_is_exact_although_http_has_no_empty_path() -> None:
     """ "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk" (section 4)."""
     held = capture(DR, "2016-01-22T11:20:29Z")
     found = verdict("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", held)
-    assert (found.verdict, found.capture, found.delta) == (Verdict.EXACT, held, 0)
+    assert (found.verdict, found.capture, found.delta) == (CaptureVerdict.EXACT, held, 0)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_the_same_key_is_not_the_same_uri(other: str) -> None:
     assert held.key == capture(DR, "2016-01-22T11:20:29Z").key
     name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
     refused = verdict(name, held)
-    assert (refused.verdict, refused.capture) == (Verdict.OTHER_URI, None)
+    assert (refused.verdict, refused.capture) == (CaptureVerdict.OTHER_URI, None)
     assert refused.offered == (held,)
     given_ = verdict(name, held, nearest=True)
-    assert (given_.verdict, given_.capture, given_.delta) == (Verdict.OTHER_URI, held, 0)
+    assert (given_.verdict, given_.capture, given_.delta) == (CaptureVerdict.OTHER_URI, held, 0)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_same_key_is_not_the_same_uri(other: str) -> None:
 def test_what_no_pwid_can_say_is_written_as_an_escape(uri: str, item: str) -> None:
     held = capture(uri, "2016-01-22T11:20:29Z")
     found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{item}", held)
-    assert (found.verdict, found.capture) == (Verdict.EXACT, held)
+    assert (found.verdict, found.capture) == (CaptureVerdict.EXACT, held)
 
 
 def test_the_uri_asked_for_wins_over_others_of_its_second() -> None:
@@ -82,10 +82,10 @@ def test_one_second_off_is_an_honest_no() -> None:
     held = [capture(DR, f"2016-01-22T11:20:{second}Z") for second in ("20", "28", "31")]
     name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
     refused = verdict(name, *held)
-    assert (refused.verdict, refused.capture) == (Verdict.ABSENT, None)
+    assert (refused.verdict, refused.capture) == (CaptureVerdict.ABSENT, None)
     assert refused.offered == (held[1], held[2], held[0])
     found = verdict(name, *held, nearest=True)
-    assert (found.verdict, found.capture, found.delta) == (Verdict.NEAREST, held[1], -1)
+    assert (found.verdict, found.capture, found.delta) == (CaptureVerdict.NEAREST, held[1], -1)
     assert found.sentence == "nearest -00:00:01"
 
 
@@ -93,7 +93,7 @@ def test_nothing_at_all_is_absent_even_if_the_nearest_will_do() -> None:
     name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
     held = capture("http://elsewhere.dk/", "2016-01-22T11:20:29Z")
     for nearest in (False, True):
-        assert verdict(name, held, nearest=nearest) == Judgement(verdict=Verdict.ABSENT)
+        assert verdict(name, held, nearest=nearest) == Judgement(verdict=CaptureVerdict.ABSENT)
 
 
 def test_the_nearest_of_the_same_uri_is_preferred() -> None:
@@ -119,7 +119,7 @@ def test_twice_in_a_second_with_the_same_bytes_is_no_riddle() -> None:
 def test_a_day_fits_all_of_its_captures() -> None:
     held = [capture(DR, f"2016-01-{day}T11:20:29Z", digest=f"sha1:{day}") for day in range(21, 24)]
     found = verdict(f"pwid:a.org:2016-01-22:part:{DR}", *held)
-    assert (found.verdict, found.fits) == (Verdict.EXACT, (held[1],))
+    assert (found.verdict, found.fits) == (CaptureVerdict.EXACT, (held[1],))
     assert verdict(f"pwid:a.org:2016-01:part:{DR}", *held).is_ambiguous
     assert verdict(f"pwid:a.org:2016:part:{DR}", *held).fits == tuple(held)
 
@@ -127,9 +127,9 @@ def test_a_day_fits_all_of_its_captures() -> None:
 def test_a_date_that_says_less_than_the_reference_is_not_exact() -> None:
     """Nothing is invented: a capture dated `2014-01` was not recorded on the first at midnight."""
     held = capture(DR, "2014-01")
-    assert verdict(f"pwid:a.org:2014-01:part:{DR}", held).verdict is Verdict.EXACT
+    assert verdict(f"pwid:a.org:2014-01:part:{DR}", held).verdict is CaptureVerdict.EXACT
     found = verdict(f"pwid:a.org:2014-01-01T00.00.00Z:part:{DR}", held)
-    assert (found.verdict, found.offered) == (Verdict.ABSENT, (held,))
+    assert (found.verdict, found.offered) == (CaptureVerdict.ABSENT, (held,))
 
 
 def test_fractions_tell_captures_of_one_second_apart() -> None:
@@ -140,7 +140,7 @@ def test_fractions_tell_captures_of_one_second_apart() -> None:
     name = "urn:pwid:a.org:2016-01-22T11:20:29{}Z:part:http://www.dr.dk/"
     assert verdict(name.format(".000000002"), *held).capture == held[1]
     assert verdict(name.format(".50"), *held).capture == held[2]
-    assert verdict(name.format(".6"), *held).verdict is Verdict.ABSENT
+    assert verdict(name.format(".6"), *held).verdict is CaptureVerdict.ABSENT
     assert verdict(name.format(""), *held).is_ambiguous
 
 
@@ -156,7 +156,7 @@ def test_other_records_do_not_hide_what_is_near() -> None:
 def test_the_extremes_of_time() -> None:
     for date in ("1970-01-01T00:00:00Z", "2106-02-07T06:28:16Z", "2016-12-31T23:59:60Z"):
         held = capture(DR, date)
-        assert verdict(f"urn:pwid:a.org:{date}:part:{DR}", held).verdict is Verdict.EXACT
+        assert verdict(f"urn:pwid:a.org:{date}:part:{DR}", held).verdict is CaptureVerdict.EXACT
 
 
 def test_coverage_chooses_the_kind_of_record() -> None:
@@ -165,21 +165,21 @@ def test_coverage_chooses_the_kind_of_record() -> None:
     note = capture(DR, "2016-01-22T11:20:29Z", kind="metadata", media_type="text/plain", offset=2)
     name = f"pwid:a.org:2016-01-22T11.20.29Z:{{}}:{DR}"
     assert verdict(name.format("snapshot"), page, image, note).fits == (image,)
-    assert verdict(name.format("snapshot"), page, note).verdict is Verdict.ABSENT
-    assert verdict(name.format("recording"), page, image, note).verdict is Verdict.ABSENT
-    assert verdict(name.format("part"), note).verdict is Verdict.ABSENT
+    assert verdict(name.format("snapshot"), page, note).verdict is CaptureVerdict.ABSENT
+    assert verdict(name.format("recording"), page, image, note).verdict is CaptureVerdict.ABSENT
+    assert verdict(name.format("part"), note).verdict is CaptureVerdict.ABSENT
     assert verdict(name.format("part"), page, image, note).fits == (page,)
     assert verdict(name.format("other"), note).fits == (note,)
 
 
 def test_what_is_said_of_other_archives() -> None:
-    assert judge_elsewhere(access="closed", moved=True).verdict is Verdict.CLOSED
-    assert judge_elsewhere(access="mixed", moved=True).verdict is Verdict.MOVED
-    assert judge_elsewhere(access="open", moved=False).verdict is Verdict.UNVERIFIED
+    assert judge_elsewhere(access="closed", moved=True).verdict is CaptureVerdict.CLOSED
+    assert judge_elsewhere(access="mixed", moved=True).verdict is CaptureVerdict.MOVED
+    assert judge_elsewhere(access="open", moved=False).verdict is CaptureVerdict.UNVERIFIED
 
 
 def test_the_words_are_those_of_the_documentation() -> None:
-    assert [one.token for one in Verdict] == [
+    assert [one.token for one in CaptureVerdict] == [
         "exact",
         "same-second-other-uri",
         "nearest",
@@ -204,23 +204,23 @@ def test_the_nearest_is_the_nearest(
 ) -> None:
     """Against a search of everything."""
     captures = SortedCaptures(capture(DR, _dated(one)) for one in held)
-    question = at(DR, wanted.strftime("%Y%m%d%H%M%S"))
-    found = judge(question, look_up(captures, question), nearest=True)
+    question = interpret_uri_at(DR, wanted.strftime("%Y%m%d%H%M%S"))
+    found = judge_evidence(question, look_up_evidence(captures, question), nearest=True)
     if not held:
-        assert found.verdict is Verdict.ABSENT
+        assert found.verdict is CaptureVerdict.ABSENT
         return
     assert found.capture is not None
     seconds = [(one.replace(microsecond=0) - wanted.replace(microsecond=0)) for one in held]
     best = min(abs(one.total_seconds()) for one in seconds)
-    assert abs(delta(question, found.capture)) == best
-    assert (found.verdict is Verdict.EXACT) == (best == 0)
+    assert abs(measure_delta(question, found.capture)) == best
+    assert (found.verdict is CaptureVerdict.EXACT) == (best == 0)
 
 
 @given(moments)
 def test_a_span_covers_its_moment_at_every_precision(moment: dt.datetime) -> None:
     text = _dated(moment)
     for date in (text, f"{text[:16]}Z", text[:10], text[:7], text[:4]):
-        first, last = span(date)
+        first, last = find_span(date)
         assert first <= moment.strftime("%Y%m%d%H%M%S") <= last
         assert len(first) == len(last) == 14
 
@@ -230,8 +230,8 @@ def test_a_look_up_reads_little_whatever_there_is() -> None:
     captures = SortedCaptures(
         capture(DR, _dated(start + dt.timedelta(hours=hour))) for hour in range(20_000)
     )
-    question = at(DR, "20010101000001")
-    look_up(captures, question)
+    question = interpret_uri_at(DR, "20010101000001")
+    look_up_evidence(captures, question)
     assert captures.read <= 64
 
 
@@ -240,15 +240,15 @@ def test_what_is_exact_needs_no_neighbours() -> None:
     captures = SortedCaptures(
         capture(DR, _dated(start + dt.timedelta(hours=hour))) for hour in range(200)
     )
-    question = at(DR, "20000103000000")
-    evidence = look_up(captures, question)
+    question = interpret_uri_at(DR, "20000103000000")
+    evidence = look_up_evidence(captures, question)
     assert captures.read == 1
-    assert judge(question, evidence).verdict is Verdict.EXACT
+    assert judge_evidence(question, evidence).verdict is CaptureVerdict.EXACT
 
 
 def test_distances_are_written_for_people() -> None:
-    assert distance(0) == "+00:00:00"
-    assert distance(-(86400 * 2 + 61)) == "-2 d 00:01:01"
+    assert format_distance(0) == "+00:00:00"
+    assert format_distance(-(86400 * 2 + 61)) == "-2 d 00:01:01"
 
 
 # the URI, the date and the kind
@@ -260,7 +260,11 @@ def test_the_letter_exact_uri_comes_first() -> None:
     short, long = (capture(uri, "2016-01-22T11:20:29Z") for uri in ("http://www.dr.dk", DR))
     for wanted, other in ((short, long), (long, short)):
         found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{wanted.uri}", other, wanted)
-        assert (found.verdict, found.capture, found.fits) == (Verdict.EXACT, wanted, (wanted,))
+        assert (found.verdict, found.capture, found.fits) == (
+            CaptureVerdict.EXACT,
+            wanted,
+            (wanted,),
+        )
 
 
 def test_a_date_that_says_just_as_much_comes_before_the_exact_letters() -> None:
@@ -325,18 +329,18 @@ def test_different_bytes_that_fit_equally_are_a_choice(
 def test_a_coverage_wants_records_of_its_kind(coverage: str, media_type: str, fits: bool) -> None:
     held = capture(DR, "2016-01-22T11:20:29Z", media_type=media_type)
     found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:{coverage}:{DR}", held)
-    assert found.verdict is (Verdict.EXACT if fits else Verdict.ABSENT)
+    assert found.verdict is (CaptureVerdict.EXACT if fits else CaptureVerdict.ABSENT)
 
 
 def test_a_time_within_a_span_is_no_time_away() -> None:
-    wanted = asked(parse(f"pwid:a.org:2016-01-22:part:{DR}"))
+    wanted = interpret_pwid(parse_pwid(f"pwid:a.org:2016-01-22:part:{DR}"))
     for date, seconds in (
         ("2016-01-21T23:59:58Z", -2),
         ("2016-01-22T00:00:00Z", 0),
         ("2016-01-22T23:59:59Z", 0),
         ("2016-01-23T00:00:04Z", 5),
     ):
-        assert delta(wanted, capture(DR, date)) == seconds
+        assert measure_delta(wanted, capture(DR, date)) == seconds
 
 
 def test_of_two_as_near_the_earlier_is_offered_first() -> None:

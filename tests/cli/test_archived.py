@@ -27,7 +27,7 @@ def kept(shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     warc.response("http://www.dr.dk/two", "2016-01-22T11:20:29Z", b"one")
     warc.response("http://www.dr.dk/two", "2016-01-22T11:20:29Z", b"two")
     with Registry(shell.root) as registry:
-        registry.archive.add(warc.finish())
+        registry.archive.add_file(warc.finish())
     return shell
 
 
@@ -66,9 +66,9 @@ def test_get_from_a_resolver_says_the_same_as_from_the_registry(
         warc.response(f"{DR}{path}", "2016-01-22T11:20:29Z", PAGE)
     file = warc.finish()
     with Registry(kept.root) as registry:
-        registry.archive.add(file)
+        registry.archive.add_file(file)
     with deployed(tmp_path / "registry", archive_id=OURS) as running:
-        running.registry.archive.add(file)
+        running.registry.archive.add_file(file)
         there = ("--resolver", running.base)
         late = "2016-01-22T11.20.31Z"
         for words in (

@@ -16,9 +16,9 @@ from tests.cli.conftest import Shell
 
 from perdure.model import collection as members
 from perdure.upkeep.collection import forms, reports
-from perdure.upkeep.collection.checking import Checker
-from perdure.upkeep.collection.resuming import About, Log
-from perdure.upkeep.collection.status import Checked, State
+from perdure.upkeep.collection.checking import MemberChecker
+from perdure.upkeep.collection.resuming import RunLog, RunSubject
+from perdure.upkeep.collection.status import CheckedMember, State
 
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/"
 CLOSED = "pwid:netarkivet.dk:2016-01-22T11.20.29Z:part:http://www.dr.dk/"
@@ -52,7 +52,7 @@ def test_make_mints_a_document(shell: Shell, minted: str) -> None:
     (name,) = shell.lines(*words, stdin=f"{minted}\tname=letter\n{PWID}\n")
     assert re.fullmatch(rf"{TODAY}/\d+\.json\.1", name)
     data = shell.run("get", name).stdout_bytes
-    found = members.read(data)
+    found = members.read_collection(data)
     assert (found.title, found.creators, found.purpose) == ("A corpus", ("Ada",), "why")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.date)
     letter, page = found.members
@@ -60,7 +60,7 @@ def test_make_mints_a_document(shell: Shell, minted: str) -> None:
     assert letter.digest == "sha512:" + hashlib.sha512(LETTER).hexdigest()
     assert (letter.length, letter.media_type) == (16, "text/plain")
     assert (page.identifier, page.digest) == (PWID, "")
-    assert members.write(found) == data, "what is held is the canonical form"
+    assert members.write_collection(found) == data, "what is held is the canonical form"
     record = shell.json("describe", name)["record"]
     assert record["metadata"] == {"title": "A corpus", "creator": "Ada"}
 
@@ -88,16 +88,16 @@ def test_add_makes_the_next_version(shell: Shell, minted: str) -> None:
 def test_a_list_that_was_edited_is_the_next_version(shell: Shell, minted: str, form: str) -> None:
     first = corpus(shell, minted, PWID, CLOSED)
     data = shell.run("collection", "list", first, "--form", form).stdout_bytes
-    edited = forms.read(data)
+    edited = forms.read_collection(data)
     edited = msgspec.structs.replace(edited, title="Edited", members=edited.members[:0:-1])
-    text = forms.write(edited, form)
+    text = forms.write_collection(edited, form)
     (second,) = shell.lines("collection", "commit", first, "-", stdin=text)
     assert second == f"{first[:-1]}2"
     assert shell.lines("collection", "list", second) == [f"1\t{CLOSED}", f"2\t{PWID}"]
     assert len(shell.lines("collection", "list", first)) == 3
     shell.error("collection", "commit", first, "-", stdin=text, code=40)
     (third,) = shell.lines("collection", "commit", second, "-", stdin=minted)
-    seen = members.read(shell.run("get", third).stdout_bytes)
+    seen = members.read_collection(shell.run("get", third).stdout_bytes)
     assert (seen.title, seen.date) == ("Edited", edited.date)
     assert seen.members[0].digest == "sha512:" + hashlib.sha512(LETTER).hexdigest()
 
@@ -243,22 +243,22 @@ def test_a_check_that_was_killed_goes_on_where_it_was(
     state = tmp_path / "state"
     whole = shell.run("collection", "check", name, "--report", "json").stdout
     document = shell.run("get", name).stdout_bytes
-    about = About(
+    about = RunSubject(
         run="check",
         collection=name,
         sha512=hashlib.sha512(document).hexdigest(),
         begun="2020-01-01T00:00:00Z",
     )
-    first = Checked(number=1, identifier=minted, state=State.UNREADABLE, detail="seen before")
-    with Log(state, about, Checked) as log:
-        log.add(first)
+    first = CheckedMember(number=1, identifier=minted, state=State.UNREADABLE, detail="seen before")
+    with RunLog(state, about, CheckedMember) as log:
+        log.add_step(first)
     with state.open("ab") as file:
         file.write(b'{"number": 2, "identif')  # a crash in the middle of a line
     words = ("collection", "check", name, "--report", "json", "--state", str(state))
-    found = reports.read(shell.run(*words, code=1).stdout_bytes)
+    found = reports.read_report(shell.run(*words, code=1).stdout_bytes)
     assert found.begun == "2020-01-01T00:00:00Z"
     assert found.checked[0] == first, "it was not looked at again"
-    assert found.checked[1:] == reports.read(whole.encode()).checked[1:]
+    assert found.checked[1:] == reports.read_report(whole.encode()).checked[1:]
     assert not state.exists()
 
 
@@ -285,18 +285,18 @@ def test_a_run_that_was_killed_does_nothing_twice(
     )
     assert killed.returncode == -signal.SIGKILL
     looked: list[str] = []
-    check = Checker.check
+    check = MemberChecker.check
 
-    def noted(self: Checker, number: int, member: members.Member) -> Checked:
+    def noted(self: MemberChecker, number: int, member: members.CollectionMember) -> CheckedMember:
         looked.append(member.identifier)
         return check(self, number, member)
 
-    monkeypatch.setattr(Checker, "check", noted)
+    monkeypatch.setattr(MemberChecker, "check", noted)
     told = shell.run(*words).stdout
     assert looked == [part]
     assert not state.exists()
     if what in {"make", "add", "commit"}:
-        made = members.read(shell.run("get", told.strip()).stdout_bytes).members[-2:]
+        made = members.read_collection(shell.run("get", told.strip()).stdout_bytes).members[-2:]
         data = (LETTER, LETTER[:4])
         assert [one.digest for one in made] == [
             f"sha512:{hashlib.sha512(one).hexdigest()}" for one in data
@@ -321,7 +321,7 @@ def test_the_state_of_another_run_is_left_alone(shell: Shell, minted: str, tmp_p
     name = corpus(shell, minted)
     state = tmp_path / "state"
     for data in (b"my diary\n", b"my diary", msgspec.json.encode(
-        About(run="check", collection="hdl:1/1", sha512="", begun="")) + b"\n"):  # fmt: skip
+        RunSubject(run="check", collection="hdl:1/1", sha512="", begun="")) + b"\n"):  # fmt: skip
         state.write_bytes(data)
         shell.error("collection", "check", name, "--state", str(state), code=40)
         assert state.read_bytes() == data

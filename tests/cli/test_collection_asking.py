@@ -14,7 +14,7 @@ from tests.cli.conftest import Shell
 from tests.server.deployment import Deployment, deployed
 
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 
 FAR = "far.example.org"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
@@ -35,8 +35,8 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.response(f"{SMALL}new", AT, b"new")
     warc.response(f"{SMALL}no", AT, b"no such page", status="404 Not Found")
     with deployed(root, archive_id=FAR) as running:
-        running.registry.archive.add(IANA)
-        running.registry.archive.add(warc.finish())
+        running.registry.archive.add_file(IANA)
+        running.registry.archive.add_file(warc.finish())
         yield running
 
 
@@ -118,9 +118,11 @@ def test_what_is_read_is_the_capture_itself(near: Shell) -> None:
 @pytest.mark.corpus
 def test_bytes_that_changed_in_an_archive(near: Shell) -> None:
     """ "re-check later shows drift (digest changed …)": the collection says what it was."""
-    one = Member(identifier=pwid("2014-01-26T20.06.24Z"), digest="sha512:" + "0" * 128)
-    other = Member(identifier=pwid("2014-01-26T20.06.25Z", f"{HOME}_css/2013.1/screen.css"))
-    text = members.write(Collection(title="t", members=(one, other)))
+    one = CollectionMember(identifier=pwid("2014-01-26T20.06.24Z"), digest="sha512:" + "0" * 128)
+    other = CollectionMember(
+        identifier=pwid("2014-01-26T20.06.25Z", f"{HOME}_css/2013.1/screen.css")
+    )
+    text = members.write_collection(Collection(title="t", members=(one, other)))
     (name,) = near.lines("collection", "make", "-", stdin=text)
     report = json.loads(near.run("collection", "check", name, "--ask", "--json", code=1).stdout)
     assert [one["state"] for one in report["checked"]] == ["digest changed", "exact"]

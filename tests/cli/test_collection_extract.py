@@ -23,9 +23,9 @@ from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from warcio.archiveiterator import ArchiveIterator
 
-from perdure.archives.pwid.making import make
-from perdure.upkeep.collection.extracting import Step
-from perdure.upkeep.collection.resuming import About, Log
+from perdure.archives.pwid.making import make_pwid
+from perdure.upkeep.collection.extracting import ExtractedMember
+from perdure.upkeep.collection.resuming import RunLog, RunSubject
 
 PROJECT = Path(__file__).parents[2]
 PEERS = PROJECT / ".peers" / "bin"
@@ -279,7 +279,7 @@ def test_whatever_lies_in_the_archive_what_comes_out_is_sound(
     archive.run("archive", "add", str(CORPUS), code=1)
     lines = archive.run("archive", "export-cdxj").stdout.splitlines()
     uris = [(one.split(" ")[1], json.loads(one.split(" ", 2)[2])["url"]) for one in lines]
-    listed = {str(make(OWN, time, "part", uri)) for time, uri in uris}
+    listed = {str(make_pwid(OWN, time, "part", uri)) for time, uri in uris}
     into = tmp_path / "all.wacz"
     archive.run("collection", "extract", corpus(archive, *sorted(listed)), "-o", str(into), code=1)
     assert program(PEERS / "wacz", "validate", "-f", into).returncode == 0
@@ -407,14 +407,14 @@ def test_what_was_noted_and_did_not_reach_the_disk_is_done_again(
     name = corpus(archive, HOME)
     into = tmp_path / "a.warc.gz"
     document = archive.run("get", name).stdout_bytes
-    about = About(
+    about = RunSubject(
         run="extract",
         collection=name,
         sha512=hashlib.sha512(document).hexdigest(),
         begun="2026-01-01T00:00:00Z",
     )
-    with Log(tmp_path / "a.warc.gz.state", about, Step) as log:
-        log.add(Step(number=1, end=10**9))
+    with RunLog(tmp_path / "a.warc.gz.state", about, ExtractedMember) as log:
+        log.add_step(ExtractedMember(number=1, end=10**9))
     archive.run("collection", "extract", name, "-o", str(into))
     assert len([one for one in records(into) if one[0] == "response"]) == 2
 

@@ -17,7 +17,7 @@ from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
 from perdure.cli import Perdure, exits, perdure
-from perdure.cli.command import Command
+from perdure.cli.command import PerdureCommand
 from perdure.errors import MalformedIdentifier, StorageFailed
 from perdure.errors.tree import list_classes
 
@@ -47,7 +47,7 @@ def test_a_class_of_a_plug_in_has_the_code_of_the_class_above() -> None:
         pass
 
     try:
-        assert exits.code_of(Burnt(what="a disk", reason="fire")) == 21
+        assert exits.exit_code_of(Burnt(what="a disk", reason="fire")) == 21
     finally:
         del Burnt
 
@@ -136,7 +136,7 @@ def test_an_interrupt_ends_with_130() -> None:
     @click.group(cls=Perdure)
     def group() -> None: ...
 
-    @group.command(cls=Command)
+    @group.command(cls=PerdureCommand)
     def wait() -> None:
         raise KeyboardInterrupt
 

@@ -57,7 +57,7 @@ def test_rebuild_of_a_lost_file_tells_that_it_is_lost(shell: Shell) -> None:
 def test_rebuild_waits_for_nobody(shell: Shell) -> None:
     mint(shell, "bytes")
     with Registry(shell.root) as busy:
-        busy.door.elect()
+        busy.door.elect_leader()
         assert shell.error("rebuild", code=20)["code"] == "unavailable"
 
 

@@ -17,8 +17,8 @@ from perdure.errors import PreconditionFailed
 from perdure.ids import parse
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc
-from perdure.policy.handles.values import values_of
-from perdure.policy.moves import Move, moved
+from perdure.policy.handles.values import list_values
+from perdure.policy.moves import Move, move_locations
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import Links, relocating
 from perdure.upkeep.linkcheck.health import Health
@@ -129,7 +129,7 @@ def test_what_begins_alike_moves_alone(bound: Shell, world: World) -> None:  # n
 
 def test_only_one_at_a_time(bound: Shell) -> None:
     links = Links(bound.root)
-    with links.alone():
+    with links.hold_lock():
         assert bound.error("check-links", code=20)["code"] == "unavailable"
     links.close()
 
@@ -192,7 +192,7 @@ def series(shell: Shell) -> Shell:
 
 def _places(shell: Shell, name: str) -> list[str]:
     with Registry(shell.root) as registry:
-        record = registry.listings.record(parse(name))
+        record = registry.listings.find_record(parse(name))
     assert record is not None
     return [one.uri for one in record.locations]
 
@@ -246,10 +246,10 @@ def test_rules_that_say_too_much_are_refused(series: Shell, source: str, target:
 def test_nothing_moves_where_a_record_was_changed_meanwhile(series: Shell) -> None:
     moves = (Move(source="https://old.example/a/", target="https://new.example/"),)
     with Registry(series.root) as registry:
-        plan = relocating.preview(registry, None, moves, tell=lambda _: None, most_shown=0)
+        plan = relocating.preview_moves(registry, None, moves, tell=lambda _: None, most_shown=0)
     series.run("bind", "hdl:10.9999/x", "https://other.example/")
     with Registry(series.root) as registry, pytest.raises(PreconditionFailed):
-        relocating.apply(registry, plan, by="anna")
+        relocating.apply_plan(registry, plan, by="anna")
     assert _places(series, "pdi://oma.eop.gov.us/1997/09/01/1") == ["https://old.example/a/0"]
 
 
@@ -259,7 +259,7 @@ def test_a_promise_stays_where_two_locations_become_one(*, promise_first: bool) 
     old = Location(uri="https://old.example/a/1", sha512="0" * 128)
     new = Location(uri="https://new.example/b/1")
     record = Record(locations=(old, new) if promise_first else (new, old))
-    changed, _ = moved(record, (Move(source=MOVE[1], target=MOVE[3]),))
+    changed, _ = move_locations(record, (Move(source=MOVE[1], target=MOVE[3]),))
     assert changed.locations == (Location(uri=new.uri, sha512="0" * 128),)
 
 
@@ -268,8 +268,8 @@ def test_a_handle_keeps_the_index_of_its_url(root: Path) -> None:
         locations=(Location(uri="https://old.example/1"),),
         values=(Value(index=7, type="URL", data="https://old.example/1"),),
     )
-    changed, _ = moved(record, (Move(source="//old.example", target="//new.example"),))
-    assert [(one.index, one.data) for one in values_of(changed)] == [(7, "https://new.example/1")]
+    changed, _ = move_locations(record, (Move(source="//old.example", target="//new.example"),))
+    assert [(one.index, one.data) for one in list_values(changed)] == [(7, "https://new.example/1")]
 
 
 def test_a_list_of_locations_in_a_handle_moves_along() -> None:
@@ -280,7 +280,7 @@ def test_a_list_of_locations_in_a_handle_moves_along() -> None:
         locations=(Location(uri=old, weight=2),),
         values=(Value(index=3, type="10320/loc", data=xml.format(old)),),
     )
-    changed, _ = moved(record, (Move(source="//old.example", target="//new.example"),))
+    changed, _ = move_locations(record, (Move(source="//old.example", target="//new.example"),))
     assert [one.uri for one in changed.locations] == [new]
-    assert loc.read(changed.values[0].data) == changed.locations
+    assert loc.read_locations(changed.values[0].data) == changed.locations
     assert 'chooseby="weighted"' in changed.values[0].data

@@ -9,7 +9,7 @@ from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
 from perdure.policy.operations import OPERATIONS
-from perdure.policy.tokens import digest
+from perdure.policy.tokens import digest_secret
 from perdure.registry import Registry
 
 
@@ -20,7 +20,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(shell: Shell) -> None:
     secret = result.stdout.strip()
     assert "not shown again" in result.stderr
     with Registry(shell.root) as registry:
-        kept = registry.records.token(digest(secret))
+        kept = registry.records.find_token(digest_secret(secret))
     assert kept is not None
     assert (kept.name, kept.operations, kept.authorities) == ("press", ("mint",), (SERIES,))
     assert secret not in shell.run("token", "list", "--json").stdout

@@ -17,7 +17,7 @@ from perdure.ids import parse
 from perdure.model.commands import Assign, Content
 from perdure.model.records import Value
 from perdure.registry import initialise
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 
 ENVIRONMENT = {f"PERDURE_{name.upper()}": text for name, text in TABLE["settings"].items()}
 BASE: str = TABLE["settings"]["base_url"]
@@ -62,7 +62,7 @@ def make_registry(place: Path) -> Path:
         "alias": desk.alias,
         "reserve": desk.register,
         "withdraw": desk.withdraw,
-        "values": lambda name, *values: desk.registry.door.execute(
+        "values": lambda name, *values: desk.registry.door.execute_command(
             Assign(
                 identifier=parse(name),
                 values=tuple(
@@ -81,10 +81,10 @@ def make_registry(place: Path) -> Path:
 
 def _make_content(label: str) -> Content:
     document = TABLE["documents"][label]
-    return content(read_bytes(label), format=document["format"], media_type=document["type"])
+    return make_content(read_bytes(label), format=document["format"], media_type=document["type"])
 
 
 def _capture(desk: Desk, place: Path, uri: str, date: str, label: str) -> None:
     warc = Warc(place / "captures.warc.gz")
     warc.response(uri, date, read_bytes(label), media_type=TABLE["documents"][label]["type"])
-    desk.registry.archive.add(warc.finish())
+    desk.registry.archive.add_file(warc.finish())

@@ -22,14 +22,14 @@ from tests.contract.terms import make_list, name_record, read_name_at, read_pict
 from perdure import metadata
 from perdure.cli import exits, perdure
 from perdure.errors import PerdureError
-from perdure.extractors.port import body_chunks
+from perdure.extractors.port import iterate_body
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.metadata.citing import cite
+from perdure.metadata.citing import write_citation
 from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import part_path, part_uri, path_of
+from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry
 
 # the command line
@@ -200,14 +200,14 @@ def _call_part(registry: Registry, kind: dict[str, Any]) -> Outcome:
 def _cut_part(registry: Registry, resolved: Resolved) -> Outcome:
     step = resolved.step
     if isinstance(step, Choices):
-        named = (part_uri(one.identifier, resolved.part or "") for one in step.fetches)
+        named = (spell_part_uri(one.identifier, resolved.part or "") for one in step.fetches)
         return make_list(named) | {"is": "choices"}
     if not isinstance(step, Fetch):
         return _as_location(_tell_step(step))
     source = registry.source(step.identifier, step.representation)
     selector = registry.selector(resolved.identifier, source, resolved.part_beside)
-    found = registry.parts.extract(source, selector)
-    data = b"".join(body_chunks(found.body, source))
+    found = registry.parts.cut_part(source, selector)
+    data = b"".join(iterate_body(found.body, source))
     if found.media_type.startswith("image/"):
         return read_picture(data)
     return {"is": "part", "text": data.decode()}
@@ -217,7 +217,7 @@ def _call_digest(registry: Registry, kind: dict[str, Any]) -> Outcome:
     step = _resolve(registry, kind).step
     if not isinstance(step, Fetch):
         return _tell_step(step)
-    data = registry.listings.read(step.representation)
+    data = registry.listings.read_bytes(step.representation)
     assert hashlib.sha512(data).hexdigest() == step.representation.sha512
     return {"is": "digest", "of": LABELS[step.representation.sha512]}
 
@@ -234,33 +234,33 @@ def _call_description(registry: Registry, kind: dict[str, Any]) -> Outcome:
 def _address(resolved: Resolved) -> str:
     part = resolved.part_beside
     name = resolved.identifier
-    return f"{BASE}/{path_of(name) if part is None else part_path(name, part)}"
+    return f"{BASE}/{spell_path(name) if part is None else spell_part_path(name, part)}"
 
 
 def _call_citation(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
-    text = cite(registry.described(resolved, _address(resolved)), "csl", "en")
+    text = write_citation(registry.described(resolved, _address(resolved)), "csl", "en")
     return {"is": "cited", "as": read_name_at(json.loads(text)["URL"])}
 
 
 def _call_metadata(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
     return _read_datacite(
-        metadata.write(registry.described(resolved, _address(resolved)), "datacite")
+        metadata.write_record(registry.described(resolved, _address(resolved)), "datacite")
     )
 
 
 def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
     resolved.require_known()
-    found = registry.records.history(resolved.identifier.key)
+    found = registry.records.list_revisions(resolved.identifier.key)
     return {"is": "history", "revisions": len(found)}
 
 
 def _call_listing(registry: Registry, kind: dict[str, Any]) -> Outcome:
     pattern = parse(kind["pattern"])
     assert isinstance(pattern, Pdi)
-    return make_list(map(str, registry.listings.listing(pattern).identifiers))
+    return make_list(map(str, registry.listings.list_page(pattern).identifiers))
 
 
 CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
@@ -272,7 +272,7 @@ CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
         _resolve(registry, kind).choose(Want.LOCATIONS)
     ),
     "listings.names_of(resolve())": lambda registry, kind: make_list(
-        map(str, registry.listings.names_of(_resolve(registry, kind)))
+        map(str, registry.listings.list_resolved_names(_resolve(registry, kind)))
     ),
     "resolve().choose(DESCRIPTION)": _call_description,
     "described(resolve()), cite": _call_citation,

@@ -11,14 +11,14 @@ from tests.contract.fixture import BASE
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.reading.targets import identify
+from perdure.reading.targets import read_identifier
 
 
 def read_name_at(address: str) -> str:
     """The name at an address of this resolver; the address itself if it is another one."""
     if not address.startswith(f"{BASE}/"):
         return spell_name(address)
-    return spell_name(str(identify(address.removeprefix(f"{BASE}/"))))
+    return spell_name(str(read_identifier(address.removeprefix(f"{BASE}/"))))
 
 
 def spell_name(text: str) -> str:

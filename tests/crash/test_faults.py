@@ -48,7 +48,7 @@ def after_the_fault(root: Path, worker: Worker) -> None:
         for one in worker.receipts:
             assert by_number[one["number"]] == one["identifier"]
         check(registry, "anna", again)
-        found = audit.verify(registry.records, registry.segments)
+        found = audit.verify_digests(registry.records, registry.segments)
         assert [one.identifier for one in found if one.problem] == []
         for numbers in serials(registry).values():
             assert numbers == list(range(1, len(numbers) + 1))
@@ -190,7 +190,7 @@ def test_a_disk_that_fills_up_while_it_is_written_to(tight: Desk) -> None:
     assert tight.problems() == []
     tight.registry.close()
     reopened = Desk(tight.root, tight.clock)
-    assert reopened.registry.records.count() == len(names)
+    assert reopened.registry.records.count_records() == len(names)
     reopened.registry.close()
 
 
@@ -203,7 +203,7 @@ def test_a_registry_that_finds_no_room_to_grow(tight: Desk) -> None:
     assert names == [f"{TODAY}/{number}.text.1" for number in range(1, len(names) + 1)]
     assert len(names) > 50
     tight.reopen()
-    assert tight.registry.records.count() == len(names)
+    assert tight.registry.records.count_records() == len(names)
     assert tight.record(names[-1]).metadata == {"abstract": "x" * 100_000}
 
 
@@ -228,7 +228,9 @@ def test_a_registry_on_a_full_disk_is_not_opened_for_writing(small: Path) -> Non
     ballast = fill(small)
     with Registry(small / "registry", environment={}) as registry:
         with pytest.raises(StorageFailed):
-            registry.door.execute(Mint(authority=SERIES, metadata={"x": "y" * 100_000}))
+            registry.door.execute_command(Mint(authority=SERIES, metadata={"x": "y" * 100_000}))
         ballast.unlink()
-        assert registry.door.execute(Mint(authority=SERIES)).identifier.endswith("/1.text.1")
-        assert registry.listings.record(parse(f"pdi://{SERIES}/2026/01/01/1")) is None
+        assert registry.door.execute_command(Mint(authority=SERIES)).identifier.endswith(
+            "/1.text.1"
+        )
+        assert registry.listings.find_record(parse(f"pdi://{SERIES}/2026/01/01/1")) is None

@@ -29,13 +29,13 @@ def check(registry: Registry, actor: str, receipts: list[dict[str, Any]]) -> Non
         step = registry.reading.resolve(Query(identifier=parse(one["identifier"]))).step
         assert isinstance(step, Fetch)
         data = body(actor, one["number"], large=one["large"])
-        assert registry.listings.read(step.representation) == data
+        assert registry.listings.read_bytes(step.representation) == data
 
 
 def serials(registry: Registry) -> dict[str, list[int | None]]:
     """All serial numbers that were used, by day."""
     days: dict[str, list[int | None]] = {}
-    for key, _ in registry.records.scan(f"{SERIES}/", f"{SERIES}0", limit=100_000):
+    for key, _ in registry.records.scan_records(f"{SERIES}/", f"{SERIES}0", limit=100_000):
         name = Pdi.from_key(key)
         days.setdefault(str(name.date), []).append(name.serial)
     return days
@@ -59,13 +59,13 @@ def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
             check(registry, actor, receipts)
             for one in receipts[::50]:
                 digest = sha512(body(actor, one["number"]))
-                assert one["identifier"] in map(str, registry.listings.same_bytes(digest))
+                assert one["identifier"] in map(str, registry.listings.find_same_bytes(digest))
         told = [one["identifier"] for receipts in everything.values() for one in receipts]
         assert len(set(told)) == len(told) >= 5 * 500
         for numbers in serials(registry).values():
             assert numbers == list(range(1, len(numbers) + 1))
-        registry.door.elect()
-        found = audit.verify(registry.records, registry.segments)
+        registry.door.elect_leader()
+        found = audit.verify_digests(registry.records, registry.segments)
         assert [one.identifier for one in found if one.problem] == []
 
 
@@ -91,11 +91,11 @@ def test_nothing_acknowledged_is_lost_whenever_it_is_killed(
     with Registry(root, environment={}) as registry:
         for actor, receipts in everything.items():
             check(registry, actor, receipts)
-        registry.door.elect()  # recovers for the last time: what was not committed is set aside
+        registry.door.elect_leader()  # recovers for the last time, and sets aside the rest
         assert [
-            one for one in audit.verify(registry.records, registry.segments) if one.problem
+            one for one in audit.verify_digests(registry.records, registry.segments) if one.problem
         ] == []
-        lengths = {number: length for number, length, _ in registry.records.segments()}
+        lengths = {number: length for number, length, _ in registry.records.list_segments()}
     segments = sorted((root / "segments").glob("*.warc"))
     assert {int(path.stem): path.stat().st_size for path in segments} == lengths
     for path in segments:

@@ -14,14 +14,14 @@ from pathlib import Path
 from tests.conftest import StartWorker
 from tests.storage.registries import unpack_registry
 
-from perdure.model.changes import Change, Mark
+from perdure.model.changes import Change, ChangeMark
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.upkeep.changes.walking import check_changes
 
 
 def seen(root: Path) -> list[Change]:
     with closing(SqliteRecords(root)) as reader:
-        found = reader.changes(limit=1_000_000)
+        found = reader.list_changes(limit=1_000_000)
         assert not [one for one in check_changes(reader) if one.problem]
     return found
 
@@ -35,12 +35,12 @@ def test_numbers_have_no_gaps_and_are_never_given_again(root: Path, start: Start
         for _ in range(chance.randrange(200, 1500)):
             worker.hear()
         with closing(SqliteRecords(root)) as reader:
-            during = reader.changes(limit=1_000_000)
+            during = reader.list_changes(limit=1_000_000)
         worker.kill()
         after = seen(root)
         assert after[: len(before)] == before
         assert after[: len(during)] == during
-        assert [one.mark for one in after] == [Mark(1, at) for at in range(1, len(after) + 1)]
+        assert [one.mark for one in after] == [ChangeMark(1, at) for at in range(1, len(after) + 1)]
         before = after
     assert len(before) > 50
 
@@ -52,7 +52,7 @@ def test_several_processes_write_one_sequence(root: Path, start: StartWorker) ->
     for worker in workers:
         worker.stop()
     found = seen(root)
-    assert [one.mark for one in found] == [Mark(1, at) for at in range(1, len(found) + 1)]
+    assert [one.mark for one in found] == [ChangeMark(1, at) for at in range(1, len(found) + 1)]
     actors = {one.actor for one in found}
     assert actors >= {"actor0", "actor1", "actor2"}
     assert sum(one.count for one in found) == 180
@@ -88,11 +88,11 @@ def test_numbering_an_older_registry_survives_kills(place: Path) -> None:
             break
         kills += 1
         with closing(SqliteRecords(root)) as reader:
-            if len(reader.epochs()) == 2:
+            if len(reader.list_epochs()) == 2:
                 break
     subprocess.run([sys.executable, "-c", _NUMBERING, str(root)], check=True)
     found = seen(root)
     past = [one for one in found if one.epoch == 0]
     assert [one.number for one in past] == list(range(1, len(past) + 1))
     assert sum(one.count for one in past if one.act == "reconstructed") == 332
-    assert [one.mark for one in found if one.epoch] == [Mark(1, 1)]
+    assert [one.mark for one in found if one.epoch] == [ChangeMark(1, 1)]

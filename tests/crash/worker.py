@@ -25,7 +25,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.model.commands import Commit, Content, Mint
 from perdure.registry import Registry
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 
 SERIES = "oma.eop.gov.us"
 LARGE = 9 << 20
@@ -39,11 +39,11 @@ def body(actor: str, number: int, *, large: bool = False) -> bytes:
 
 def _content(registry: Registry, data: bytes) -> Content:
     if len(data) < LARGE // 2:
-        return content(data, format="text", media_type="text/plain")
+        return make_content(data, format="text", media_type="text/plain")
     with registry.spool() as spool:
         for start in range(0, len(data), 1 << 20):
             spool.write(data[start : start + (1 << 20)])
-        return spool.finish(format="text", media_type="text/plain")
+        return spool.finish_content(format="text", media_type="text/plain")
 
 
 def say(**what: object) -> None:
@@ -64,7 +64,7 @@ def mint(registry: Registry, actor: str, count: int, large: int) -> Iterator[dic
                 command = Commit(identifier=document, contents=contents, once=once, by=actor)
             else:
                 command = Mint(authority=SERIES, contents=contents, once=once, by=actor)
-            names[number] = registry.door.execute(command).identifier
+            names[number] = registry.door.execute_command(command).identifier
         except PerdureError as error:
             yield {"number": number, "error": error.code, "message": str(error)}
         else:
@@ -77,9 +77,9 @@ async def crowd(registry: Registry, actor: str, clients: int) -> None:
 
     async def client(number: int) -> None:
         while True:
-            made = content(body(actor, number), format="text", media_type="text/plain")
+            made = make_content(body(actor, number), format="text", media_type="text/plain")
             command = Mint(authority=SERIES, contents=(made,), by=actor)
-            receipt = await registry.door.submit(command)
+            receipt = await registry.door.submit_command(command)
             say(number=number, identifier=receipt.identifier, large=False)
             number += clients
 
@@ -88,11 +88,11 @@ async def crowd(registry: Registry, actor: str, clients: int) -> None:
 
 def commit(registry: Registry, actor: str, name: str, first: int, last: int, text: str) -> None:
     for version in range(first, last + 1):
-        made = content(f"{text} {version}".encode(), format="text", media_type="text/plain")
+        made = make_content(f"{text} {version}".encode(), format="text", media_type="text/plain")
         command = Commit(identifier=parse(name), contents=(made,), version=version, by=actor)
         while True:
             try:
-                outcome = registry.door.execute(command).outcome.value
+                outcome = registry.door.execute_command(command).outcome.value
             except PerdureError as error:
                 outcome = error.code
             if outcome != "no-such-version":  # the other has not made the one before yet

@@ -27,8 +27,8 @@ from perdure.errors import (
     UnavailableThere,
 )
 from perdure.errors.naming import DayNotCome, SerialNotCome
-from perdure.errors.tree import AREAS, list_classes, pack, read_document, unpack
-from perdure.extractors.messages import error_of, failure_of
+from perdure.errors.tree import AREAS, list_classes, pack_error, read_document, unpack_error
+from perdure.extractors.messages import build_failure, rebuild_error
 from perdure.writing.peers import decode_answer, encode_answer
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def check_copies(error: PerdureError) -> None:
 
 
 def check_travels(error: PerdureError) -> None:
-    assert unpack(*pack(error)) == error
+    assert unpack_error(*pack_error(error)) == error
     assert decode_answer(encode_answer(error)) == error
 
 
@@ -141,7 +141,7 @@ def test_a_copy_is_equal_and_of_one_hash(error: PerdureError) -> None:
 
 @given(st.sampled_from(WHOLE).flatmap(made))
 def test_an_error_travels_between_processes(error: PerdureError) -> None:
-    assert unpack(*pack(error)) == error
+    assert unpack_error(*pack_error(error)) == error
 
 
 @pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__name__)
@@ -252,26 +252,26 @@ def test_python_can_still_say_where_it_was_raised() -> None:
 
 
 def test_an_error_of_a_plug_in_arrives_as_its_parent_where_the_plug_in_is_not_loaded() -> None:
-    names, members = pack(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
-    arrived = unpack(("OfPlugIn", *names), members)
+    names, members = pack_error(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
+    arrived = unpack_error(("OfPlugIn", *names), members)
     assert type(arrived) is DayNotCome
-    arrived = unpack(("OfPlugIn", "InvalidRequest"), members)
+    arrived = unpack_error(("OfPlugIn", "InvalidRequest"), members)
     assert type(arrived) is RefusedThere
     assert str(arrived) == str(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
     with pytest.raises(ValueError, match="no error"):
-        unpack(("OfPlugIn", "PerdureError"), members)
+        unpack_error(("OfPlugIn", "PerdureError"), members)
 
 
 def test_fields_of_other_types_make_no_error() -> None:
     """A worker may have fallen to what it decodes: what it sends must not fail later."""
     fields: dict[str, object] = {"text": 5, "at": "x", "expected": "", "rule": ""}
     with pytest.raises(ValueError, match="no error"):
-        unpack(("MalformedIdentifier",), fields)
+        unpack_error(("MalformedIdentifier",), fields)
 
 
 def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
     error = SerialNotCome(identifier="a", last=3)
-    assert error_of(failure_of(error)) == error
+    assert rebuild_error(build_failure(error)) == error
 
 
 @pytest.mark.parametrize(

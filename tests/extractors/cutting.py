@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from perdure.extractors.port import Part, Source, body_chunks
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.parts import Selector
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 
 def source(place: Path, data: bytes, media_type: str, charset: str | None = None) -> Source:
@@ -26,12 +26,12 @@ def source(place: Path, data: bytes, media_type: str, charset: str | None = None
 
 
 def content(part: Part, source: Source) -> bytes:
-    return b"".join(body_chunks(part.body, source))
+    return b"".join(iterate_body(part.body, source))
 
 
-def cut(extraction: Extraction, source: Source, selector: Selector) -> bytes:
+def cut(extraction: PartExtraction, source: Source, selector: Selector) -> bytes:
     """The bytes of a part, of which every slice is a slice of the source."""
-    part = extraction.extract(source, selector)
+    part = extraction.cut_part(source, selector)
     found = content(part, source)
-    assert found == b"".join(source.read(one.start, one.stop) for one in part.slices)
+    assert found == b"".join(source.read_bytes(one.start, one.stop) for one in part.slices)
     return found

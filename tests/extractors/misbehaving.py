@@ -21,56 +21,56 @@ class _Extractor:
     confined = True
     install = None
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return (Extent(syntax="byte=0,1", what="octets", size=source.length),)
 
 
 class Sleeping(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         time.sleep(600)
         raise AssertionError
 
 
 class Spinning(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         while True:
             pass
 
 
 class Greedy(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         return Part(selector=selector, media_type="x/y", body=(bytes(bytearray(1 << 30)),))
 
 
 class Crashing(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         os.abort()
 
 
 class Mistaken(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         raise ZeroDivisionError
 
 
 class Failing(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         raise PartNotFound(identifier=source.name, selector=str(selector), extent="nothing")
 
 
 class Streaming(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         chunks = (bytes([n]) * 300_000 for n in range(10))
         return Part(selector=selector, media_type="x/y", body=Stream(chunks))
 
 
 class Trickling(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         chunks = (b"" if n % 2 else b"row\r\n" for n in range(200_000))
         return Part(selector=selector, media_type="x/y", body=Stream(chunks))
 
 
 class FailingLater(_Extractor):
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         def chunks() -> Any:
             yield b"x" * CHUNK
             yield b"x"
@@ -92,7 +92,7 @@ class _Evil:
 class Fallen(_Extractor):
     """A worker that was taken over says what it likes."""
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         assert isinstance(selector, ByteRange)
         wire = socket.socket(fileno=os.dup(0))
         evil = pickle.dumps(_Evil(source.path.with_name("harm")))

@@ -17,7 +17,7 @@ import pytest
 from perdure.errors import OverBudget, PartNotFound, Undecodable
 from perdure.extractors.port import Part, Source
 from perdure.parts import Rect
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")
@@ -30,8 +30,8 @@ _SOURCE, _OVER = range(2)
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -154,35 +154,35 @@ def every_way() -> list[Drawn]:
 # -------------
 
 
-def test_frames_are_composed(extraction: Extraction, tmp_path: Path) -> None:
+def test_frames_are_composed(extraction: PartExtraction, tmp_path: Path) -> None:
     """All ways to dispose and to blend, over each other, half of it through transparency."""
     frames = every_way()
     it = source(tmp_path, apng(frames))
     for number, wanted in enumerate(composed(frames)):
-        part = extraction.extract(it, Rect(*WHOLE, number))
+        part = extraction.cut_part(it, Rect(*WHOLE, number))
         assert (shown(part) == _seen(wanted)).all(), number
         assert part.facts == {"frame": f"{number} of 13, counted from 0"}
 
 
-def test_a_rectangle_is_that_of_the_whole(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_rectangle_is_that_of_the_whole(extraction: PartExtraction, tmp_path: Path) -> None:
     frames = every_way()
     it = source(tmp_path, apng(frames))
     box = Rect(7, 15, 35, 33, 11)
     wanted = composed(frames)[11][box.top : box.bottom, box.left : box.right]
-    assert (shown(extraction.extract(it, box)) == _seen(wanted)).all()
+    assert (shown(extraction.cut_part(it, box)) == _seen(wanted)).all()
 
 
-def test_a_static_image_before_the_animation(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_static_image_before_the_animation(extraction: PartExtraction, tmp_path: Path) -> None:
     """PNG 3, 11.3.6.1: "the static image is not part of the animation": frame 0 here, as every
     reader of PNG shows it; those of the animation follow.
     """
     static, frames = Drawn(99, WHOLE, _NONE, _SOURCE).pixels, every_way()[:3]
     it = source(tmp_path, apng(frames, static=static))
-    assert (shown(extraction.extract(it, Rect(*WHOLE))) == _seen(static)).all()
+    assert (shown(extraction.cut_part(it, Rect(*WHOLE))) == _seen(static)).all()
     for number, wanted in enumerate(composed(frames), 1):
-        assert (shown(extraction.extract(it, Rect(*WHOLE, number))) == _seen(wanted)).all()
+        assert (shown(extraction.cut_part(it, Rect(*WHOLE, number))) == _seen(wanted)).all()
     with pytest.raises(PartNotFound, match="4 frames, 0 to 3"):
-        extraction.extract(it, Rect(*WHOLE, 4))
+        extraction.cut_part(it, Rect(*WHOLE, 4))
 
 
 def animation(mode: str, disposal: int, blending: int) -> bytes:
@@ -202,7 +202,7 @@ def animation(mode: str, disposal: int, blending: int) -> bytes:
 @pytest.mark.parametrize("blending", [_SOURCE, _OVER])
 @pytest.mark.parametrize("mode", ["RGBA", "RGB", "L", "P"])
 def test_pillow_shows_the_same(
-    extraction: Extraction, tmp_path: Path, mode: str, blending: int
+    extraction: PartExtraction, tmp_path: Path, mode: str, blending: int
 ) -> None:
     """In every kind of colour."""
     data = animation(mode, _NONE, blending)
@@ -210,13 +210,13 @@ def test_pillow_shows_the_same(
     for number in range(5):
         oracle.seek(number)
         wanted = _seen(oracle.convert("RGBA"))
-        assert (shown(extraction.extract(it, Rect(*WHOLE, number))) == wanted).all(), number
+        assert (shown(extraction.cut_part(it, Rect(*WHOLE, number))) == wanted).all(), number
 
 
 @pytest.mark.parametrize("blending", [_SOURCE, _OVER])
 @pytest.mark.parametrize("disposal", [_NONE, _BACKGROUND, _PREVIOUS])
 def test_ffmpeg_shows_the_same(
-    extraction: Extraction, tmp_path: Path, disposal: int, blending: int
+    extraction: PartExtraction, tmp_path: Path, disposal: int, blending: int
 ) -> None:
     """In every way to dispose of a frame; Pillow differs in some where the canvas is restored."""
     ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
@@ -230,11 +230,11 @@ def test_ffmpeg_shows_the_same(
     frames = np.frombuffer(done.stdout, np.uint8).reshape(-1, HEIGHT, WIDTH, 4)
     assert len(frames) == 5
     for number, wanted in enumerate(frames):
-        found = shown(extraction.extract(it, Rect(*WHOLE, number)))
+        found = shown(extraction.cut_part(it, Rect(*WHOLE, number)))
         assert (found == _seen(wanted)).all(), number
 
 
-def test_frames_of_sixteen_bits(extraction: Extraction, tmp_path: Path) -> None:
+def test_frames_of_sixteen_bits(extraction: PartExtraction, tmp_path: Path) -> None:
     """Gray over transparent black: the whole of a sample is kept."""
     samples = np.random.default_rng(16).integers(0, 65536, (2, HEIGHT, WIDTH), np.uint16)
     static, second = (deflated(one.astype(">u2").view(np.uint8)) for one in samples)
@@ -252,7 +252,7 @@ def test_frames_of_sixteen_bits(extraction: Extraction, tmp_path: Path) -> None:
             chunk(b"IEND", b""),
         ]
     )
-    part = extraction.extract(source(tmp_path, data), Rect(*WHOLE, 1))
+    part = extraction.cut_part(source(tmp_path, data), Rect(*WHOLE, 1))
     assert part.decoded is not None
     assert part.decoded.form == f"graya16le {WIDTH}x{HEIGHT}"
     wanted = np.stack([samples[1], np.full_like(samples[1], 65535)], axis=-1).astype("<u2")
@@ -295,12 +295,12 @@ FINE = apng(every_way()[:4])
         (apng([*every_way()[:1], Drawn(1, (0, 0, 9, 9), 0, 2)]), "unknown disposal or blending"),
     ],
 )
-def test_damaged(extraction: Extraction, tmp_path: Path, data: bytes, why: str) -> None:
+def test_damaged(extraction: PartExtraction, tmp_path: Path, data: bytes, why: str) -> None:
     with pytest.raises(Undecodable, match=why):
-        extraction.extract(source(tmp_path, data), Rect(0, 0, 9, 9, 1))
+        extraction.cut_part(source(tmp_path, data), Rect(0, 0, 9, 9, 1))
 
 
-def test_every_bit_of_a_frame_counts(extraction: Extraction, tmp_path: Path) -> None:
+def test_every_bit_of_a_frame_counts(extraction: PartExtraction, tmp_path: Path) -> None:
     """A bit that is turned anywhere from the first control chunk on is an error, or the number of
     frames is: never another picture.
     """
@@ -309,10 +309,10 @@ def test_every_bit_of_a_frame_counts(extraction: Extraction, tmp_path: Path) -> 
         broken = bytearray(FINE)
         broken[at] ^= 1 << at % 8
         with pytest.raises(Undecodable):
-            extraction.extract(source(tmp_path, bytes(broken)), Rect(*WHOLE, 3))
+            extraction.cut_part(source(tmp_path, bytes(broken)), Rect(*WHOLE, 3))
 
 
-def test_many_large_frames_are_refused(extraction: Extraction, tmp_path: Path) -> None:
+def test_many_large_frames_are_refused(extraction: PartExtraction, tmp_path: Path) -> None:
     """What composing would decode is reckoned before it is done."""
     frame = Image.new("L", (5000, 5000))
     file = io.BytesIO()
@@ -320,5 +320,5 @@ def test_many_large_frames_are_refused(extraction: Extraction, tmp_path: Path) -
     frame.save(file, "PNG", save_all=True, append_images=others, compress_level=1)
     it = source(tmp_path, file.getvalue())
     with pytest.raises(OverBudget, match="pixels"):
-        extraction.extract(it, Rect(0, 0, 9, 9, 29))
-    assert extraction.extract(it, Rect(0, 0, 9, 9, 1)).media_type == "image/png"
+        extraction.cut_part(it, Rect(0, 0, 9, 9, 29))
+    assert extraction.cut_part(it, Rect(0, 0, 9, 9, 1)).media_type == "image/png"

@@ -22,8 +22,8 @@ from tests.extractors.cutting import content
 
 from perdure.errors import PartNotSupported, PartOutOfRange, Undecodable
 from perdure.extractors.port import Source
-from perdure.parts import Interval, parse
-from perdure.reading.extraction import Extraction
+from perdure.parts import Interval, parse_part
+from perdure.reading.extraction import PartExtraction
 
 pytest.importorskip("av")
 
@@ -42,8 +42,8 @@ _ENDINGS = {"flac": "flac", "flac24": "flac", "vorbis": "ogg", "opus": "ogg", "a
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -79,12 +79,12 @@ _INTERVALS = [
 ]
 
 
-def test_exactly_the_samples_in_the_interval(extraction: Extraction, recording: Source) -> None:
+def test_exactly_the_samples_in_the_interval(extraction: PartExtraction, recording: Source) -> None:
     """ "Sample-exact for audio: samples n with start ≤ n/rate < end, time 0 after encoder delay"
     # ruling: time-range"""
     whole = b""
     for start, end in _INTERVALS:
-        part = extraction.extract(recording, Interval(start, end))
+        part = extraction.cut_part(recording, Interval(start, end))
         assert part.decoded is not None
         kind, rate, _, channels, _ = part.decoded.form.split()
         if not whole:
@@ -99,30 +99,32 @@ def test_exactly_the_samples_in_the_interval(extraction: Extraction, recording: 
         info = soundfile.info(io.BytesIO(data))
         assert (info.samplerate, info.channels) == (int(rate), int(channels))
         assert info.frames * block == len(expected)
-        assert content(extraction.extract(recording, Interval(start, end)), recording) == data
+        assert content(extraction.cut_part(recording, Interval(start, end)), recording) == data
 
 
-def test_beyond_the_recording(extraction: Extraction, recording: Source) -> None:
+def test_beyond_the_recording(extraction: PartExtraction, recording: Source) -> None:
     """A PDI's part never shrinks, a media fragment is cut  # ruling: part-range"""
     for start, end in ((SECONDS - 1, SECONDS + 1), (SECONDS + 5, SECONDS + 6), (3, 3)):
         with pytest.raises(PartOutOfRange):
-            extraction.extract(recording, Interval(Fraction(start), Fraction(end)))
-    clipped = extraction.extract(recording, parse(f"t={SECONDS - 1},99", "audio/mpeg"))
-    exact = extraction.extract(recording, parse(f"t={SECONDS - 1}", "audio/mpeg"))
+            extraction.cut_part(recording, Interval(Fraction(start), Fraction(end)))
+    clipped = extraction.cut_part(recording, parse_part(f"t={SECONDS - 1},99", "audio/mpeg"))
+    exact = extraction.cut_part(recording, parse_part(f"t={SECONDS - 1}", "audio/mpeg"))
     assert content(clipped, recording) == content(exact, recording)
     assert str(clipped.selector) == str(exact.selector)
     with pytest.raises(PartOutOfRange):
-        extraction.extract(recording, parse("t=99", "audio/mpeg"))
+        extraction.cut_part(recording, parse_part("t=99", "audio/mpeg"))
     with pytest.raises(PartNotSupported):
-        extraction.extract(recording, parse("track=1", "audio/mpeg"))
+        extraction.cut_part(recording, parse_part("track=1", "audio/mpeg"))
 
 
-def test_what_can_be_addressed(extraction: Extraction, recording: Source) -> None:
-    extents = [one for one in extraction.extents(recording) if one.syntax.startswith("sec")]
+def test_what_can_be_addressed(extraction: PartExtraction, recording: Source) -> None:
+    extents = [one for one in extraction.list_extents(recording) if one.syntax.startswith("sec")]
     assert [one.size for one in extents] == [SECONDS]
 
 
-def test_long_parts_are_decoded_while_they_are_sent(extraction: Extraction, place: Path) -> None:
+def test_long_parts_are_decoded_while_they_are_sent(
+    extraction: PartExtraction, place: Path
+) -> None:
     path = place / "long.flac"
     minutes = 4
     source_filter = f"sine=frequency=440:sample_rate=44100:duration={60 * minutes}"
@@ -130,14 +132,14 @@ def test_long_parts_are_decoded_while_they_are_sent(extraction: Extraction, plac
     sound = Source(path=path, length=path.stat().st_size, media_type="audio/flac", name="long")
     whole = ffmpeg("-i", str(path), "-f", "s16le", "-")
     start, end = 7, 60 * minutes - 3
-    part = extraction.extract(sound, Interval(Fraction(start), Fraction(end)))
+    part = extraction.cut_part(sound, Interval(Fraction(start), Fraction(end)))
     data = content(part, sound)
     assert part.length == len(data)
     assert data[44:] == whole[start * 176400 : end * 176400]
-    open_ended = content(extraction.extract(sound, parse("t=7", "audio/flac")), sound)
+    open_ended = content(extraction.cut_part(sound, parse_part("t=7", "audio/flac")), sound)
     assert open_ended[44:] == whole[start * 176400 :]
     with pytest.raises(PartOutOfRange):
-        extraction.extract(sound, Interval(Fraction(0), Fraction(60 * minutes + 1)))
+        extraction.cut_part(sound, Interval(Fraction(0), Fraction(60 * minutes + 1)))
 
 
 # what others send
@@ -163,48 +165,48 @@ PLAYLISTS = {
 @pytest.mark.parametrize("media_type", ["audio/mpeg", "audio/mp4", "audio/flac", "audio/ogg"])
 @pytest.mark.parametrize("data", PLAYLISTS.values(), ids=PLAYLISTS.keys())
 def test_what_is_no_sound(
-    extraction: Extraction, place: Path, data: bytes, media_type: str
+    extraction: PartExtraction, place: Path, data: bytes, media_type: str
 ) -> None:
     """No playlist is followed, whatever it calls itself."""
     with pytest.raises((Undecodable, PartOutOfRange)) as caught:
-        extraction.extract(of_bytes(place, data, media_type), Interval(Fraction(0), Fraction(1)))
+        extraction.cut_part(of_bytes(place, data, media_type), Interval(Fraction(0), Fraction(1)))
     assert not re.search(r"Errno|<none>|\(\)", str(caught.value))  # but words
 
 
-def test_garbage_within(extraction: Extraction, recording: Source, place: Path) -> None:
+def test_garbage_within(extraction: PartExtraction, recording: Source, place: Path) -> None:
     """Either the very samples that were there, or an error."""
-    data = bytearray(recording.read())
+    data = bytearray(recording.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 3000] = bytes(n * 7 % 256 for n in range(3000))
     damaged = of_bytes(place, bytes(data), recording.media_type)
     for start in range(SECONDS):
         interval = Interval(Fraction(start), Fraction(start + 1))
-        expected = content(extraction.extract(recording, interval), recording)
+        expected = content(extraction.cut_part(recording, interval), recording)
         try:
-            found = content(extraction.extract(damaged, interval), damaged)
+            found = content(extraction.cut_part(damaged, interval), damaged)
         except (Undecodable, PartOutOfRange):
             continue
         if start < 3:
             assert found == expected
 
 
-def test_truncated(extraction: Extraction, recording: Source, place: Path) -> None:
-    cut = of_bytes(place, recording.read(0, recording.length // 2), recording.media_type)
+def test_truncated(extraction: PartExtraction, recording: Source, place: Path) -> None:
+    cut = of_bytes(place, recording.read_bytes(0, recording.length // 2), recording.media_type)
     with pytest.raises((Undecodable, PartOutOfRange)):
-        extraction.extract(cut, Interval(Fraction(SECONDS - 2), Fraction(SECONDS - 1)))
+        extraction.cut_part(cut, Interval(Fraction(SECONDS - 2), Fraction(SECONDS - 1)))
 
 
-def test_an_unknown_codec(extraction: Extraction, place: Path) -> None:
+def test_an_unknown_codec(extraction: PartExtraction, place: Path) -> None:
     path = place / "unknown.m4a"
     ffmpeg("-f", "lavfi", "-i", "sine=d=1", "-c:a", "aac", str(path))
     data = path.read_bytes().replace(b"mp4a", b"xyz9")
     path.write_bytes(data.replace(b"\x40\x15", b"\xfe\x15", 1))  # its kind in its description
     sound = Source(path=path, length=path.stat().st_size, media_type="audio/mp4", name="unknown")
     with pytest.raises(PartNotSupported):
-        extraction.extract(sound, Interval(Fraction(0), Fraction(1)))
+        extraction.cut_part(sound, Interval(Fraction(0), Fraction(1)))
 
 
-def test_samples_of_an_unknown_kind(extraction: Extraction, place: Path) -> None:
+def test_samples_of_an_unknown_kind(extraction: PartExtraction, place: Path) -> None:
     """FLAC of three bits a sample (RFC 9639, section 8.2), of which there is none."""
     path = place / "three-bits.flac"
     ffmpeg("-f", "lavfi", "-i", "sine=d=1", "-c:a", "flac", str(path))
@@ -212,14 +214,14 @@ def test_samples_of_an_unknown_kind(extraction: Extraction, place: Path) -> None
     data[20] &= 0xFE
     data[21] = data[21] & 0x0F | 2 << 4
     with pytest.raises(Undecodable, match="does not state the format of its samples"):
-        extraction.extract(
+        extraction.cut_part(
             of_bytes(place, bytes(data), "audio/flac"), Interval(Fraction(0), Fraction(1))
         )
 
 
-def test_in_a_larger_file(extraction: Extraction, recording: Source, place: Path) -> None:
+def test_in_a_larger_file(extraction: PartExtraction, recording: Source, place: Path) -> None:
     path = place / f"{recording.name}.warc"
-    path.write_bytes(b"WARC/1.1\r\n\r\n" + recording.read() + b"\r\n\r\nWARC/1.1")
+    path.write_bytes(b"WARC/1.1\r\n\r\n" + recording.read_bytes() + b"\r\n\r\nWARC/1.1")
     inside = Source(
         path=path,
         offset=12,
@@ -228,6 +230,6 @@ def test_in_a_larger_file(extraction: Extraction, recording: Source, place: Path
         name="inside",
     )
     interval = Interval(Fraction(5), Fraction(6))
-    assert content(extraction.extract(inside, interval), inside) == content(
-        extraction.extract(recording, interval), recording
+    assert content(extraction.cut_part(inside, interval), inside) == content(
+        extraction.cut_part(recording, interval), recording
     )

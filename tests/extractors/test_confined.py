@@ -42,11 +42,11 @@ def thing(tmp_path: Path) -> Source:
 
 
 def cut(confined: Confined, name: str, thing: Source, start: int = 0) -> Part:
-    return confined.extract(f"{WHERE}{name}", thing, ByteRange(start, start + 1), None)
+    return confined.extract_part(f"{WHERE}{name}", thing, ByteRange(start, start + 1), None)
 
 
 def still_works(confined: Confined, thing: Source) -> None:
-    part = confined.extract(OCTETS, thing, ByteRange(2, 5), None)
+    part = confined.extract_part(OCTETS, thing, ByteRange(2, 5), None)
     assert content(part, thing) == b"234"
 
 
@@ -143,7 +143,7 @@ def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyP
 
 
 def test_extents(confined: Confined, thing: Source) -> None:
-    (extent,) = confined.extents(OCTETS, thing, None)
+    (extent,) = confined.list_extents(OCTETS, thing, None)
     assert extent.size == 10
 
 
@@ -164,7 +164,9 @@ def test_every_selector_comes_back(selector: Selector) -> None:
         decoded=Decoded(form="rgb8 1x1", sha512="ab"),
         facts={"a": "b"},
     )
-    assert messages.read_reply(messages.encode(messages.reply_of(part))) == messages.reply_of(part)
+    assert messages.read_reply(messages.encode(messages.build_reply(part))) == messages.build_reply(
+        part
+    )
 
 
 @given(st.binary(max_size=60))
@@ -185,8 +187,8 @@ def test_fractions_are_bounded() -> None:
 
 def test_errors_come_back() -> None:
     error = PartNotFound(identifier="x", selector="y", extent="z")
-    back = messages.error_of(messages.failure_of(error))
+    back = messages.rebuild_error(messages.build_failure(error))
     assert type(back) is PartNotFound
     assert str(back) == str(error)
     with pytest.raises(ValueError, match="no error"):
-        messages.error_of(messages.Failed(("UnheardOf",), {}))
+        messages.rebuild_error(messages.FailedReply(("UnheardOf",), {}))

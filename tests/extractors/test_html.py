@@ -22,9 +22,9 @@ from perdure.errors import (
 )
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.markup.html import EXTRACTOR
-from perdure.extractors.port import Source, body_chunks
-from perdure.parts import Css, XPath, parse
-from perdure.reading.extraction import Extraction
+from perdure.extractors.port import Source, iterate_body
+from perdure.parts import Css, XPath, parse_part
+from perdure.reading.extraction import PartExtraction
 
 lexbor = pytest.importorskip("selectolax.lexbor")
 pytest.importorskip("cssselect")
@@ -34,8 +34,8 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -59,11 +59,11 @@ def xpath(expression: str) -> str:
     return json.dumps({"type": "XPathSelector", "value": expression})
 
 
-def cut(extraction: Extraction, it: Source, text: str) -> str:
-    part = extraction.extract(it, parse(text, it.media_type))
+def cut(extraction: PartExtraction, it: Source, text: str) -> str:
+    part = extraction.cut_part(it, parse_part(text, it.media_type))
     (span,) = part.slices
-    assert b"".join(body_chunks(part.body, it)) == it.read(span.start, span.stop)
-    return it.read(span.start, span.stop).decode(it.charset or "utf-8")
+    assert b"".join(iterate_body(part.body, it)) == it.read_bytes(span.start, span.stop)
+    return it.read_bytes(span.start, span.stop).decode(it.charset or "utf-8")
 
 
 PAGE = """<!DOCTYPE html>
@@ -117,7 +117,7 @@ PAGE = """<!DOCTYPE html>
 )
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16-le"])
 def test_css(
-    extraction: Extraction, tmp_path: Path, selector: str, wanted: str, charset: str
+    extraction: PartExtraction, tmp_path: Path, selector: str, wanted: str, charset: str
 ) -> None:
     it = source(tmp_path, PAGE.encode(charset), charset=charset)
     assert cut(extraction, it, css(selector)) == wanted
@@ -135,7 +135,7 @@ def test_css(
         ("//body[count(@*)=1]/div/span", "<span></span>"),
     ],
 )
-def test_xpath(extraction: Extraction, tmp_path: Path, expression: str, wanted: str) -> None:
+def test_xpath(extraction: PartExtraction, tmp_path: Path, expression: str, wanted: str) -> None:
     """Elements that are implied can be gone through, as in browsers; no attribute is there that is
     not written.
     """
@@ -154,11 +154,11 @@ def test_xpath(extraction: Extraction, tmp_path: Path, expression: str, wanted: 
         ("element(/1/2/99)element(/1/2/1)", "<h1 id=top>Heading &amp; more</h1>"),
     ],
 )
-def test_pointers(extraction: Extraction, tmp_path: Path, pointer: str, wanted: str) -> None:
+def test_pointers(extraction: PartExtraction, tmp_path: Path, pointer: str, wanted: str) -> None:
     assert cut(extraction, source(tmp_path, PAGE.encode()), pointer) == wanted
 
 
-def test_what_refines(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_refines(extraction: PartExtraction, tmp_path: Path) -> None:
     """Web Annotation Data Model, 4.2.9: a selector within what another selects."""
     text = json.dumps(
         {
@@ -167,7 +167,7 @@ def test_what_refines(extraction: Extraction, tmp_path: Path) -> None:
             "refinedBy": {"type": "TextQuoteSelector", "exact": "日本語"},
         }
     )
-    part = extraction.extract(source(tmp_path, PAGE.encode()), parse(text, "text/html"))
+    part = extraction.cut_part(source(tmp_path, PAGE.encode()), parse_part(text, "text/html"))
     assert part.body == ("日本語".encode(),)
 
 
@@ -189,7 +189,7 @@ def test_what_refines(extraction: Extraction, tmp_path: Path) -> None:
     ],
 )
 def test_refused(
-    extraction: Extraction, tmp_path: Path, page: str, selector: str, why: str
+    extraction: PartExtraction, tmp_path: Path, page: str, selector: str, why: str
 ) -> None:
     with pytest.raises(PartNotFound, match=why):
         cut(extraction, source(tmp_path, page.encode()), css(selector))
@@ -218,7 +218,7 @@ def test_refused(
     ],
 )
 def test_what_browsers_make_of_it(
-    extraction: Extraction, tmp_path: Path, page: str, selector: str, wanted: str
+    extraction: PartExtraction, tmp_path: Path, page: str, selector: str, wanted: str
 ) -> None:
     assert cut(extraction, source(tmp_path, page.encode()), css(selector)) == wanted
 
@@ -239,7 +239,7 @@ def test_a_slice_is_the_element(tmp_path: Path, page: str, number: int) -> None:
     """What is found is the element that lexbor has there by its own selectors, with its text."""
     it = source(tmp_path, page.encode())
     try:
-        part = EXTRACTOR.extract(it, XPath(f"(//body//*)[{number}]"), NoIndexes())
+        part = EXTRACTOR.extract_part(it, XPath(f"(//body//*)[{number}]"), NoIndexes())
     except PartNotFound:
         return
     (span,) = part.slices
@@ -281,7 +281,7 @@ def test_it_is_confined() -> None:
     ],
 )
 def test_expressions(
-    extraction: Extraction, tmp_path: Path, text: str, error: type[PerdureError]
+    extraction: PartExtraction, tmp_path: Path, text: str, error: type[PerdureError]
 ) -> None:
     with pytest.raises(error):
         cut(extraction, source(tmp_path, b"<p id=a>a</p>"), text)
@@ -298,18 +298,18 @@ def test_expressions(
     ],
     ids=["deep", "lists", "bold", "clones", "many"],
 )
-def test_bounds(extraction: Extraction, tmp_path: Path, page: bytes, limit: str) -> None:
+def test_bounds(extraction: PartExtraction, tmp_path: Path, page: bytes, limit: str) -> None:
     with pytest.raises(OverBudget, match=limit):
         cut(extraction, source(tmp_path, page), css("p:first-child"))
 
 
-def test_what_is_never_closed_is_not_deep(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_is_never_closed_is_not_deep(extraction: PartExtraction, tmp_path: Path) -> None:
     """Browsers end a `p`, an `li`, a cell by the next: HTML standard, 13.1.2.4."""
     page = b"<ul>" + b"<li>a<p>b" * 1000 + b"</ul><table>" + b"<tr><td><font>x" * 1000 + b"</table>"
     assert cut(extraction, source(tmp_path, page), css("li:nth-child(1000) > p")) == "<p>b"
 
 
-def test_an_expression_that_takes_too_long(extraction: Extraction, tmp_path: Path) -> None:
+def test_an_expression_that_takes_too_long(extraction: PartExtraction, tmp_path: Path) -> None:
     page = b"<p><i></i>" * 8000
     with pytest.raises(OverBudget, match="2 seconds"):
         cut(extraction, source(tmp_path, page), xpath("//p[//i[last() > count(//i)]]"))
@@ -319,7 +319,7 @@ def test_an_expression_that_takes_too_long(extraction: Extraction, tmp_path: Pat
 # ---
 
 
-def test_css_on_xml(extraction: Extraction, tmp_path: Path) -> None:
+def test_css_on_xml(extraction: PartExtraction, tmp_path: Path) -> None:
     """Selectors Level 3, 6.1.1: without a default namespace, a type is that of any namespace."""
     data = '<d xmlns="urn:a"><s id="x"><P>1</P><p>2</p><p class="c d">3</p></s></d>'
     it = source(tmp_path, data.encode(), "application/xml")
@@ -327,15 +327,15 @@ def test_css_on_xml(extraction: Extraction, tmp_path: Path) -> None:
     assert cut(extraction, it, css("p:nth-of-type(2)")) == '<p class="c d">3</p>'
     assert cut(extraction, it, css(".d")) == '<p class="c d">3</p>'
     assert cut(extraction, it, css("#x > p + p")) == '<p class="c d">3</p>'
-    part = extraction.extract(it, Css("s p.c"))
+    part = extraction.cut_part(it, Css("s p.c"))
     assert "urn:a" in part.facts["namespaces"]
     with pytest.raises(PartNotFound, match="2 nodes"):
         cut(extraction, it, css("p"))
 
 
 @pytest.mark.corpus
-def test_pages_of_the_time(extraction: Extraction) -> None:
+def test_pages_of_the_time(extraction: PartExtraction) -> None:
     path = CORPUS / "vrml.html"
     it = Source(path=path, length=path.stat().st_size, media_type="text/html", name="vrml")
-    part = extraction.extract(it, Css("head > title"))
-    assert b"".join(body_chunks(part.body, it)).lower().startswith(b"<title>")
+    part = extraction.cut_part(it, Css("head > title"))
+    assert b"".join(iterate_body(part.body, it)).lower().startswith(b"<title>")

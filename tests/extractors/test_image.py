@@ -25,9 +25,9 @@ from perdure.errors import (
 from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.image.rectangle import EXTRACTOR
 from perdure.extractors.port import Part, Source
-from perdure.parts import Media, Rect, parse, pdi
+from perdure.parts import Media, Rect, parse_part, pdi
 from perdure.parts.selectors import Area
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 pyvips = pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")
@@ -42,8 +42,8 @@ BOX = Rect(10, 20, 57, 83)
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -154,7 +154,7 @@ def corners(box: Rect) -> tuple[int, int, int, int]:
     ],
 )
 def test_pixels_are_those_of_the_file(
-    extraction: Extraction,
+    extraction: PartExtraction,
     tmp_path: Path,
     form: str,
     mode: str,
@@ -164,7 +164,7 @@ def test_pixels_are_those_of_the_file(
 ) -> None:
     """Ruling rect-frame: "in the image's own format where that is lossless …, else as PNG"."""
     data = encoded(picture(mode), form, **how)
-    part = extraction.extract(source(tmp_path, data, f"image/{form.lower()}"), BOX)
+    part = extraction.cut_part(source(tmp_path, data, f"image/{form.lower()}"), BOX)
     assert part.media_type == gives
     assert part.decoded is not None
     assert part.decoded.form == f"{decoded} 47x63"
@@ -172,10 +172,10 @@ def test_pixels_are_those_of_the_file(
 
 
 @pytest.mark.parametrize("form", ["PNG", "TIFF"])
-def test_samples_of_sixteen_bits(extraction: Extraction, tmp_path: Path, form: str) -> None:
+def test_samples_of_sixteen_bits(extraction: PartExtraction, tmp_path: Path, form: str) -> None:
     samples = np.random.default_rng(16).integers(0, 65536, (HEIGHT, WIDTH), np.uint16)
     data = encoded(Image.fromarray(samples), form)
-    part = extraction.extract(source(tmp_path, data, f"image/{form.lower()}"), BOX)
+    part = extraction.cut_part(source(tmp_path, data, f"image/{form.lower()}"), BOX)
     wanted = np.ascontiguousarray(samples[BOX.top : BOX.bottom, BOX.left : BOX.right])
     assert part.decoded is not None
     assert part.decoded.form == "gray16le 47x63"
@@ -195,39 +195,41 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def test_colours_of_sixteen_bits(extraction: Extraction, tmp_path: Path) -> None:
+def test_colours_of_sixteen_bits(extraction: PartExtraction, tmp_path: Path) -> None:
     """Pillow cannot hold these, so the file is written by hand."""
     samples = np.random.default_rng(48).integers(0, 65536, (HEIGHT, WIDTH, 3), np.uint16)
     rows = (b"\0" + row.astype(">u2").tobytes() for row in samples)
     it = source(tmp_path, png(WIDTH, HEIGHT, 16, 2, rows), "image/png")
-    part = extraction.extract(it, BOX)
+    part = extraction.cut_part(it, BOX)
     wanted = samples[BOX.top : BOX.bottom, BOX.left : BOX.right].astype("<u2").tobytes()
     assert part.decoded is not None
     assert part.decoded.form == "rgb16le 47x63"
     assert part.decoded.sha512 == hashlib.sha512(wanted).hexdigest()
-    again = extraction.extract(source(tmp_path, body(part), "image/png"), Rect(0, 0, 47, 63))
+    again = extraction.cut_part(source(tmp_path, body(part), "image/png"), Rect(0, 0, 47, 63))
     assert again.decoded == part.decoded
 
 
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
 def test_orientation_is_told_and_not_applied(
-    extraction: Extraction, tmp_path: Path, form: str
+    extraction: PartExtraction, tmp_path: Path, form: str
 ) -> None:
     """Ruling rect-frame: "pixel grid of the image as stored, before any EXIF rotation"."""
     exif = Image.Exif()
     exif[0x0112] = 6
     turned, upright = encoded(picture(), form, exif=exif), encoded(picture(), form)
-    part = extraction.extract(source(tmp_path, turned, f"image/{form.lower()}"), BOX)
+    part = extraction.cut_part(source(tmp_path, turned, f"image/{form.lower()}"), BOX)
     assert part.facts == {"orientation": "6, not applied"}
     same(part, read(upright).crop(corners(BOX)))
     assert read(body(part)).getexif().get(0x0112, 1) == 1
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "TIFF", "WEBP"])
-def test_the_colour_profile_goes_with_it(extraction: Extraction, tmp_path: Path, form: str) -> None:
+def test_the_colour_profile_goes_with_it(
+    extraction: PartExtraction, tmp_path: Path, form: str
+) -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     data = encoded(picture(), form, icc_profile=profile)
-    part = extraction.extract(source(tmp_path, data, f"image/{form.lower()}"), BOX)
+    part = extraction.cut_part(source(tmp_path, data, f"image/{form.lower()}"), BOX)
     assert read(body(part)).info["icc_profile"] == profile
     same(part, read(data).crop(corners(BOX)))
 
@@ -242,16 +244,16 @@ def test_the_colour_profile_goes_with_it(extraction: Extraction, tmp_path: Path,
     bottom=st.integers(0, HEIGHT + 2),
 )
 def test_every_rectangle(
-    extraction: Extraction, tmp_path: Path, left: int, top: int, right: int, bottom: int
+    extraction: PartExtraction, tmp_path: Path, left: int, top: int, right: int, bottom: int
 ) -> None:
     """Ruling part-range: "`start >= end`, or anything beyond the resource, is HTTP 416"."""
     box = Rect(left, top, right, bottom)
     it = source(tmp_path, encoded(picture(), "PNG"), "image/png")
     if left < right <= WIDTH and top < bottom <= HEIGHT:
-        same(extraction.extract(it, box), picture().crop(corners(box)))
+        same(extraction.cut_part(it, box), picture().crop(corners(box)))
         return
     with pytest.raises(PartOutOfRange, match="120 x 90 pixels"):
-        extraction.extract(it, box)
+        extraction.cut_part(it, box)
 
 
 # frames
@@ -272,52 +274,58 @@ def animation(form: str, disposal: int | None) -> bytes:
 
 
 @pytest.mark.parametrize("disposal", [0, 1, 2, 3])
-def test_frames_of_gif_are_composed(extraction: Extraction, tmp_path: Path, disposal: int) -> None:
+def test_frames_of_gif_are_composed(
+    extraction: PartExtraction, tmp_path: Path, disposal: int
+) -> None:
     data = animation("GIF", disposal)
     it, oracle = source(tmp_path, data, "image/gif"), read(data)
     assert oracle.n_frames == 6
     for number in (5, 0, 3):
-        part = extraction.extract(it, Rect(*corners(BOX), number))
+        part = extraction.cut_part(it, Rect(*corners(BOX), number))
         oracle.seek(number)
         same(part, oracle.convert("RGBA").crop(corners(BOX)))
         assert part.facts == {"frame": f"{number} of 6, counted from 0"}
 
 
-def test_frames_of_webp_are_composed(extraction: Extraction, tmp_path: Path) -> None:
+def test_frames_of_webp_are_composed(extraction: PartExtraction, tmp_path: Path) -> None:
     frames = [picture("RGB", seed=number) for number in range(4)]
     data = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
     it = source(tmp_path, data, "image/webp")
     for number in (3, 0, 1):
-        same(extraction.extract(it, Rect(*corners(BOX), number)), frames[number].crop(corners(BOX)))
+        same(
+            extraction.cut_part(it, Rect(*corners(BOX), number)), frames[number].crop(corners(BOX))
+        )
 
 
-def test_pages_of_tiff_are_frames(extraction: Extraction, tmp_path: Path) -> None:
+def test_pages_of_tiff_are_frames(extraction: PartExtraction, tmp_path: Path) -> None:
     """Each has its own size."""
     pages = [picture("RGB"), picture("L", seed=2, size=(60, 180)), picture("CMYK", seed=3)]
     data = encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     it = source(tmp_path, data, "image/tiff")
-    same(extraction.extract(it, Rect(0, 100, 60, 180, 1)), pages[1].crop((0, 100, 60, 180)))
-    same(extraction.extract(it, Rect(*corners(BOX), 2)), pages[2].crop(corners(BOX)))
+    same(extraction.cut_part(it, Rect(0, 100, 60, 180, 1)), pages[1].crop((0, 100, 60, 180)))
+    same(extraction.cut_part(it, Rect(*corners(BOX), 2)), pages[2].crop(corners(BOX)))
     with pytest.raises(PartOutOfRange):
-        extraction.extract(it, Rect(0, 100, 60, 180, 0))
+        extraction.cut_part(it, Rect(0, 100, 60, 180, 0))
 
 
 @pytest.mark.parametrize(
     ("form", "media_type"), [("PNG", "image/png"), ("GIF", "image/gif"), ("JPEG", "image/jpeg")]
 )
-def test_no_such_frame(extraction: Extraction, tmp_path: Path, form: str, media_type: str) -> None:
+def test_no_such_frame(
+    extraction: PartExtraction, tmp_path: Path, form: str, media_type: str
+) -> None:
     it = source(tmp_path, encoded(picture("L"), form), media_type)
     with pytest.raises(PartNotFound, match="it has one frame, 0") as caught:
-        extraction.extract(it, Rect(0, 0, 5, 5, 1))
+        extraction.cut_part(it, Rect(0, 0, 5, 5, 1))
     assert not isinstance(caught.value, PartOutOfRange)
 
 
 @pytest.mark.corpus
-def test_a_picture_of_the_time(extraction: Extraction) -> None:
+def test_a_picture_of_the_time(extraction: PartExtraction) -> None:
     it = Source(
         path=YOSEMITE, length=YOSEMITE.stat().st_size, media_type="image/gif", name="yosemite"
     )
-    part = extraction.extract(it, pdi.read("rect=(5,10),(25,30)"))
+    part = extraction.cut_part(it, pdi.read_pdi_part("rect=(5,10),(25,30)"))
     with Image.open(YOSEMITE) as whole:
         same(part, whole.convert("RGB").crop((5, 10, 25, 30)))
 
@@ -338,32 +346,32 @@ def test_a_picture_of_the_time(extraction: Extraction) -> None:
     ],
 )
 def test_areas_are_clipped(
-    extraction: Extraction, tmp_path: Path, area: Area, box: tuple[int, int, int, int]
+    extraction: PartExtraction, tmp_path: Path, area: Area, box: tuple[int, int, int, int]
 ) -> None:
     """Media Fragments 1.0, 4.2.2 and 6.2.2: what lies outside is cut off. The part is named by
     the pixels that it has.
     """
     it = source(tmp_path, encoded(picture(), "PNG"), "image/png")
-    part = extraction.extract(it, Media(area=area))
+    part = extraction.cut_part(it, Media(area=area))
     left, top, right, bottom = box
     assert str(part.selector) == f"xywh={left},{top},{right - left},{bottom - top}"
     same(part, picture().crop(box))
-    assert body(extraction.extract(it, part.selector)) == body(part)
+    assert body(extraction.cut_part(it, part.selector)) == body(part)
 
 
-def test_an_area_outside(extraction: Extraction, tmp_path: Path) -> None:
+def test_an_area_outside(extraction: PartExtraction, tmp_path: Path) -> None:
     it = source(tmp_path, encoded(picture(), "PNG"), "image/png")
     with pytest.raises(PartOutOfRange):
-        extraction.extract(it, Media(area=Area("pixel", WIDTH, 0, 10, 10)))
+        extraction.cut_part(it, Media(area=Area("pixel", WIDTH, 0, 10, 10)))
 
 
 @pytest.mark.parametrize("text", ["t=1,2", "track=1", "id=a", "t=1,2&xywh=0,0,5,5"])
 def test_images_have_no_time_and_no_tracks(
-    extraction: Extraction, tmp_path: Path, text: str
+    extraction: PartExtraction, tmp_path: Path, text: str
 ) -> None:
     it = source(tmp_path, encoded(picture(), "PNG"), "image/png")
     with pytest.raises(PartNotSupported):
-        extraction.extract(it, parse(text, "image/png"))
+        extraction.cut_part(it, parse_part(text, "image/png"))
 
 
 # what does harm
@@ -375,12 +383,12 @@ def test_it_is_confined() -> None:
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "TIFF"])
-def test_truncated(extraction: Extraction, tmp_path: Path, form: str) -> None:
+def test_truncated(extraction: PartExtraction, tmp_path: Path, form: str) -> None:
     """Damage is an error, never black pixels."""
     data = encoded(picture(size=(600, 600)), form)
     it = source(tmp_path, data[: len(data) // 2], f"image/{form.lower()}")
     with pytest.raises(Undecodable):
-        extraction.extract(it, Rect(500, 500, 600, 600))
+        extraction.cut_part(it, Rect(500, 500, 600, 600))
 
 
 @pytest.mark.parametrize(
@@ -392,19 +400,19 @@ def test_truncated(extraction: Extraction, tmp_path: Path, form: str) -> None:
         {"compression": "lzw", "tile": 32},
     ],
 )
-def test_damaged_within(extraction: Extraction, tmp_path: Path, how: dict[str, Any]) -> None:
+def test_damaged_within(extraction: PartExtraction, tmp_path: Path, how: dict[str, Any]) -> None:
     data = encoded(picture(size=(600, 600)), "TIFF", **how)
     third = len(data) // 3
     noise = np.random.default_rng(7).bytes(third)
     it = source(tmp_path, data[:third] + noise + data[2 * third :], "image/tiff")
     with pytest.raises(Undecodable):
-        extraction.extract(it, Rect(0, 0, 600, 600))
+        extraction.cut_part(it, Rect(0, 0, 600, 600))
 
 
-def test_tags_that_nobody_knows_do_no_harm(extraction: Extraction, tmp_path: Path) -> None:
+def test_tags_that_nobody_knows_do_no_harm(extraction: PartExtraction, tmp_path: Path) -> None:
     data = encoded(picture(), "TIFF", tiffinfo={65000: "what is this?", 306: "not a date"})
     same(
-        extraction.extract(source(tmp_path, data, "image/tiff"), BOX), picture().crop(corners(BOX))
+        extraction.cut_part(source(tmp_path, data, "image/tiff"), BOX), picture().crop(corners(BOX))
     )
 
 
@@ -421,22 +429,22 @@ def test_tags_that_nobody_knows_do_no_harm(extraction: Extraction, tmp_path: Pat
     ids=["empty", "zeros", "svg", "pgm", "bmp"],
 )
 def test_not_what_it_says(
-    extraction: Extraction, tmp_path: Path, media_type: str, data: bytes
+    extraction: PartExtraction, tmp_path: Path, media_type: str, data: bytes
 ) -> None:
     with pytest.raises(Undecodable):
-        extraction.extract(source(tmp_path, data, f"image/{media_type}"), Rect(0, 0, 9, 9))
+        extraction.cut_part(source(tmp_path, data, f"image/{media_type}"), Rect(0, 0, 9, 9))
 
 
-def test_another_format_than_it_says(extraction: Extraction, tmp_path: Path) -> None:
+def test_another_format_than_it_says(extraction: PartExtraction, tmp_path: Path) -> None:
     forms = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
     for form in forms:
         data = encoded(picture(), form)
         for other in set(forms) - {form}:
             with pytest.raises(Undecodable):
-                extraction.extract(source(tmp_path, data, f"image/{other.lower()}"), BOX)
+                extraction.cut_part(source(tmp_path, data, f"image/{other.lower()}"), BOX)
 
 
-def test_a_bomb_is_refused_by_its_header(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_bomb_is_refused_by_its_header(extraction: PartExtraction, tmp_path: Path) -> None:
     """A PNG of 40,000 x 40,000 in some hundred kilobytes: 1.6 Gigapixels."""
     rows = (bytes(5001) for _ in range(40_000))
     data = png(40_000, 40_000, 1, 0, rows)
@@ -444,26 +452,26 @@ def test_a_bomb_is_refused_by_its_header(extraction: Extraction, tmp_path: Path)
     it = source(tmp_path, data, "image/png")
     for box in (Rect(0, 0, 9, 9), Rect(39_990, 39_990, 40_000, 40_000)):
         with pytest.raises(OverBudget, match="1600000000 pixels"):
-            extraction.extract(it, box)
+            extraction.cut_part(it, box)
 
 
 @pytest.mark.parametrize("mode", ["L", "P"])
-def test_more_than_one_part_may_have(extraction: Extraction, tmp_path: Path, mode: str) -> None:
+def test_more_than_one_part_may_have(extraction: PartExtraction, tmp_path: Path, mode: str) -> None:
     """A palette of a GIF, or gray: pixels that would take more than 128 MiB."""
     data = encoded(Image.new(mode, (12_000, 12_000)), "PNG")
     it = source(tmp_path, data, "image/png")
     with pytest.raises(OverBudget):
-        extraction.extract(it, Rect(0, 0, 12_000, 12_000))
-    assert extraction.extract(it, Rect(11_990, 11_990, 12_000, 12_000)).media_type == "image/png"
+        extraction.cut_part(it, Rect(0, 0, 12_000, 12_000))
+    assert extraction.cut_part(it, Rect(11_990, 11_990, 12_000, 12_000)).media_type == "image/png"
 
 
 def test_a_process_that_runs_out_of_memory_harms_none(tmp_path: Path) -> None:
-    extraction = Extraction(confined=Confined(most=1, budget=Budget(memory=90 << 20)))
+    extraction = PartExtraction(confined=Confined(most=1, budget=Budget(memory=90 << 20)))
     big = source(tmp_path, encoded(Image.new("RGB", (6_000, 6_000)), "PNG"), "image/png")
     small = source(tmp_path, encoded(picture(), "PNG"), "image/png")
     with pytest.raises((OverBudget, Undecodable)):
-        extraction.extract(big, Rect(0, 0, 6_000, 6_000))
-    same(extraction.extract(small, BOX), picture().crop(corners(BOX)))
+        extraction.cut_part(big, Rect(0, 0, 6_000, 6_000))
+    same(extraction.cut_part(small, BOX), picture().crop(corners(BOX)))
     extraction.close()
 
 
@@ -475,14 +483,14 @@ def test_a_process_that_runs_out_of_memory_harms_none(tmp_path: Path) -> None:
     damage=st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), min_size=1, max_size=4),
 )
 def test_damage_is_an_error_of_ours_or_none(
-    extraction: Extraction, tmp_path: Path, form: str, damage: list[tuple[float, int]]
+    extraction: PartExtraction, tmp_path: Path, form: str, damage: list[tuple[float, int]]
 ) -> None:
     data = bytearray(encoded(picture("RGB"), form))
     for where, value in damage:
         data[int(where * len(data))] = value
     it = source(tmp_path, bytes(data), f"image/{form.lower()}")
     try:
-        part = extraction.extract(it, Rect(0, 0, 30, 30))
+        part = extraction.cut_part(it, Rect(0, 0, 30, 30))
     except PerdureError as error:
         assert isinstance(error, Undecodable | OverBudget | PartOutOfRange)  # noqa: PT017
     else:
@@ -497,17 +505,17 @@ def test_the_same_octets_from_every_process(tmp_path: Path) -> None:
     found = set()
     it = source(tmp_path, animation("GIF", 2), "image/gif")
     for _ in range(2):
-        extraction = Extraction()
+        extraction = PartExtraction()
         for _ in range(2):
-            part = extraction.extract(it, Rect(*corners(BOX), 2))
+            part = extraction.cut_part(it, Rect(*corners(BOX), 2))
             found.add((body(part), part.decoded))
         extraction.close()
     assert len(found) == 1
 
 
-def test_what_can_be_addressed(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_can_be_addressed(extraction: PartExtraction, tmp_path: Path) -> None:
     it = source(tmp_path, animation("GIF", 1), "image/gif")
-    extents = {one.syntax: one for one in extraction.extents(it)}
+    extents = {one.syntax: one for one in extraction.list_extents(it)}
     assert extents["rect=(0,0),(120,90)"].what == "pixels, 120 x 90"
     assert extents["xywh=0,0,120,90"].what == "pixels, 120 x 90"
     assert extents["rect=(0,0),(120,90),5"].size == 6

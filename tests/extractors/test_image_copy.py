@@ -17,7 +17,7 @@ from perdure.extractors.image.rectangle import EXTRACTOR
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Part, Source
 from perdure.parts import Rect
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 pyvips = pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")
@@ -35,8 +35,8 @@ def kept(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def extraction(kept: Path) -> Iterator[Extraction]:
-    extraction = Extraction(indexes=kept)
+def extraction(kept: Path) -> Iterator[PartExtraction]:
+    extraction = PartExtraction(indexes=kept)
     yield extraction
     extraction.close()
 
@@ -88,7 +88,12 @@ def same(part: Part, image: Any, box: Rect) -> None:
     ],
 )
 def test_every_part_is_the_same_file(
-    extraction: Extraction, kept: Path, tmp_path: Path, form: str, mode: str, how: dict[str, Any]
+    extraction: PartExtraction,
+    kept: Path,
+    tmp_path: Path,
+    form: str,
+    mode: str,
+    how: dict[str, Any],
 ) -> None:
     """The first is cut without a copy, the second from one that was made for it; so is another
     rectangle, though the image has gone.
@@ -97,35 +102,35 @@ def test_every_part_is_the_same_file(
     data = encoded(large(mode), form, **how)
     image = Image.open(io.BytesIO(data))
     it = source(tmp_path, data, f"image/{form.lower()}")
-    first = extraction.extract(it, LAST)
+    first = extraction.cut_part(it, LAST)
     assert not copies(kept)
-    second = extraction.extract(it, LAST)
+    second = extraction.cut_part(it, LAST)
     (copy,) = copies(kept)
     same(first, image.convert("RGB") if mode == "P" else image, LAST)
     assert second == first
     before = copy.stat()
     other = Rect(7, SIDE - 300, 900, SIDE - 7)
-    same(extraction.extract(it, other), image.convert("RGB") if mode == "P" else image, other)
+    same(extraction.cut_part(it, other), image.convert("RGB") if mode == "P" else image, other)
     assert copy.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_what_costs_little_has_none(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_what_costs_little_has_none(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     it = source(tmp_path, encoded(large("L"), "PNG", compress_level=1), "image/png")
     for _ in range(3):
-        extraction.extract(it, Rect(0, 0, 50, 50))
+        extraction.cut_part(it, Rect(0, 0, 50, 50))
     assert not kept.exists()
 
 
-def test_tiles_have_none(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_tiles_have_none(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     pixels = pyvips.Image.new_from_array(np.asarray(large("L")))
     tiled = bytes(pixels.tiffsave_buffer(tile=True, compression="deflate"))  # Pillow writes strips
     it = source(tmp_path, tiled, "image/tiff")
     for _ in range(3):
-        extraction.extract(it, LAST)
+        extraction.cut_part(it, LAST)
     assert not kept.exists()
 
 
-def test_no_copy_of_what_is_damaged(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_no_copy_of_what_is_damaged(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     """What is above the damage is given as ever, what is below is an error as ever."""
     image = large("L")
     data = bytearray(encoded(image, "PNG", compress_level=0))
@@ -133,32 +138,32 @@ def test_no_copy_of_what_is_damaged(extraction: Extraction, kept: Path, tmp_path
     it = source(tmp_path, bytes(data), "image/png")
     above = Rect(0, SIDE - 900, 90, SIDE - 800)
     for _ in range(3):
-        same(extraction.extract(it, above), image, above)
+        same(extraction.cut_part(it, above), image, above)
         with pytest.raises(Undecodable):
-            extraction.extract(it, LAST)
+            extraction.cut_part(it, LAST)
     assert not copies(kept)
     assert [one.stat().st_size for one in kept.rglob("*.making")] == [0]
 
 
-def test_nobody_waits_for_another(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_nobody_waits_for_another(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     """Where one process is making a copy, or was ended while it did, others do without."""
     image = large("L")
     it = source(tmp_path, encoded(image, "PNG", compress_level=1), "image/png")
-    extraction.extract(it, LAST)
+    extraction.cut_part(it, LAST)
     (asked,) = kept.rglob("*.asked")
     asked.rename(asked.with_suffix(".making"))
-    same(extraction.extract(it, LAST), image, LAST)
+    same(extraction.cut_part(it, LAST), image, LAST)
     assert not copies(kept)
 
 
 def test_where_indexes_cannot_be_written(tmp_path: Path) -> None:
     place = tmp_path / "no-directory"
     place.write_bytes(b"")
-    extraction = Extraction(indexes=place)
+    extraction = PartExtraction(indexes=place)
     image = large("L")
     it = source(tmp_path, encoded(image, "PNG", compress_level=1), "image/png")
     for _ in range(2):
-        same(extraction.extract(it, LAST), image, LAST)
+        same(extraction.cut_part(it, LAST), image, LAST)
     extraction.close()
 
 
@@ -167,53 +172,53 @@ def test_where_indexes_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_what_is_prepared_is_there_for_the_first(
-    extraction: Extraction, kept: Path, tmp_path: Path
+    extraction: PartExtraction, kept: Path, tmp_path: Path
 ) -> None:
     """The first part is cut from the copy; to prepare it again changes nothing."""
     image = large("RGB")
     it = source(tmp_path, encoded(image, "PNG", compress_level=1), "image/png")
-    extraction.prepare(it)
+    extraction.prepare_source(it)
     (copy,) = copies(kept)
     before = copy.stat()
-    same(extraction.extract(it, LAST), image, LAST)
-    extraction.prepare(it)
+    same(extraction.cut_part(it, LAST), image, LAST)
+    extraction.prepare_source(it)
     assert copy.stat().st_mtime_ns == before.st_mtime_ns
     assert copies(kept) == [copy]
 
 
-def test_every_page_is_prepared(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_every_page_is_prepared(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     """Of a TIFF in strips; pages in tiles, or small ones, have no copy."""
     first, second = large("L"), large("L").rotate(90)
     data = encoded(first, "TIFF", save_all=True, append_images=[second, first.resize((9, 9))])
     it = source(tmp_path, data, "image/tiff")
-    extraction.prepare(it)
+    extraction.prepare_source(it)
     assert len(copies(kept)) == 2
     for number, image in enumerate((first, second)):
         box = Rect(LAST.left, LAST.top, LAST.right, LAST.bottom, number)
-        same(extraction.extract(it, box), image, box)
+        same(extraction.cut_part(it, box), image, box)
 
 
 def test_what_is_damaged_cannot_be_prepared(
-    extraction: Extraction, kept: Path, tmp_path: Path
+    extraction: PartExtraction, kept: Path, tmp_path: Path
 ) -> None:
     data = bytearray(encoded(large("L"), "PNG", compress_level=0))
     data[-200_000] ^= 1
     with pytest.raises(Undecodable):
-        extraction.prepare(source(tmp_path, bytes(data), "image/png"))
+        extraction.prepare_source(source(tmp_path, bytes(data), "image/png"))
     assert not copies(kept)
 
 
-def test_to_prepare_what_was_begun(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+def test_to_prepare_what_was_begun(extraction: PartExtraction, kept: Path, tmp_path: Path) -> None:
     """What another is writing is left to it; what nobody has touched for a minute is made anew."""
     it = source(tmp_path, encoded(large("L"), "PNG", compress_level=1), "image/png")
-    extraction.extract(it, LAST)
+    extraction.cut_part(it, LAST)
     (asked,) = kept.rglob("*.asked")
     making = asked.rename(asked.with_suffix(".making"))
     making.write_bytes(b"half of it")
-    extraction.prepare(it)
+    extraction.prepare_source(it)
     assert making.read_bytes() == b"half of it"
     os.utime(making, (0, 0))
-    extraction.prepare(it)
+    extraction.prepare_source(it)
     assert len(copies(kept)) == 1
     assert not making.exists()
 
@@ -223,9 +228,9 @@ def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     place.write_bytes(b"")
     it = source(tmp_path, encoded(large("L"), "PNG", compress_level=1), "image/png")
     with pytest.raises(StorageFailed):
-        EXTRACTOR.prepare(it, DirectoryIndexes(place))
+        EXTRACTOR.prepare_source(it, DirectoryIndexes(place))
     nearly_full = shutil.disk_usage(tmp_path)._replace(free=SIDE * SIDE)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: nearly_full)
     with pytest.raises(OverBudget, match="free disk space"):
-        EXTRACTOR.prepare(it, DirectoryIndexes(tmp_path / "indexes"))
+        EXTRACTOR.prepare_source(it, DirectoryIndexes(tmp_path / "indexes"))
     assert not list(tmp_path.glob("indexes/**/*.making"))

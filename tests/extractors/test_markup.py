@@ -21,10 +21,10 @@ from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.markup import quoted_text
 from perdure.extractors.markup import tagged as markup
-from perdure.extractors.markup.elements import called
-from perdure.extractors.markup.tags import HTML, Rule, Tags, read, scan
+from perdure.extractors.markup.elements import find_named_elements
+from perdure.extractors.markup.tags import HTML, Rule, Tags, read_tag, scan_tags
 from perdure.extractors.port import Span
-from perdure.extractors.text.ascii_view import Encoding, ascii_view, encoding
+from perdure.extractors.text.ascii_view import Encoding, find_encoding, make_ascii_view
 from perdure.parts import (
     ElementById,
     NameRange,
@@ -36,7 +36,7 @@ from perdure.parts import (
     TextPosition,
     TextQuote,
 )
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 NAMES = json.loads((Path(__file__).parents[2] / "vectors" / "part-name.json").read_text())
 PAGE = (
@@ -52,8 +52,8 @@ ODD = "us-ascii iso-8859-1 cp037 utf-7 johab utf-16 cp1252 base64 x-unknown unic
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    made = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    made = PartExtraction()
     yield made
     made.close()
 
@@ -63,11 +63,11 @@ def extraction() -> Iterator[Extraction]:
 
 
 def test_a_part_goes_from_the_start_of_one_tag_to_the_end_of_another(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     """Ruling elt-range."""
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
-    part = extraction.extract(page, TagRange(6, 7))
+    part = extraction.cut_part(page, TagRange(6, 7))
     assert cut(extraction, page, TagRange(6, 7)) == '<h1 id="q&amp;a">Émile</h1>'.encode()
     assert (part.media_type, part.charset, part.length) == ("text/html", "utf-8", 28)
     assert cut(extraction, page, TagRange(2, 3)) == b"<title>a <b> c</title>"
@@ -76,39 +76,41 @@ def test_a_part_goes_from_the_start_of_one_tag_to_the_end_of_another(
 
 
 @pytest.mark.parametrize("selector", [TagRange(3, 2), TagRange(0, 15), TagRange(15, 15)])
-def test_beyond_the_last_tag(extraction: Extraction, tmp_path: Path, selector: TagRange) -> None:
+def test_beyond_the_last_tag(
+    extraction: PartExtraction, tmp_path: Path, selector: TagRange
+) -> None:
     """Ruling part-range: "`start >= end`, or anything beyond the resource, is HTTP 416"."""
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
     with pytest.raises(PartOutOfRange) as caught:
-        extraction.extract(page, selector)
+        extraction.cut_part(page, selector)
     assert caught.value.extent == "15 tags, counted from 0"
 
 
-def test_a_document_without_tags(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_document_without_tags(extraction: PartExtraction, tmp_path: Path) -> None:
     for data in (b"", b"no tags, 1 < 2"):
         empty = source(tmp_path, data, "text/html", None)
         with pytest.raises(PartOutOfRange):
-            extraction.extract(empty, TagRange(0, 0))
-        assert [one.size for one in extraction.extents(empty) if "tags" in one.what] == [0]
+            extraction.cut_part(empty, TagRange(0, 0))
+        assert [one.size for one in extraction.list_extents(empty) if "tags" in one.what] == [0]
 
 
-def test_a_number_too_large_for_any_index(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_number_too_large_for_any_index(extraction: PartExtraction, tmp_path: Path) -> None:
     page = source(tmp_path, b"<p>", "text/html", None)
     with pytest.raises(PartOutOfRange):
-        extraction.extract(page, TagRange(0, 10**19))
+        extraction.cut_part(page, TagRange(0, 10**19))
 
 
 @pytest.mark.parametrize(
     "media_type", ["text/xml", "application/xml", "application/xhtml+xml", "image/svg+xml"]
 )
 def test_xml_has_no_text_that_is_not_markup(
-    extraction: Extraction, tmp_path: Path, media_type: str
+    extraction: PartExtraction, tmp_path: Path, media_type: str
 ) -> None:
     document = source(tmp_path, b"<a><title><b/></title></a>", media_type, "utf-8")
     assert cut(extraction, document, TagRange(1, 3)) == b"<title><b/></title>"
 
 
-def test_what_is_no_well_formed_xml_has_tags(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_is_no_well_formed_xml_has_tags(extraction: PartExtraction, tmp_path: Path) -> None:
     document = source(tmp_path, b"<a><b></a>&x;<c", "application/xml", "utf-8")
     assert cut(extraction, document, TagRange(1, 2)) == b"<b></a>"
 
@@ -116,14 +118,14 @@ def test_what_is_no_well_formed_xml_has_tags(extraction: Extraction, tmp_path: P
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="<>/ab=\"'! -é", max_size=40))
 def test_parts_of_one_tag_each_are_the_tags(
-    extraction: Extraction, tmp_path: Path, page: str
+    extraction: PartExtraction, tmp_path: Path, page: str
 ) -> None:
     document = source(tmp_path, page.encode(), "text/html", "utf-8")
-    tags = scan(page.encode(), HTML)
+    tags = scan_tags(page.encode(), HTML)
     for number, (start, stop) in enumerate(zip(*tags, strict=True)):
         assert cut(extraction, document, TagRange(number, number)) == page.encode()[start:stop]
     with pytest.raises(PartOutOfRange):
-        extraction.extract(document, TagRange(len(tags.starts), len(tags.starts)))
+        extraction.cut_part(document, TagRange(len(tags.starts), len(tags.starts)))
 
 
 SELECTORS: list[Selector] = [
@@ -156,10 +158,10 @@ def test_whatever_is_read_nothing_but_our_errors_comes(
 ) -> None:
     document = source(tmp_path, data, media_type, charset)
     for extractor in (markup.EXTRACTOR, markup.IDS, quoted_text.EXTRACTOR):
-        extractor.extents(document, NoIndexes())
+        extractor.list_extents(document, NoIndexes())
         if isinstance(selector, extractor.selectors):
             with suppress(PerdureError):
-                part = extractor.extract(document, selector, NoIndexes())
+                part = extractor.extract_part(document, selector, NoIndexes())
                 (span,) = part.slices
                 assert 0 <= span.start < span.stop <= len(data)
 
@@ -169,16 +171,18 @@ def test_whatever_is_read_nothing_but_our_errors_comes(
 
 
 @pytest.mark.parametrize("case", NAMES["cases"], ids=lambda case: case["rule"])
-def test_names_of_the_vectors(extraction: Extraction, tmp_path: Path, case: dict[str, Any]) -> None:
+def test_names_of_the_vectors(
+    extraction: PartExtraction, tmp_path: Path, case: dict[str, Any]
+) -> None:
     data = case["markup"].encode("latin-1")
     page = source(tmp_path, data, "text/html", "iso-8859-1")
     for name, (start, stop) in case["names"].items():
         assert cut(extraction, page, NameRange(name, name)) == data[start:stop], name
-    (extent,) = (one for one in extraction.extents(page) if one.syntax.startswith("name="))
+    (extent,) = (one for one in extraction.list_extents(page) if one.syntax.startswith("name="))
     assert set(extent.items) == set(case["names"])
 
 
-def test_from_one_name_to_another(extraction: Extraction, tmp_path: Path) -> None:
+def test_from_one_name_to_another(extraction: PartExtraction, tmp_path: Path) -> None:
     """Ruling name-range: "through the first whose `name` equals b, its matching explicit end tag
     included where it has one".
     """
@@ -187,26 +191,26 @@ def test_from_one_name_to_another(extraction: Extraction, tmp_path: Path) -> Non
     assert cut(extraction, page, NameRange("a", "b")) == data[:49]
     assert cut(extraction, page, NameRange("a", "c")) == data[:-1]
     with pytest.raises(PartOutOfRange):
-        extraction.extract(page, NameRange("b", "a"))
+        extraction.cut_part(page, NameRange("b", "a"))
     within = source(tmp_path, b"<p name=b><a name=a>1</a></p>", "text/html", "us-ascii")
     with pytest.raises(PartOutOfRange):
-        extraction.extract(within, NameRange("a", "b"))
+        extraction.cut_part(within, NameRange("a", "b"))
     with pytest.raises(PartNotFound) as caught:
-        extraction.extract(page, NameRange("a", "B"))
+        extraction.cut_part(page, NameRange("a", "B"))
     assert not isinstance(caught.value, PartOutOfRange)
     assert caught.value.extent == "a choice of 3 names: a, b, c"
 
 
-def test_names_in_xml_are_matched_as_written(extraction: Extraction, tmp_path: Path) -> None:
+def test_names_in_xml_are_matched_as_written(extraction: PartExtraction, tmp_path: Path) -> None:
     data = b"<r><A name='x'><a name='y'/></A><A Name='z'/></r>"
     document = source(tmp_path, data, "application/xml", "utf-8")
     assert cut(extraction, document, NameRange("x", "y")) == b"<A name='x'><a name='y'/>"
     assert cut(extraction, document, NameRange("x", "x")) == b"<A name='x'><a name='y'/></A>"
     with pytest.raises(PartNotFound):
-        extraction.extract(document, NameRange("z", "z"))
+        extraction.cut_part(document, NameRange("z", "z"))
 
 
-def test_names_in_sgml(extraction: Extraction, tmp_path: Path) -> None:
+def test_names_in_sgml(extraction: PartExtraction, tmp_path: Path) -> None:
     data = b"<DOC><SECT NAME=a><P>1<SECT NAME=b>2</sect></SECT></DOC>"
     document = source(tmp_path, data, "text/sgml", "us-ascii")
     assert cut(extraction, document, NameRange("a", "a")) == data[5:50]
@@ -217,7 +221,7 @@ def test_names_in_sgml(extraction: Extraction, tmp_path: Path) -> None:
 # ---
 
 
-def test_elements_of_html_by_id(extraction: Extraction, tmp_path: Path) -> None:
+def test_elements_of_html_by_id(extraction: PartExtraction, tmp_path: Path) -> None:
     """HTML standard, 7.4.6.4: an ID first, then the name of an `a`."""
     data = b"<a name=x>1</a><p id=x>2</p><a name=y>3</a><p name=z>4</p><P ID=a&amp;b>5</P>"
     page = source(tmp_path, data, "text/html", "us-ascii")
@@ -225,7 +229,7 @@ def test_elements_of_html_by_id(extraction: Extraction, tmp_path: Path) -> None:
     assert cut(extraction, page, ElementById("y")) == b"<a name=y>3</a>"
     assert cut(extraction, page, ElementById("a&b")) == b"<P ID=a&amp;b>5</P>"
     with pytest.raises(PartNotFound, match="3 IDs: x, y, a&b"):
-        extraction.extract(page, ElementById("z"))
+        extraction.cut_part(page, ElementById("z"))
 
 
 # encodings
@@ -234,7 +238,7 @@ def test_elements_of_html_by_id(extraction: Extraction, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("charset", CHARSETS.split())
 def test_tags_and_names_in_every_encoding(
-    extraction: Extraction, tmp_path: Path, charset: str
+    extraction: PartExtraction, tmp_path: Path, charset: str
 ) -> None:
     """The same part of the same page, whatever bytes it is written in."""
     page = PAGE.replace("É", "E")
@@ -249,7 +253,7 @@ def test_tags_and_names_in_every_encoding(
         (ElementById("q&a"), '<h1 id="q&amp;a">Emile</h1>'),
     ]
     for selector, expected in selectors:
-        part = extraction.extract(document, selector)
+        part = extraction.cut_part(document, selector)
         found = cut(extraction, document, selector)
         assert found in data
         assert part.charset in (charset, "UTF-16LE", "UTF-32LE", "UTF-16BE")
@@ -258,7 +262,7 @@ def test_tags_and_names_in_every_encoding(
 
 
 @pytest.mark.parametrize("charset", ["cp037", "cp500", "cp1140"])
-def test_ebcdic(extraction: Extraction, tmp_path: Path, charset: str) -> None:
+def test_ebcdic(extraction: PartExtraction, tmp_path: Path, charset: str) -> None:
     page = "<p id=x>1</p><a name=y>2</a>"
     document = source(tmp_path, page.encode(charset), "text/html", charset)
     assert cut(extraction, document, NameRange("y", "y")).decode(charset) == "<a name=y>2</a>"
@@ -274,7 +278,7 @@ def test_ebcdic(extraction: Extraction, tmp_path: Path, charset: str) -> None:
     ],
 )
 def test_what_looks_like_a_tag_within_a_character(
-    extraction: Extraction, tmp_path: Path, charset: str, data: bytes, start: int
+    extraction: PartExtraction, tmp_path: Path, charset: str, data: bytes, start: int
 ) -> None:
     """`$<` is one character there, and `<a>` stands within two."""
     assert len(data.decode(charset)) == len("<p>...</p>")
@@ -284,14 +288,14 @@ def test_what_looks_like_a_tag_within_a_character(
 
 @pytest.mark.parametrize("charset", ["utf-7", "johab"])
 def test_an_encoding_in_which_tags_cannot_be_told(
-    extraction: Extraction, tmp_path: Path, charset: str
+    extraction: PartExtraction, tmp_path: Path, charset: str
 ) -> None:
     document = source(tmp_path, b"<p>x</p>", "text/html", charset)
     with pytest.raises(PartNotSupported) as caught:
-        extraction.extract(document, TagRange(0, 1))
+        extraction.cut_part(document, TagRange(0, 1))
     assert caught.value.media_type == f"text/html; charset={charset}"
     assert "byte range" in (caught.value.offered or ())
-    assert {one.what for one in extraction.extents(document)} >= {"octets"}
+    assert {one.what for one in extraction.list_extents(document)} >= {"octets"}
 
 
 @pytest.mark.parametrize(
@@ -317,14 +321,16 @@ def test_an_encoding_in_which_tags_cannot_be_told(
 )
 def test_which_encoding(tmp_path: Path, data: bytes, charset: str | None, codec: str) -> None:
     """By byte-order mark, then what the deposit says, then what the document says."""
-    assert encoding(source(tmp_path, data, "text/html", charset), "elt").codec == codec
+    assert find_encoding(source(tmp_path, data, "text/html", charset), "elt").codec == codec
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_a_view_has_ascii_where_the_text_has(text: str) -> None:
     for codec in ("utf_16_le", "utf_16_be", "utf_32_le", "utf_32_be"):
         width = 2 if codec.startswith("utf_16") else 4
-        view = ascii_view(text.encode(codec), Encoding(codec, width, plain=False, shifts=False))
+        view = make_ascii_view(
+            text.encode(codec), Encoding(codec, width, plain=False, shifts=False)
+        )
         units = "".join(one if ord(one) < 0x10000 or width == 4 else "\xff\xff" for one in text)
         assert bytes(view) == bytes(ord(one) if ord(one) < 0x80 else 0xFF for one in units)
 
@@ -346,7 +352,7 @@ def test_a_view_has_ascii_where_the_text_has(text: str) -> None:
 )
 def test_nesting_of_any_depth_takes_bounded_steps(page: bytes) -> None:
     """Steps that grow with the square of the depth would be hours: the test would not end."""
-    found = called(page, scan(page, HTML), HTML, lambda at: page[at].decode())
+    found = find_named_elements(page, scan_tags(page, HTML), HTML, lambda at: page[at].decode())
     assert found.names.keys() == {"x"}
 
 
@@ -359,10 +365,13 @@ one_tag = st.builds(
 @given(st.lists(one_tag, max_size=30).map(b"".join), st.sampled_from([HTML]))
 def test_an_element_ends_with_an_end_tag_of_its_name(page: bytes, rule: Rule) -> None:
     """Ruling name-range: "its matching explicit end tag included where it has one"."""
-    tags: Tags = scan(page, rule)
-    for element in called(page, tags, rule, lambda at: page[at].decode()).names.values():
+    tags: Tags = scan_tags(page, rule)
+    for element in find_named_elements(
+        page, tags, rule, lambda at: page[at].decode()
+    ).names.values():
         first, last = (
-            read(page, tags.starts[one], tags.stops[one]) for one in (element.first, element.last)
+            read_tag(page, tags.starts[one], tags.stops[one])
+            for one in (element.first, element.last)
         )
         assert element.first <= element.last
         assert first.name == last.name
@@ -376,16 +385,16 @@ def test_an_element_ends_with_an_end_tag_of_its_name(page: bytes, rule: Rule) ->
 def test_a_second_part_needs_no_scan(tmp_path: Path) -> None:
     """What is kept is found again though the document is not to be read any more."""
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
-    first = Extraction(indexes=tmp_path / "indexes")
+    first = PartExtraction(indexes=tmp_path / "indexes")
     expected = (
-        first.extract(page, NameRange("z", "z")).body,
-        first.extract(page, TagRange(6, 7)).body,
+        first.cut_part(page, NameRange("z", "z")).body,
+        first.cut_part(page, TagRange(6, 7)).body,
     )
     page.path.write_bytes(b"#" * page.length)
-    second = Extraction(indexes=tmp_path / "indexes")
+    second = PartExtraction(indexes=tmp_path / "indexes")
     found = (
-        second.extract(page, NameRange("z", "z")).body,
-        second.extract(page, TagRange(6, 7)).body,
+        second.cut_part(page, NameRange("z", "z")).body,
+        second.cut_part(page, TagRange(6, 7)).body,
     )
     assert found == expected
     kept = {path.parts[-3] for path in (tmp_path / "indexes").rglob("*") if path.is_file()}
@@ -394,13 +403,13 @@ def test_a_second_part_needs_no_scan(tmp_path: Path) -> None:
 
 def test_an_index_takes_eight_bytes_a_tag(tmp_path: Path) -> None:
     page = source(tmp_path, b"<p>x</p>" * 500, "text/html", "utf-8")
-    Extraction(indexes=tmp_path / "indexes").extract(page, TagRange(0, 999))
+    PartExtraction(indexes=tmp_path / "indexes").cut_part(page, TagRange(0, 999))
     (kept,) = (path for path in (tmp_path / "indexes").rglob("*") if path.is_file())
     assert kept.stat().st_size == 8 + 8 * 1000
 
 
 def test_indexes_of_one_file_by_rule_and_encoding_differ(tmp_path: Path) -> None:
-    extraction = Extraction(indexes=tmp_path / "indexes")
+    extraction = PartExtraction(indexes=tmp_path / "indexes")
     data = b"<title><b>\x1b$B$<<a>!\x1b(B</b></title>"
     counts = set()
     for media_type, charset in [
@@ -410,7 +419,7 @@ def test_indexes_of_one_file_by_rule_and_encoding_differ(tmp_path: Path) -> None
     ]:
         (extent,) = (
             one
-            for one in extraction.extents(source(tmp_path, data, media_type, charset))
+            for one in extraction.list_extents(source(tmp_path, data, media_type, charset))
             if "tags" in one.what
         )
         counts.add((media_type, charset, extent.size))
@@ -422,10 +431,10 @@ def test_indexes_of_one_file_by_rule_and_encoding_differ(tmp_path: Path) -> None
 # -------------
 
 
-def test_what_can_be_addressed(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_can_be_addressed(extraction: PartExtraction, tmp_path: Path) -> None:
     shown = {
         one.syntax: one
-        for one in extraction.extents(source(tmp_path, PAGE.encode(), "text/html", "utf-8"))
+        for one in extraction.list_extents(source(tmp_path, PAGE.encode(), "text/html", "utf-8"))
     }
     assert shown["elt=0,14"].size == 15
     assert shown["elt=0,14"].items[:4] == ("html", "head", "title", "/title")
@@ -433,23 +442,23 @@ def test_what_can_be_addressed(extraction: Extraction, tmp_path: Path) -> None:
     assert shown["ID"].items == ("q&a", "日本", "z")
 
 
-def test_what_markup_does_not_have_is_named(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_markup_does_not_have_is_named(extraction: PartExtraction, tmp_path: Path) -> None:
     page = source(tmp_path, b"<p>", "text/html", None)
     with pytest.raises(PartNotSupported) as caught:
-        extraction.extract(page, Page(1))
+        extraction.cut_part(page, Page(1))
     assert {"ID", "selector(type=TextQuoteSelector)"} <= set(caught.value.offered or ())
     with pytest.raises(PartNotSupported) as caught:
-        extraction.extract(page, Rect(0, 0, 1, 1))
+        extraction.cut_part(page, Rect(0, 0, 1, 1))
     assert caught.value.offered == ("byte=", "char=", "elt=", "name=")
 
 
 def test_large_documents_are_looked_through_elsewhere(tmp_path: Path) -> None:
     """The tags of 36 MB of nothing else take seconds: in a process with bounds, which end it."""
-    extraction = Extraction(confined=Confined(most=1, budget=Budget(seconds=1)))
+    extraction = PartExtraction(confined=Confined(most=1, budget=Budget(seconds=1)))
     large = source(tmp_path, b"<a>" * 12_000_000, "text/html")
     for selector in (TagRange(3, 7), NameRange("a", "b")):
         with pytest.raises(OverBudget, match="1 seconds"):
-            extraction.extract(large, selector)
+            extraction.cut_part(large, selector)
     small = source(tmp_path, b"<a>" * 100, "text/html")
-    assert extraction.extract(small, TagRange(3, 7)).slices == (Span(9, 24),)
+    assert extraction.cut_part(small, TagRange(3, 7)).slices == (Span(9, 24),)
     extraction.close()

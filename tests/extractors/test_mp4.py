@@ -30,7 +30,7 @@ from perdure.errors import (
 )
 from perdure.extractors.port import Part, Source
 from perdure.parts import Interval, Track, pdi
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 MP4, MOV = "video/mp4", "video/quicktime"
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -51,8 +51,8 @@ FILMS = {
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -115,8 +115,8 @@ def has_sound(path: Path) -> bool:
     return "without sound" not in str(path) and "plain" not in str(path)
 
 
-def cut(extraction: Extraction, film: Source, start: Fraction, end: Fraction) -> Part:
-    return extraction.extract(film, Interval(start, end))
+def cut(extraction: PartExtraction, film: Source, start: Fraction, end: Fraction) -> Part:
+    return extraction.cut_part(film, Interval(start, end))
 
 
 def saved(part: Part, film: Source, place: Path) -> Path:
@@ -133,7 +133,7 @@ INTERVALS = (
 
 @pytest.mark.parametrize(("start", "end"), INTERVALS)
 def test_exactly_what_is_shown_in_the_interval(
-    extraction: Extraction, film: Source, place: Path, start: int, end: int
+    extraction: PartExtraction, film: Source, place: Path, start: int, end: int
 ) -> None:
     """ "frames whose presentation time lies in [start, end)"  # ruling: time-range"""
     first, last = Fraction(start, 1000), Fraction(end, 1000)
@@ -150,7 +150,7 @@ def test_exactly_what_is_shown_in_the_interval(
 
 @pytest.mark.parametrize(("start", "end"), INTERVALS)
 def test_exactly_what_sounds_in_the_interval(
-    extraction: Extraction, film: Source, place: Path, start: int, end: int
+    extraction: PartExtraction, film: Source, place: Path, start: int, end: int
 ) -> None:
     first, last = -(-start * RATE // 1000), -(-end * RATE // 1000)
     if not has_sound(film.path):
@@ -161,7 +161,7 @@ def test_exactly_what_sounds_in_the_interval(
     assert found == whole[2 * first : 2 * last]
 
 
-def test_media_are_spans_of_the_source(extraction: Extraction, film: Source) -> None:
+def test_media_are_spans_of_the_source(extraction: PartExtraction, film: Source) -> None:
     part = cut(extraction, film, Fraction(2), Fraction(3))
     assert isinstance(part.body, tuple)
     head, *spans = part.body
@@ -171,7 +171,7 @@ def test_media_are_spans_of_the_source(extraction: Extraction, film: Source) -> 
     assert content(part, film) == content(cut(extraction, film, Fraction(2), Fraction(3)), film)
 
 
-def test_beyond_the_film(extraction: Extraction, plain: Source) -> None:
+def test_beyond_the_film(extraction: PartExtraction, plain: Source) -> None:
     """ "start >= end, or anything beyond the resource, is HTTP 416"  # ruling: part-range"""
     assert cut(extraction, plain, Fraction(3), Fraction(4)).length
     for start, end in ((3, Fraction(4001, 1000)), (4, 5), (9, 10), (2, 2), (3, 2)):
@@ -179,18 +179,18 @@ def test_beyond_the_film(extraction: Extraction, plain: Source) -> None:
             cut(extraction, plain, Fraction(start), Fraction(end))
 
 
-def test_between_two_frames_nothing_is_shown(extraction: Extraction, plain: Source) -> None:
+def test_between_two_frames_nothing_is_shown(extraction: PartExtraction, plain: Source) -> None:
     with pytest.raises(PartOutOfRange):
         cut(extraction, plain, Fraction(101, 1000), Fraction(199, 1000))
 
 
-def test_what_is_decoded_and_not_shown_is_said(extraction: Extraction, plain: Source) -> None:
+def test_what_is_decoded_and_not_shown_is_said(extraction: PartExtraction, plain: Source) -> None:
     assert not cut(extraction, plain, Fraction(1), Fraction(2)).facts
     facts = cut(extraction, plain, Fraction(14, 10), Fraction(2)).facts
     assert facts["pre-roll"].startswith("0.400 seconds")
 
 
-def test_a_part_of_a_part(extraction: Extraction, film: Source, place: Path) -> None:
+def test_a_part_of_a_part(extraction: PartExtraction, film: Source, place: Path) -> None:
     """The edit list of a part is one that begins in the middle, and may begin with a gap."""
     outer = saved(cut(extraction, film, Fraction(1345, 1000), Fraction(5)), film, place)
     outer = outer.rename(place / f"outer of {film.path.name}")
@@ -208,7 +208,7 @@ def number(data: bytes | bytearray, kind: bytes, at: int) -> int:
 
 def with_edits(film: Source, edits: list[tuple[int, int]]) -> bytes:
     """A film, its contents at its end, with these edits: seconds, and where they begin in it."""
-    data = bytearray(film.read())
+    data = bytearray(film.read_bytes())
     assert data.index(b"mdat") < data.index(b"moov")
     unit, of_track = number(data, b"mvhd", 16), number(data, b"mdhd", 16)
     delay, length = number(data, b"elst", 16), number(data, b"elst", -4)
@@ -227,7 +227,7 @@ def with_edits(film: Source, edits: list[tuple[int, int]]) -> bytes:
     ("start", "end"), [(0, 2000), (500, 2000), (1600, 1900), (250, 1000), (900, 1600)]
 )
 def test_a_film_that_was_edited_before(
-    extraction: Extraction, place: Path, start: int, end: int
+    extraction: PartExtraction, place: Path, start: int, end: int
 ) -> None:
     """Its third second, then its second. Where ffmpeg does not follow edits, in the middle of a
     group and after a gap, it is no oracle."""
@@ -248,26 +248,26 @@ def test_a_film_that_was_edited_before(
 # ------
 
 
-def test_a_track_alone(extraction: Extraction, place: Path) -> None:
+def test_a_track_alone(extraction: PartExtraction, place: Path) -> None:
     film = of_file(made(place / "both.mp4", "25", (*X264, *AAC)))
-    part = extraction.extract(film, Track("track_ID", "1"))
+    part = extraction.cut_part(film, Track("track_ID", "1"))
     path = place / "video alone.mp4"
     path.write_bytes(content(part, film))
     assert shown(path) == shown(film.path)
     with pytest.raises(subprocess.CalledProcessError):
         ffmpeg("-i", path, "-map", "0:a", "-f", "null", "-")
     sound = place / "sound alone.mp4"
-    sound.write_bytes(content(extraction.extract(film, Track("track_ID", "2")), film))
+    sound.write_bytes(content(extraction.cut_part(film, Track("track_ID", "2")), film))
     assert sounded(sound) == sounded(film.path)
     with pytest.raises(PartNotFound) as caught:
-        extraction.extract(film, Track("track_ID", "3"))
+        extraction.cut_part(film, Track("track_ID", "3"))
     assert "1 (video, avc1), 2 (audio, mp4a)" in str(caught.value)
     with pytest.raises(PartNotSupported):
-        extraction.extract(film, Track("item_ID", "1"))
+        extraction.cut_part(film, Track("item_ID", "1"))
 
 
-def test_what_can_be_addressed(extraction: Extraction, plain: Source) -> None:
-    extents = {one.what: one for one in extraction.extents(plain)}
+def test_what_can_be_addressed(extraction: PartExtraction, plain: Source) -> None:
+    extents = {one.what: one for one in extraction.list_extents(plain)}
     assert extents["seconds"].size == 4
     assert extents["tracks"].items == ("1 (video, avc1)",)
 
@@ -295,13 +295,13 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_no_film(extraction: Extraction, place: Path, data: bytes) -> None:
+def test_what_is_no_film(extraction: PartExtraction, place: Path, data: bytes) -> None:
     with pytest.raises(Undecodable) as caught:
         cut(extraction, source(place, data, MP4), Fraction(0), Fraction(1))
     assert "b'" not in str(caught.value)  # names of boxes are told as they are read
 
 
-def test_a_large_table_of_contents_is_not_read(extraction: Extraction, place: Path) -> None:
+def test_a_large_table_of_contents_is_not_read(extraction: PartExtraction, place: Path) -> None:
     path = place / "large.mp4"
     with path.open("wb") as file:
         file.write(struct.pack(">I4s", 200 << 20, b"moov"))
@@ -310,36 +310,36 @@ def test_a_large_table_of_contents_is_not_read(extraction: Extraction, place: Pa
         cut(extraction, of_file(path), Fraction(0), Fraction(1))
 
 
-def test_a_film_in_fragments(extraction: Extraction, place: Path) -> None:
+def test_a_film_in_fragments(extraction: PartExtraction, place: Path) -> None:
     """It has no table of samples: its intervals are decoded, as those of other containers are."""
     path = place / "fragments.mp4"
     film = of_file(made(path, "25", (*X264, *AAC, "-movflags", "frag_keyframe+empty_moov")))
-    assert extraction.place(film, Interval(Fraction(0), Fraction(1)))  # where decoders run
+    assert extraction.find_place(film, Interval(Fraction(0), Fraction(1)))  # where decoders run
     start, end = Fraction(1345, 1000), Fraction(4654, 1000)
     part = cut(extraction, film, start, end)
     assert part.media_type == "video/x-matroska"
     expected = [frame for time, frame in shown(path) if start <= time < end]
     assert [frame for _, frame in shown(saved(part, film, place))] == expected
-    whats = [one.what for one in extraction.extents(film)]
+    whats = [one.what for one in extraction.list_extents(film)]
     assert whats == ["pixels, 160 x 120", "seconds", "octets"]
     with pytest.raises(PartNotSupported, match="fragments"):  # there is no lossless way to these
-        extraction.extract(film, Track("track_ID", "1"))
+        extraction.cut_part(film, Track("track_ID", "1"))
 
 
-def test_a_film_that_is_cut_off(extraction: Extraction, plain: Source, place: Path) -> None:
+def test_a_film_that_is_cut_off(extraction: PartExtraction, plain: Source, place: Path) -> None:
     """Its contents stand in front: what is there can be cut, what is missing is an error."""
-    data = plain.read(0, plain.length - 2000)
+    data = plain.read_bytes(0, plain.length - 2000)
     film = source(place, data, MP4)
     assert data.index(b"moov") < data.index(b"mdat")
     with pytest.raises(Undecodable):
         cut(extraction, film, Fraction(0), Fraction(4))
     with pytest.raises(Undecodable):
-        cut(extraction, source(place, plain.read(0, 300), MP4), Fraction(0), Fraction(1))
+        cut(extraction, source(place, plain.read_bytes(0, 300), MP4), Fraction(0), Fraction(1))
 
 
 def changed(film: Source, kind: bytes, at: int, value: int) -> bytes:
     """A film with one number in a box of this kind replaced."""
-    data = bytearray(film.read())
+    data = bytearray(film.read_bytes())
     start = data.index(kind) + 4 + at
     data[start : start + 4] = struct.pack(">I", value)
     return bytes(data)
@@ -363,14 +363,16 @@ def changed(film: Source, kind: bytes, at: int, value: int) -> bytes:
     ],
 )
 def test_contents_that_lie(
-    extraction: Extraction, plain: Source, place: Path, kind: bytes, at: int, value: int
+    extraction: PartExtraction, plain: Source, place: Path, kind: bytes, at: int, value: int
 ) -> None:
     film = source(place, changed(plain, kind, at, value), MP4)
     with pytest.raises(Undecodable):
         cut(extraction, film, Fraction(0), Fraction(2))
 
 
-def test_more_edits_than_anybody_makes(extraction: Extraction, plain: Source, place: Path) -> None:
+def test_more_edits_than_anybody_makes(
+    extraction: PartExtraction, plain: Source, place: Path
+) -> None:
     film = source(place, changed(plain, b"elst", 4, 0xFFFFFFFF), MP4)
     with pytest.raises(OverBudget):
         cut(extraction, film, Fraction(0), Fraction(2))
@@ -379,13 +381,13 @@ def test_more_edits_than_anybody_makes(extraction: Extraction, plain: Source, pl
 @given(st.data())
 def test_any_contents_are_answered(place: Path, plain: Source, data: st.DataObject) -> None:
     """A part within bounds, or an error of ours."""
-    film = bytearray(plain.read())
+    film = bytearray(plain.read_bytes())
     stop = film.index(b"mdat")
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, stop))
         film[at] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
     hostile = source(place, bytes(film), MP4)
-    extraction = Extraction()
+    extraction = PartExtraction()
     try:
         part = cut(extraction, hostile, Fraction(1), Fraction(2))
     except PerdureError:
@@ -395,15 +397,15 @@ def test_any_contents_are_answered(place: Path, plain: Source, data: st.DataObje
     assert all(0 <= one.start < one.stop <= hostile.length for one in part.slices)
 
 
-def test_in_a_larger_file(extraction: Extraction, plain: Source, place: Path) -> None:
+def test_in_a_larger_file(extraction: PartExtraction, plain: Source, place: Path) -> None:
     path = place / "segment.warc"
-    path.write_bytes(b"WARC/1.1\r\n" + plain.read() + b"\r\n\r\n")
+    path.write_bytes(b"WARC/1.1\r\n" + plain.read_bytes() + b"\r\n\r\n")
     film = Source(path=path, offset=10, length=plain.length, media_type=MP4, name="x")
     part = cut(extraction, film, Fraction(1), Fraction(2))
     assert content(part, film) == content(cut(extraction, plain, Fraction(1), Fraction(2)), plain)
 
 
-def test_the_syntax_of_pdis(extraction: Extraction, plain: Source) -> None:
-    part = extraction.extract(plain, pdi.read("sec=1,3"))
+def test_the_syntax_of_pdis(extraction: PartExtraction, plain: Source) -> None:
+    part = extraction.cut_part(plain, pdi.read_pdi_part("sec=1,3"))
     assert (str(part.selector), part.media_type) == ("sec=1,3", MP4)
     assert part.decoded is None

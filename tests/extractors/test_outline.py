@@ -17,7 +17,7 @@ from perdure.errors import OverBudget, PartNotFound, PartOutOfRange
 from perdure.extractors.port import Part, Source, Stream
 from perdure.parts import Crop, Interval, Media, Rect, Selector
 from perdure.parts.selectors import Area
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 pytest.importorskip("av")
 pytest.importorskip("pyvips")
@@ -34,8 +34,8 @@ MADE = {
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -55,8 +55,8 @@ def picture(place: Path, form: str, mode: str = "RGB", frames: int = 1) -> Sourc
     return source(place, file.getvalue(), f"image/{form.lower()}")
 
 
-def agree(extraction: Extraction, it: Source, selector: Selector) -> Part:
-    known, whole = extraction.outline(it, selector), extraction.extract(it, selector)
+def agree(extraction: PartExtraction, it: Source, selector: Selector) -> Part:
+    known, whole = extraction.outline_part(it, selector), extraction.cut_part(it, selector)
     assert isinstance(known.body, Stream)
     assert not list(known.body.chunks)
     assert known.length in (None, len(content(whole, it)))
@@ -69,7 +69,9 @@ def agree(extraction: Extraction, it: Source, selector: Selector) -> Part:
     ("form", "mode", "frames"),
     [("PNG", "RGB", 1), ("JPEG", "L", 1), ("JPEG", "CMYK", 1), ("GIF", "L", 3), ("TIFF", "RGB", 2)],
 )
-def test_images(extraction: Extraction, tmp_path: Path, form: str, mode: str, frames: int) -> None:
+def test_images(
+    extraction: PartExtraction, tmp_path: Path, form: str, mode: str, frames: int
+) -> None:
     it = picture(tmp_path, form, mode, frames)
     agree(extraction, it, Rect(3, 4, 50, 60, frames - 1))
     clipped = agree(extraction, it, Media(area=Area("pixel", 200, 200, 100, 100)))
@@ -77,12 +79,12 @@ def test_images(extraction: Extraction, tmp_path: Path, form: str, mode: str, fr
 
 
 @pytest.mark.parametrize("kind", ["flac", "mp3", "ogg"])
-def test_sound(extraction: Extraction, tmp_path: Path, kind: str) -> None:
+def test_sound(extraction: PartExtraction, tmp_path: Path, kind: str) -> None:
     known = agree(extraction, recorded(tmp_path, kind), Interval(Fraction(1, 3), Fraction(3, 2)))
     assert known.length is not None
 
 
-def test_video(extraction: Extraction, tmp_path: Path) -> None:
+def test_video(extraction: PartExtraction, tmp_path: Path) -> None:
     it = recorded(tmp_path, "webm")
     time = Interval(Fraction(1, 2), Fraction(3, 2))
     agree(extraction, it, time)
@@ -90,31 +92,35 @@ def test_video(extraction: Extraction, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["flac", "mp3", "ogg", "webm"])
-def test_times_that_are_not_there(extraction: Extraction, tmp_path: Path, kind: str) -> None:
+def test_times_that_are_not_there(extraction: PartExtraction, tmp_path: Path, kind: str) -> None:
     it = recorded(tmp_path, kind)
     with pytest.raises(PartOutOfRange):
-        extraction.outline(it, Interval(Fraction(1), Fraction(SECONDS + 1)))
+        extraction.outline_part(it, Interval(Fraction(1), Fraction(SECONDS + 1)))
 
 
-def test_pixels_that_are_not_there(extraction: Extraction, tmp_path: Path) -> None:
+def test_pixels_that_are_not_there(extraction: PartExtraction, tmp_path: Path) -> None:
     it = picture(tmp_path, "GIF", "L", 2)
     with pytest.raises(PartOutOfRange):
-        extraction.outline(it, Rect(0, 0, 257, 1))
+        extraction.outline_part(it, Rect(0, 0, 257, 1))
     with pytest.raises(PartNotFound):
-        extraction.outline(it, Rect(0, 0, 1, 1, 2))
+        extraction.outline_part(it, Rect(0, 0, 1, 1, 2))
 
 
-def test_more_than_is_decoded_for_one_part(extraction: Extraction, tmp_path: Path) -> None:
+def test_more_than_is_decoded_for_one_part(extraction: PartExtraction, tmp_path: Path) -> None:
     file = io.BytesIO()
     Image.new("1", (25_000, 25_000)).save(file, "PNG")
     it = source(tmp_path, file.getvalue(), "image/png")
     with pytest.raises(OverBudget):
-        extraction.outline(it, Rect(0, 0, 1, 1))
+        extraction.outline_part(it, Rect(0, 0, 1, 1))
 
 
-def test_what_is_decoded_for_nobody_stays_in_use(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_is_decoded_for_nobody_stays_in_use(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
     """An outline ends with its answer: the worker that gave it has no stream to be waited for."""
     it = recorded(tmp_path, "webm")
     for _ in range(5):
-        assert isinstance(extraction.outline(it, Interval(Fraction(0), Fraction(1))).body, Stream)
+        assert isinstance(
+            extraction.outline_part(it, Interval(Fraction(0), Fraction(1))).body, Stream
+        )
     agree(extraction, it, Interval(Fraction(0), Fraction(1)))

@@ -15,8 +15,8 @@ from tests.extractors.cutting import content
 from perdure.errors import OverBudget, PartNotFound, PartOutOfRange, PerdureError, Undecodable
 from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.port import Part, Source
-from perdure.parts import parse
-from perdure.reading.extraction import Extraction
+from perdure.parts import parse_part
+from perdure.reading.extraction import PartExtraction
 
 pikepdf = pytest.importorskip("pikepdf")
 
@@ -27,7 +27,7 @@ PAPER = CORPUS / "wd-xml-link-970406.pdf"
 
 @pytest.fixture(scope="module")
 def extraction() -> Any:
-    extraction = Extraction()
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -41,8 +41,8 @@ def written(pdf: Any, path: Path, **settings: Any) -> Source:
     return of_file(path)
 
 
-def got(extraction: Extraction, source: Source, text: str) -> tuple[Part, bytes]:
-    part = extraction.extract(source, parse(text, PDF))
+def got(extraction: PartExtraction, source: Source, text: str) -> tuple[Part, bytes]:
+    part = extraction.cut_part(source, parse_part(text, PDF))
     return part, content(part, source)
 
 
@@ -58,7 +58,7 @@ def three_pages() -> Any:
 
 
 @pytest.mark.corpus
-def test_a_page_of_a_real_document(extraction: Extraction) -> None:
+def test_a_page_of_a_real_document(extraction: PartExtraction) -> None:
     """Its content streams are those of the page, byte for byte."""
     if not PAPER.exists():
         pytest.skip(f"the corpus of real documents is not at {CORPUS}")
@@ -75,7 +75,7 @@ def test_a_page_of_a_real_document(extraction: Extraction) -> None:
     assert len(page) < source.length / 3
 
 
-def test_sizes_that_stand_above_the_page(extraction: Extraction, tmp_path: Path) -> None:
+def test_sizes_that_stand_above_the_page(extraction: PartExtraction, tmp_path: Path) -> None:
     source = written(three_pages(), tmp_path / "three.pdf")
     _, page = got(extraction, source, "page=2")
     with pikepdf.open(io.BytesIO(page)) as alone:
@@ -83,14 +83,14 @@ def test_sizes_that_stand_above_the_page(extraction: Extraction, tmp_path: Path)
         assert [int(one) for one in alone.pages[0].mediabox] == [0, 0, 300, 200]
 
 
-def test_pages_are_counted_from_one(extraction: Extraction, tmp_path: Path) -> None:
+def test_pages_are_counted_from_one(extraction: PartExtraction, tmp_path: Path) -> None:
     source = written(three_pages(), tmp_path / "three.pdf")
     with pytest.raises(PartNotFound) as caught:
         got(extraction, source, "page=4")
     assert "page 1 to 3" in str(caught.value)
 
 
-def test_a_rectangle_of_a_page(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_rectangle_of_a_page(extraction: PartExtraction, tmp_path: Path) -> None:
     """ "viewrect: left, top, width, height … relative to the top left of the page" (RFC 8118)"""
     source = written(three_pages(), tmp_path / "three.pdf")
     _, page = got(extraction, source, "page=1&viewrect=10,20,100,50")
@@ -103,7 +103,7 @@ def test_a_rectangle_of_a_page(extraction: Extraction, tmp_path: Path) -> None:
         got(extraction, source, "page=1&viewrect=301,10,10,10")
 
 
-def test_named_destinations(extraction: Extraction, tmp_path: Path) -> None:
+def test_named_destinations(extraction: PartExtraction, tmp_path: Path) -> None:
     pdf = three_pages()
     to_second = pikepdf.Array([pdf.pages[1].obj, pikepdf.Name.Fit])
     pdf.Root.Names = pdf.make_indirect(
@@ -126,12 +126,12 @@ def test_named_destinations(extraction: Extraction, tmp_path: Path) -> None:
     with pytest.raises(PartNotFound) as caught:
         got(extraction, source, "nameddest=fourth")
     assert "second" in str(caught.value)
-    extents = {one.what: one for one in extraction.extents(source)}
+    extents = {one.what: one for one in extraction.list_extents(source)}
     assert extents["pages, from 1"].size == 3
     assert set(extents["named destinations"].items) == {"second", "third"}
 
 
-def test_embedded_files(extraction: Extraction, tmp_path: Path) -> None:
+def test_embedded_files(extraction: PartExtraction, tmp_path: Path) -> None:
     pdf = three_pages()
     data = b"year,count\r\n1997,3\r\n"
     pdf.attachments["table.csv"] = pikepdf.AttachedFileSpec(pdf, data, mime_type="text/csv")
@@ -142,7 +142,7 @@ def test_embedded_files(extraction: Extraction, tmp_path: Path) -> None:
         got(extraction, source, "ef=other.csv")
 
 
-def test_nothing_acts_by_itself(extraction: Extraction, tmp_path: Path) -> None:
+def test_nothing_acts_by_itself(extraction: PartExtraction, tmp_path: Path) -> None:
     pdf = three_pages()
     script = pikepdf.Dictionary(S=pikepdf.Name.JavaScript, JS=pikepdf.String("app.alert(1)"))
     web = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String("https://a.example/"))
@@ -162,14 +162,14 @@ def test_nothing_acts_by_itself(extraction: Extraction, tmp_path: Path) -> None:
     )
     page.Annots[0].AA = pikepdf.Dictionary(E=script)
     source = written(pdf, tmp_path / "armed.pdf", compress_streams=False)
-    assert b"app.alert" in source.read()
+    assert b"app.alert" in source.read_bytes()
     _, alone = got(extraction, source, "page=1")
     assert b"app.alert" not in alone
     assert b"JavaScript" not in alone
     assert alone.count(b"https://a.example/") == 2
 
 
-def test_no_form_no_film_and_no_file_goes_along(extraction: Extraction, tmp_path: Path) -> None:
+def test_no_form_no_film_and_no_file_goes_along(extraction: PartExtraction, tmp_path: Path) -> None:
     """Not the scripts of a form, whose field is on the page; nor the other page of the field."""
     pdf = three_pages()
     script = pikepdf.Dictionary(S=pikepdf.Name.JavaScript, JS=pikepdf.String("app.alert(1)"))
@@ -192,7 +192,7 @@ def test_no_form_no_film_and_no_file_goes_along(extraction: Extraction, tmp_path
     source = written(pdf, tmp_path / "form.pdf", compress_streams=False)
     _, alone = got(extraction, source, "page=1")
     for inside in (b"app.alert", b"a.exe", b"a film", b"a file"):
-        assert inside in source.read()
+        assert inside in source.read_bytes()
         assert inside not in alone
     with pikepdf.open(io.BytesIO(alone)) as found:
         kinds = [str(one.Subtype) for one in found.pages[0].Annots]
@@ -221,7 +221,7 @@ def rich_page() -> Any:
     return pdf
 
 
-def test_the_decoded_form_of_a_page(extraction: Extraction, tmp_path: Path) -> None:
+def test_the_decoded_form_of_a_page(extraction: PartExtraction, tmp_path: Path) -> None:
     """ "PDF pages have a canonical decoded form … whose digest is given"  # ruling: part-digest
 
     Written here by hand, from the grammar in `perdure.extractors.pdf.objects`.
@@ -240,7 +240,7 @@ def test_the_decoded_form_of_a_page(extraction: Extraction, tmp_path: Path) -> N
 
 
 def test_the_decoded_form_is_that_of_the_page_and_not_of_the_file(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     """Whoever wrote the file, and however, and also of the part itself."""
     settings: list[dict[str, Any]] = [
@@ -262,7 +262,7 @@ def test_the_decoded_form_is_that_of_the_page_and_not_of_the_file(
     assert other.decoded not in {part.decoded for part, _ in parts}
 
 
-def test_a_page_of_no_size_has_a_decoded_form(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_page_of_no_size_has_a_decoded_form(extraction: PartExtraction, tmp_path: Path) -> None:
     pdf = three_pages()
     pdf.pages[1].obj.CropBox = pikepdf.Array([0, pikepdf.Name.Wide, 9])
     part, _ = got(extraction, written(pdf, tmp_path / "sizeless.pdf"), "page=2")
@@ -279,7 +279,7 @@ def test_a_page_of_no_size_has_a_decoded_form(extraction: Extraction, tmp_path: 
     ],
 )
 def test_lossless_packing_makes_no_difference(
-    extraction: Extraction, tmp_path: Path, filters: str, packed: bytes
+    extraction: PartExtraction, tmp_path: Path, filters: str, packed: bytes
 ) -> None:
     forms = set()
     for number, (data, how) in enumerate(((packed, filters), (b"BT ET", None))):
@@ -307,7 +307,7 @@ def bomb() -> Any:
     return pdf
 
 
-def test_a_bomb_is_copied_and_not_opened(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_bomb_is_copied_and_not_opened(extraction: PartExtraction, tmp_path: Path) -> None:
     """0.1 MB that inflate to 60 MB."""
     source = written(bomb(), tmp_path / "bomb.pdf", compress_streams=False)
     assert source.length < 1 << 20
@@ -315,7 +315,7 @@ def test_a_bomb_is_copied_and_not_opened(extraction: Extraction, tmp_path: Path)
     assert len(page) < 1 << 20
 
 
-def test_a_larger_bomb_has_no_decoded_form(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_larger_bomb_has_no_decoded_form(extraction: PartExtraction, tmp_path: Path) -> None:
     """0.3 MB that inflate to 300 MB: less than a second, and no more memory than there is."""
     inflating = zlib.compressobj(9)
     packed = b"".join(inflating.compress(bytes(1 << 20)) for _ in range(300)) + inflating.flush()
@@ -327,27 +327,27 @@ def test_a_larger_bomb_has_no_decoded_form(extraction: Extraction, tmp_path: Pat
 
 
 @pytest.mark.parametrize("data", [b"", b"<html><body>", b"%PDF-1.7\n", b"\0" * 1000])
-def test_what_is_no_pdf(extraction: Extraction, tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_pdf(extraction: PartExtraction, tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "x.pdf"
     path.write_bytes(data)
     with pytest.raises(Undecodable):
         got(extraction, of_file(path), "page=2")
 
 
-def test_a_truncated_document(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_truncated_document(extraction: PartExtraction, tmp_path: Path) -> None:
     """Its table of contents stands at the end: what is left of it is found, and said to be."""
     source = written(three_pages(), tmp_path / "whole.pdf")
     half = tmp_path / "half.pdf"
-    half.write_bytes(source.read(0, source.length - 60))
+    half.write_bytes(source.read_bytes(0, source.length - 60))
     part, page = got(extraction, of_file(half), "page=2")
     assert "mended" in part.facts
     assert page == got(extraction, source, "page=2")[1]
-    half.write_bytes(source.read(0, 300))
+    half.write_bytes(source.read_bytes(0, 300))
     with pytest.raises((Undecodable, PartNotFound)):
         got(extraction, of_file(half), "page=2")
 
 
-def test_encrypted(extraction: Extraction, tmp_path: Path) -> None:
+def test_encrypted(extraction: PartExtraction, tmp_path: Path) -> None:
     settings = {"encryption": pikepdf.Encryption(owner="o", user="secret")}
     source = written(three_pages(), tmp_path / "locked.pdf", **settings)
     with pytest.raises(Undecodable) as caught:
@@ -357,7 +357,7 @@ def test_encrypted(extraction: Extraction, tmp_path: Path) -> None:
 
 def test_an_embedded_bomb(tmp_path: Path) -> None:
     """It takes more memory than the worker has; the next part gets another worker."""
-    extraction = Extraction(confined=Confined(most=1, budget=Budget(memory=256 << 20)))
+    extraction = PartExtraction(confined=Confined(most=1, budget=Budget(memory=256 << 20)))
     pdf = three_pages()
     pdf.attachments["bomb"] = pikepdf.AttachedFileSpec(pdf, b"x" * 9)
     inflating = zlib.compressobj(9)
@@ -371,7 +371,7 @@ def test_an_embedded_bomb(tmp_path: Path) -> None:
     extraction.close()
 
 
-def test_a_cycle_of_names(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_cycle_of_names(extraction: PartExtraction, tmp_path: Path) -> None:
     pdf = three_pages()
     node = pdf.make_indirect(pikepdf.Dictionary())
     node.Kids = pikepdf.Array([node])
@@ -381,9 +381,9 @@ def test_a_cycle_of_names(extraction: Extraction, tmp_path: Path) -> None:
         got(extraction, source, "nameddest=x")
 
 
-def test_in_a_larger_file(extraction: Extraction, tmp_path: Path) -> None:
+def test_in_a_larger_file(extraction: PartExtraction, tmp_path: Path) -> None:
     whole = tmp_path / "whole.pdf"
-    data = written(three_pages(), whole).read()
+    data = written(three_pages(), whole).read_bytes()
     path = tmp_path / "segment.warc"
     path.write_bytes(b"WARC/1.1\r\n" + data + b"\r\n\r\n")
     source = Source(path=path, offset=10, length=len(data), media_type=PDF, name="x")

@@ -13,7 +13,7 @@ from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.plain_text import LARGEST, PlainText, TextReader
 from perdure.extractors.port import Part, Source
 from perdure.parts import Selector
-from perdure.reading.extraction import Extraction, registered
+from perdure.reading.extraction import PartExtraction, load_extractors
 
 HTML = (
     b"<!doctype html><title>A &amp; b</title><style>p{}</style>"
@@ -45,13 +45,13 @@ TEXTS = {
 }
 
 
-class InProcess(Extraction):
+class InProcess(PartExtraction):
     """Extraction that asks every extractor here: a worker for each of a thousand parts is slow."""
 
     def extract(self, source: Source, selector: Selector) -> Part:
-        _, extractor = self._find(source, selector)
+        _, extractor = self._find_extractor(source, selector)
         assert extractor is not None
-        return extractor.extract(source, selector, NoIndexes())
+        return extractor.extract_part(source, selector, NoIndexes())
 
 
 def read(place: Path, name: str) -> tuple[Source, PlainText]:
@@ -83,7 +83,7 @@ def test_every_stretch_leads_to_a_part_with_this_text(tmp_path: Path, name: str)
     extraction = InProcess()
     for start, stop in stretches(text.text):
         stretch = text.text[start:stop]
-        part = extraction.extract(document, text.select(start, stop))
+        part = extraction.extract(document, text.select_part(start, stop))
         cut = source(tmp_path, content(part, document), part.media_type, part.charset)
         again = extraction.read_text(cut)
         assert again is not None
@@ -95,14 +95,16 @@ def test_every_stretch_leads_to_the_bytes_of_its_part(tmp_path: Path, name: str)
     document, text = read(tmp_path, name)
     extraction = InProcess()
     for start, stop in stretches(text.text):
-        span = text.span(start, stop)
+        span = text.find_span(start, stop)
         assert 0 <= span.start < span.stop <= document.length or text.text[start:stop].isspace()
-        slices = extraction.extract(document, text.select(start, stop)).slices
+        slices = extraction.extract(document, text.select_part(start, stop)).slices
         if slices:
             assert slices[0].start <= span.start
             assert span.stop <= slices[-1].stop
         if name not in EXACT:  # fields, which are a table of their own
-            cut = source(tmp_path, document.read(span.start, span.stop), "text/csv", CHARSET[name])
+            cut = source(
+                tmp_path, document.read_bytes(span.start, span.stop), "text/csv", CHARSET[name]
+            )
             again = extraction.read_text(cut)
             assert again is not None
             assert text.text[start:stop].rstrip("\n") in again.text
@@ -113,16 +115,16 @@ def test_a_stretch_of_a_cdata_section_is_cut_but_needs_its_context(tmp_path: Pat
     text = InProcess().read_text(document)
     assert text is not None
     assert text.text == "1 <b> 2"
-    part = InProcess().extract(document, text.select(2, 5))
+    part = InProcess().extract(document, text.select_part(2, 5))
     assert content(part, document) == b"<b>"
 
 
 def test_every_implementation_is_in_the_suite(tmp_path: Path) -> None:
-    readers = {one.place for one in registered() if isinstance(one.value, TextReader)}
+    readers = {one.place for one in load_extractors() if isinstance(one.value, TextReader)}
     asked = set()
     for data, media_type, charset in DOCUMENTS.values():
         document = source(tmp_path, data, media_type, charset)
-        for _, place, extractor in Extraction()._ranked(document):
+        for _, place, extractor in PartExtraction()._rank_extractors(document):
             if isinstance(extractor, TextReader):
                 asked |= {place} if extractor.read_text(document, NoIndexes()) else set()
     assert asked == readers
@@ -140,28 +142,28 @@ def test_every_implementation_is_in_the_suite(tmp_path: Path) -> None:
 def test_what_has_no_text_that_can_be_mapped_has_none(
     tmp_path: Path, data: bytes, media_type: str, charset: str | None
 ) -> None:
-    assert Extraction().read_text(source(tmp_path, data, media_type, charset)) is None
+    assert PartExtraction().read_text(source(tmp_path, data, media_type, charset)) is None
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(Undecodable, match="invalid text at byte 1"):
-        Extraction().read_text(source(tmp_path, b"a\xff", "text/plain", "utf-8"))
+        PartExtraction().read_text(source(tmp_path, b"a\xff", "text/plain", "utf-8"))
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "text/csv", "text/html"])
 def test_a_document_that_is_too_large_is_an_error(tmp_path: Path, media_type: str) -> None:
     with pytest.raises(OverBudget, match=f"{LARGEST} bytes"):
-        Extraction().read_text(source(tmp_path, b"a\n" * (LARGEST // 2 + 1), media_type))
+        PartExtraction().read_text(source(tmp_path, b"a\n" * (LARGEST // 2 + 1), media_type))
 
 
 def test_text_of_a_confined_reader_is_made_in_its_process(tmp_path: Path) -> None:
-    extraction = Extraction(tmp_path / "indexes")
+    extraction = PartExtraction(tmp_path / "indexes")
     try:
         document = source(tmp_path, HTML, "text/html")
         text = extraction.read_text(document)
         assert text is not None
         assert text.text == TEXTS["html"]
-        part = extraction.extract(document, text.select(5, 8))
+        part = extraction.cut_part(document, text.select_part(5, 8))
         assert content(part, document) == b"The"
     finally:
         extraction.close()

@@ -15,10 +15,10 @@ from tests.extractors.cutting import cut, source
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.markup.tagged import Markup
-from perdure.extractors.markup.text_content import TextContent, text_content
+from perdure.extractors.markup.text_content import TextContent, read_text_content
 from perdure.extractors.port import Source
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 PAGE = (
     "<html><head><title>T &amp; t</title><script>no <b></script></head>\r\n<body>"
@@ -29,14 +29,14 @@ TEXT = "T & t\nCafé au\nlait, été 🍵Second oneSecond two日本語の文"
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    made = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    made = PartExtraction()
     yield made
     made.close()
 
 
 def text_of(document: Source) -> TextContent:
-    return text_content(Markup(document, "text", NoIndexes()))
+    return read_text_content(Markup(document, "text", NoIndexes()))
 
 
 # the text
@@ -146,7 +146,7 @@ def test_each_character_is_written_where_it_is_said_to_be(
     content = text_of(document)
     end = 0
     for place, character in enumerate(content.text):
-        span = content.span(place, place + 1)
+        span = content.find_span(place, place + 1)
         assert end <= span.start < span.stop <= len(data)
         written = data[span.start : span.stop].decode(charset)
         assert written == character or (written[0], written[-1]) == ("&", ";") or written == "\r\n"
@@ -161,9 +161,9 @@ def test_a_place_in_a_long_run(
     data = f"<p>{text}</p>".encode()
     content = text_of(source(tmp_path_factory.mktemp("law"), data, "text/html", "utf-8"))
     place = min(place, len(text) - 1)
-    span = content.span(place, len(text))
+    span = content.find_span(place, len(text))
     assert data[span.start : span.stop].decode() == text[place:]
-    assert content.at(span.start) == place
+    assert content.find_character(span.start) == place
 
 
 # positions and quotations
@@ -203,7 +203,9 @@ def test_a_place_in_a_long_run(
         (TextDirective("E"), "e\u0301"),
     ],
 )
-def test_parts(extraction: Extraction, tmp_path: Path, selector: Selector, expected: str) -> None:
+def test_parts(
+    extraction: PartExtraction, tmp_path: Path, selector: Selector, expected: str
+) -> None:
     more = "<p>Straße oﬃce e\u0301 x</p>"  # one becomes two, three become one, two become one
     page = source(tmp_path, f"{PAGE}{more}".encode(), "text/html", "utf-8")
     assert cut(extraction, page, selector).decode() == expected
@@ -220,7 +222,7 @@ def test_parts(extraction: Extraction, tmp_path: Path, selector: Selector, expec
     ],
 )
 def test_plain_text_is_read_as_it_is(
-    extraction: Extraction, tmp_path: Path, selector: Selector, expected: bytes
+    extraction: PartExtraction, tmp_path: Path, selector: Selector, expected: bytes
 ) -> None:
     document = source(tmp_path, b"a &amp; <b>\r\nd e\rf", "text/plain", "us-ascii")
     assert text_of(document).text == "a &amp; <b>\nd e\nf"
@@ -246,37 +248,37 @@ def test_plain_text_is_read_as_it_is(
     ],
 )
 def test_parts_that_are_not_there(
-    extraction: Extraction, tmp_path: Path, selector: Selector, extent: str
+    extraction: PartExtraction, tmp_path: Path, selector: Selector, extent: str
 ) -> None:
     """URL Fragment Text Directives, 3.5: whole words, and a term within one block."""
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
     with pytest.raises(PartNotFound, match=extent):
-        extraction.extract(page, selector)
+        extraction.cut_part(page, selector)
 
 
 @pytest.mark.parametrize("selector", [TextPosition(3, 3), TextPosition(5, 4), TextPosition(0, 99)])
 def test_positions_beyond_the_text(
-    extraction: Extraction, tmp_path: Path, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, selector: Selector
 ) -> None:
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
     with pytest.raises(PartOutOfRange, match=f"{len(TEXT)} characters of text"):
-        extraction.extract(page, selector)
+        extraction.cut_part(page, selector)
 
 
-def test_a_charset_with_shifts(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_charset_with_shifts(extraction: PartExtraction, tmp_path: Path) -> None:
     """A slice that begins within a shift would read as something else."""
     page = source(tmp_path, "<p>日本</p>".encode("iso-2022-jp"), "text/html", "iso-2022-jp")
     with pytest.raises(PartNotSupported, match="iso2022-jp"):
-        extraction.extract(page, TextQuote("日"))
+        extraction.cut_part(page, TextQuote("日"))
 
 
 @pytest.mark.parametrize("selector", [TextQuote("b"), TextDirective("b"), TextPosition(0, 1)])
 def test_a_document_too_large_to_look_through(
-    extraction: Extraction, tmp_path: Path, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, selector: Selector
 ) -> None:
     page = source(tmp_path, b"a" * (20 << 20) + b"b", "text/html", "us-ascii")
     with pytest.raises(OverBudget, match="20971520 bytes"):
-        extraction.extract(page, selector)
+        extraction.cut_part(page, selector)
 
 
 @pytest.mark.parametrize(
@@ -290,13 +292,13 @@ def test_a_document_too_large_to_look_through(
     ],
 )
 def test_long_texts_are_searched_in_bounded_time(
-    extraction: Extraction, tmp_path: Path, text: str, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, text: str, selector: Selector
 ) -> None:
     page = source(tmp_path, text.encode(), "text/html", "us-ascii")
     with pytest.raises(PartNotFound):
-        extraction.extract(page, selector)
+        extraction.cut_part(page, selector)
 
 
-def test_what_can_be_addressed(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_can_be_addressed(extraction: PartExtraction, tmp_path: Path) -> None:
     page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
-    assert len(TEXT) in {one.size for one in extraction.extents(page)}
+    assert len(TEXT) in {one.size for one in extraction.list_extents(page)}

@@ -12,7 +12,7 @@ from tests.extractors.cutting import content, source
 
 from perdure.extractors.image.rendering import EXTRACTOR
 from perdure.parts import iiif
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")
@@ -23,8 +23,8 @@ WIDTH, HEIGHT = 90, 60
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -43,10 +43,10 @@ def saved(picture: Any, format: str = "png", **more: Any) -> bytes:
 
 
 def rendered(
-    extraction: Extraction, place: Path, data: bytes, text: str, kind: str = "image/png"
+    extraction: PartExtraction, place: Path, data: bytes, text: str, kind: str = "image/png"
 ) -> Any:
     image = source(place, data, kind)
-    part = extraction.extract(image, iiif.read(text, 3))
+    part = extraction.cut_part(image, iiif.read_picture(text, 3))
     assert part.media_type == iiif.FORMATS[text.rpartition(".")[2]]
     return Image.open(io.BytesIO(content(part, image)))
 
@@ -58,7 +58,9 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_what_is_shown_is_upright(extraction: Extraction, tmp_path: Path, orientation: int) -> None:
+def test_what_is_shown_is_upright(
+    extraction: PartExtraction, tmp_path: Path, orientation: int
+) -> None:
     picture = gradient()
     notes = Image.Exif()
     notes[274] = orientation
@@ -81,14 +83,14 @@ def test_what_is_shown_is_upright(extraction: Extraction, tmp_path: Path, orient
         ("!90", lambda one: ImageOps.mirror(one).rotate(-90, expand=True)),
     ],
 )
-def test_turns(extraction: Extraction, tmp_path: Path, turn: str, expected: Any) -> None:
+def test_turns(extraction: PartExtraction, tmp_path: Path, turn: str, expected: Any) -> None:
     """ "mirrored by reflection on the vertical axis before any rotation" (section 4.3)"""
     found = rendered(extraction, tmp_path, saved(gradient()), f"full/max/{turn}/default.png")
     assert same(found, expected(gradient()))
 
 
 def test_a_turn_by_any_angle_leaves_corners_transparent(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     """ "no additional space between the corners of the rotated image contents and the bounding
     box" (section 4.3)"""
@@ -105,7 +107,7 @@ def test_a_turn_by_any_angle_leaves_corners_transparent(
 @pytest.mark.parametrize("format", list(iiif.FORMATS))
 @pytest.mark.parametrize("quality", iiif.QUALITIES)
 def test_every_kind_of_image_in_every_format(
-    extraction: Extraction, tmp_path: Path, mode: str, format: str, quality: str
+    extraction: PartExtraction, tmp_path: Path, mode: str, format: str, quality: str
 ) -> None:
     picture = gradient("L").convert(mode) if mode == "I;16" else gradient(mode)
     data = saved(picture, "tiff" if mode == "CMYK" else "png")
@@ -121,7 +123,7 @@ def test_every_kind_of_image_in_every_format(
         assert set(np.unique(pixels)) <= {0, 255}
 
 
-def test_scaling_is_about_what_pillow_does(extraction: Extraction, tmp_path: Path) -> None:
+def test_scaling_is_about_what_pillow_does(extraction: PartExtraction, tmp_path: Path) -> None:
     found = rendered(extraction, tmp_path, saved(gradient()), "full/45,20/0/default.png")
     expected = gradient().resize((45, 20), Image.Resampling.LANCZOS)
     difference = np.asarray(found).astype(int) - np.asarray(expected).astype(int)
@@ -133,7 +135,7 @@ def test_scaling_is_about_what_pillow_does(extraction: Extraction, tmp_path: Pat
     [("png", {}), ("jpeg", {"quality": 95}), ("tiff", {"compression": "tiff_lzw"})],
 )
 def test_an_image_too_large_to_keep_is_scaled_while_it_is_decoded(
-    extraction: Extraction, tmp_path: Path, format: str, more: dict[str, Any]
+    extraction: PartExtraction, tmp_path: Path, format: str, more: dict[str, Any]
 ) -> None:
     picture = gradient().resize((9000, 6000), Image.Resampling.BILINEAR)
     data = saved(picture, format, **more)
@@ -144,7 +146,9 @@ def test_an_image_too_large_to_keep_is_scaled_while_it_is_decoded(
     assert abs(difference).mean() < 2
 
 
-def test_transparent_pixels_do_not_colour_others(extraction: Extraction, tmp_path: Path) -> None:
+def test_transparent_pixels_do_not_colour_others(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
     picture = Image.new("RGBA", (80, 80), (255, 0, 0, 255))
     picture.paste((0, 255, 0, 0), (41, 0, 80, 80))
     found = rendered(extraction, tmp_path, saved(picture), "full/8,8/0/default.png")
@@ -152,7 +156,7 @@ def test_transparent_pixels_do_not_colour_others(extraction: Extraction, tmp_pat
 
 
 @pytest.mark.parametrize("format", list(iiif.FORMATS))
-def test_two_colours(extraction: Extraction, tmp_path: Path, format: str) -> None:
+def test_two_colours(extraction: PartExtraction, tmp_path: Path, format: str) -> None:
     """ "each pixel is either black or white" (section 4.4)"""
     picture = Image.new("RGB", (64, 32), (0, 90, 160))
     picture.paste((200, 180, 40), (32, 0, 64, 32))
@@ -161,15 +165,15 @@ def test_two_colours(extraction: Extraction, tmp_path: Path, format: str) -> Non
     assert (dark, light) == (0, 255)
 
 
-def test_the_same_picture_is_the_same_file(extraction: Extraction, tmp_path: Path) -> None:
+def test_the_same_picture_is_the_same_file(extraction: PartExtraction, tmp_path: Path) -> None:
     image = source(tmp_path, saved(gradient()), "image/png")
     for format in iiif.FORMATS:
-        selector = iiif.read(f"full/50,/33/default.{format}", 3)
-        one, two = (content(extraction.extract(image, selector), image) for _ in range(2))
+        selector = iiif.read_picture(f"full/50,/33/default.{format}", 3)
+        one, two = (content(extraction.cut_part(image, selector), image) for _ in range(2))
         assert one == two
 
 
-def test_it_knows_no_part_that_a_fragment_names(extraction: Extraction, tmp_path: Path) -> None:
+def test_it_knows_no_part_that_a_fragment_names(extraction: PartExtraction, tmp_path: Path) -> None:
     assert EXTRACTOR.confined
     image = source(tmp_path, saved(gradient()), "image/png")
-    assert all("max" not in one.syntax for one in extraction.extents(image))
+    assert all("max" not in one.syntax for one in extraction.list_extents(image))

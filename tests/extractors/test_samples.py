@@ -17,16 +17,16 @@ from tests.extractors.cutting import content, source
 
 from perdure.errors import PartNotSupported, PartOutOfRange, PerdureError, Undecodable
 from perdure.extractors.port import Source
-from perdure.parts import Instant, Interval, parse
-from perdure.reading.extraction import Extraction
+from perdure.parts import Instant, Interval, parse_part
+from perdure.reading.extraction import PartExtraction
 
 WAV, AU = "audio/wav", "audio/basic"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -53,8 +53,8 @@ def frames_of(data: bytes) -> tuple[bytes, int]:
         return sound.readframes(sound.getnframes()), sound.getframerate()
 
 
-def got(extraction: Extraction, sound: Source, start: Fraction, end: Fraction) -> bytes:
-    return content(extraction.extract(sound, Interval(start, end)), sound)
+def got(extraction: PartExtraction, sound: Source, start: Fraction, end: Fraction) -> bytes:
+    return content(extraction.cut_part(sound, Interval(start, end)), sound)
 
 
 _rates = st.sampled_from([1, 7, 8000, 11025, 44100])
@@ -71,7 +71,7 @@ def test_exactly_the_samples_in_the_interval(
     sound = source(place, recording(frames, channels=channels, width=width, rate=rate), WAV)
     start, end = sorted(Fraction(count, rate) * border for border in (one, other))
     numbers = [n for n in range(count) if start <= Fraction(n, rate) < end]
-    extraction = Extraction()
+    extraction = PartExtraction()
     if start < end and numbers:
         found, found_rate = frames_of(got(extraction, sound, start, end))
         expected = b"".join(frames[n * block : n * block + block] for n in numbers)
@@ -81,29 +81,29 @@ def test_exactly_the_samples_in_the_interval(
             got(extraction, sound, start, end)
 
 
-def test_beyond_the_recording(extraction: Extraction, place: Path) -> None:
+def test_beyond_the_recording(extraction: PartExtraction, place: Path) -> None:
     """A PDI's part never shrinks, a media fragment is cut  # ruling: part-range"""
     sound = source(place, recording(bytes(16000)), WAV)  # one second
-    assert extraction.extract(sound, Interval(Fraction(0), Fraction(1))).length == 44 + 16000
+    assert extraction.cut_part(sound, Interval(Fraction(0), Fraction(1))).length == 44 + 16000
     with pytest.raises(PartOutOfRange):
-        extraction.extract(sound, Interval(Fraction(0), Fraction(8001, 8000)))
+        extraction.cut_part(sound, Interval(Fraction(0), Fraction(8001, 8000)))
     for text in ("t=0.5,9", "t=0.5", "t=0.5,1"):
-        part = extraction.extract(sound, parse(text, WAV))
+        part = extraction.cut_part(sound, parse_part(text, WAV))
         assert (part.length, str(part.selector)) == (44 + 8000, "t=0.5,1")
     for text in ("t=1", "t=9,10"):  # and it is told as it was asked for
         with pytest.raises(PartOutOfRange) as caught:
-            extraction.extract(sound, parse(text, WAV))
+            extraction.cut_part(sound, parse_part(text, WAV))
         assert caught.value.selector == text
     with pytest.raises(PartNotSupported):
-        extraction.extract(sound, parse("xywh=0,0,1,1", WAV))
+        extraction.cut_part(sound, parse_part("xywh=0,0,1,1", WAV))
 
 
-def test_a_moment_is_one_sample(extraction: Extraction, place: Path) -> None:
+def test_a_moment_is_one_sample(extraction: PartExtraction, place: Path) -> None:
     sound = source(place, recording(struct.pack("<8000h", *range(8000))), WAV)
-    data = content(extraction.extract(sound, Instant(Fraction(1, 2))), sound)
+    data = content(extraction.cut_part(sound, Instant(Fraction(1, 2))), sound)
     assert frames_of(data)[0] == struct.pack("<h", 4000)
     with pytest.raises(PartOutOfRange):
-        extraction.extract(sound, Instant(Fraction(1)))
+        extraction.cut_part(sound, Instant(Fraction(1)))
 
 
 SUBTYPES = [
@@ -114,7 +114,7 @@ SUBTYPES = [
 
 @pytest.mark.parametrize(("subtype", "kind"), SUBTYPES)
 def test_formats_as_libsndfile_writes_and_reads_them(
-    extraction: Extraction, place: Path, subtype: str, kind: str
+    extraction: PartExtraction, place: Path, subtype: str, kind: str
 ) -> None:
     file = io.BytesIO()
     numbers = [[(n % 200 - 100) / 128, (n % 50) / 64] for n in range(4410)]
@@ -129,7 +129,7 @@ def test_formats_as_libsndfile_writes_and_reads_them(
 
 
 @pytest.mark.corpus
-def test_a_sound_of_the_nineties(extraction: Extraction) -> None:
+def test_a_sound_of_the_nineties(extraction: PartExtraction) -> None:
     path = CORPUS / "us-vp2.au"
     if not path.exists():
         pytest.skip(f"the corpus of real documents is not at {CORPUS}")
@@ -144,7 +144,7 @@ def test_a_sound_of_the_nineties(extraction: Extraction) -> None:
 
 @pytest.mark.parametrize("subtype", ["ULAW", "ALAW", "PCM_16", "PCM_24", "FLOAT"])
 def test_au_as_libsndfile_writes_and_reads_it(
-    extraction: Extraction, place: Path, subtype: str
+    extraction: PartExtraction, place: Path, subtype: str
 ) -> None:
     file = io.BytesIO()
     soundfile.write(file, [(n % 200 - 100) / 128 for n in range(8000)], 8000, subtype, format="AU")
@@ -154,7 +154,7 @@ def test_au_as_libsndfile_writes_and_reads_it(
     assert (part == whole[2000:4000]).all()
 
 
-def test_mulaw_without_a_header(extraction: Extraction, place: Path) -> None:
+def test_mulaw_without_a_header(extraction: PartExtraction, place: Path) -> None:
     """ "audio/basic … 8bit ISDN mu-law [PCM] … at a sample rate of 8000 Hz" (RFC 2046, 4.3)"""
     sound = source(place, bytes(range(256)) * 100, AU)
     data = got(extraction, sound, Fraction(1), Fraction(2))
@@ -162,10 +162,12 @@ def test_mulaw_without_a_header(extraction: Extraction, place: Path) -> None:
     assert soundfile.info(io.BytesIO(data)).subtype == "ULAW"
 
 
-def test_bytes_are_those_of_the_source(extraction: Extraction, place: Path) -> None:
+def test_bytes_are_those_of_the_source(extraction: PartExtraction, place: Path) -> None:
     sound = source(place, recording(bytes(range(200)) * 80), WAV)
-    part = extraction.extract(sound, Interval(Fraction(1, 8), Fraction(1, 2)))
-    assert [sound.read(one.start, one.stop) for one in part.slices] == [content(part, sound)[44:]]
+    part = extraction.cut_part(sound, Interval(Fraction(1, 8), Fraction(1, 2)))
+    assert [sound.read_bytes(one.start, one.stop) for one in part.slices] == [
+        content(part, sound)[44:]
+    ]
 
 
 # what others send
@@ -185,7 +187,7 @@ def riff(*chunks: bytes, size: int | None = None) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) if size is None else size) + body
 
 
-def test_chunks_of_odd_length_and_of_other_kinds(extraction: Extraction, place: Path) -> None:
+def test_chunks_of_odd_length_and_of_other_kinds(extraction: PartExtraction, place: Path) -> None:
     samples = struct.pack("<8000h", *range(8000))
     data = riff(
         chunk(b"LIST", b"odd"), chunk(b"fmt ", FORMAT), chunk(b"fact", b"1234"),
@@ -197,7 +199,7 @@ def test_chunks_of_odd_length_and_of_other_kinds(extraction: Extraction, place: 
 
 @pytest.mark.parametrize("size", [0, 0xFFFFFFFF])
 def test_a_recording_whose_encoder_could_not_go_back(
-    extraction: Extraction, place: Path, size: int
+    extraction: PartExtraction, place: Path, size: int
 ) -> None:
     samples = struct.pack("<8000h", *range(8000))
     data = riff(chunk(b"fmt ", FORMAT), chunk(b"data", samples, size), size=size)
@@ -224,12 +226,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_no_recording(extraction: Extraction, place: Path, data: bytes) -> None:
+def test_what_is_no_recording(extraction: PartExtraction, place: Path, data: bytes) -> None:
     with pytest.raises(Undecodable):
         got(extraction, source(place, data, WAV), Fraction(0), Fraction(1, 100))
 
 
-def test_blocks_that_cannot_be_cut(extraction: Extraction, place: Path) -> None:
+def test_blocks_that_cannot_be_cut(extraction: PartExtraction, place: Path) -> None:
     adpcm = struct.pack("<HHIIHH", 2, 1, 8000, 4000, 256, 4)
     data = riff(chunk(b"fmt ", adpcm), chunk(b"data", bytes(1000)))
     with pytest.raises(PartNotSupported):
@@ -240,7 +242,7 @@ def test_blocks_that_cannot_be_cut(extraction: Extraction, place: Path) -> None:
 def test_anything_is_answered(place: Path, data: bytes, kind: str, begins: bool) -> None:
     if begins:
         data = (b"RIFF\0\0\0\0WAVE" if kind == WAV else b".snd") + data
-    extraction = Extraction()
+    extraction = PartExtraction()
     try:
         got(extraction, source(place, data, kind), Fraction(0), Fraction(1, 8000))
     except PerdureError:

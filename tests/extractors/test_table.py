@@ -18,18 +18,18 @@ from tests.extractors.cutting import content, cut, source
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, Undecodable
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import CHUNK, Span, Stream
-from perdure.extractors.text.coding import coding
+from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.table import EXTRACTOR, TableExtractor
 from perdure.extractors.text.table_index import (
     TableIndex,
-    _ends_by_parity,
-    _ends_one_by_one,
-    marks,
+    _find_ends_by_parity,
+    _find_ends_one_by_one,
+    build_marks,
     open_table,
 )
 from perdure.parts import CharRange, TextRange
-from perdure.parts.table import read
-from perdure.reading.extraction import Extraction
+from perdure.parts.table import read_cells
+from perdure.reading.extraction import PartExtraction
 
 RFC_7111 = (  # the table of its section 1.2
     b"date,temperature,place\r\n"
@@ -93,7 +93,7 @@ def test_rows_are_slices_and_cells_their_fields(
 
     first = data.draw(st.integers(1, len(rows)))
     last = data.draw(st.integers(first, len(rows) + 2))
-    part = extractor.extract(it, read(f"row={first}-{last}"), NoIndexes())
+    part = extractor.extract_part(it, read_cells(f"row={first}-{last}"), NoIndexes())
     selected = slice(first - 1, last)
     assert content(part, it).decode(codec) == joined(rows[selected], ends[selected])
     assert part.body == part.slices
@@ -101,7 +101,9 @@ def test_rows_are_slices_and_cells_their_fields(
     width = max(map(len, rows))
     left = data.draw(st.integers(1, width))
     right = data.draw(st.integers(left, width + 2))
-    part = extractor.extract(it, read(f"cell={first},{left}-{last},{right}"), NoIndexes())
+    part = extractor.extract_part(
+        it, read_cells(f"cell={first},{left}-{last},{right}"), NoIndexes()
+    )
     expected = [row[left - 1 : right] for row in rows[selected]]
     assert content(part, it).decode(codec) == joined(expected, ["\r\n"] * len(expected))
 
@@ -112,8 +114,8 @@ def test_rows_are_those_of_csv(tmp_path: Path, table: tuple[list[list[str]], lis
     whole = joined(*table)
     it = source(tmp_path, whole.encode(), "text/csv", "utf-8")
     theirs = list(csv.reader(io.StringIO(whole, newline="")))
-    index = open_table(it, coding(it), NoIndexes(), block=16)
-    ours = [",".join(one.decode() for one in row) for row in index.fields(0, index.rows)]
+    index = open_table(it, find_coding(it), NoIndexes(), block=16)
+    ours = [",".join(one.decode() for one in row) for row in index.read_fields(0, index.rows)]
     assert [next(csv.reader(io.StringIO(row, newline="")), []) for row in ours] == theirs
 
 
@@ -124,21 +126,21 @@ def test_rows_do_not_depend_on_how_they_are_read(
 ) -> None:
     rows, ends = table
     it = source(tmp_path, joined(rows, ends).encode(), "text/csv", "utf-8")
-    index = TableIndex(it, coding(it), marks(it, coding(it), block, chunk))
+    index = TableIndex(it, find_coding(it), build_marks(it, find_coding(it), block, chunk))
     assert index.rows == len(rows)
     for row in range(len(rows)):
-        found = index.span(row, row + 1)
-        assert it.read(found.start, found.stop).decode() == joined([rows[row]], [ends[row]])
+        found = index.find_span(row, row + 1)
+        assert it.read_bytes(found.start, found.stop).decode() == joined([rows[row]], [ends[row]])
 
 
 @laws
 @given(st.text('a,"\r\n', max_size=40).map(str.encode), st.booleans())
 def test_all_at_once_is_one_by_one(data: bytes, whole: bool) -> None:
     pytest.importorskip("numpy")
-    ends = _ends_by_parity(data)
+    ends = _find_ends_by_parity(data)
     if ends is None:  # a quotation mark where none should be
         return
-    slow = _ends_one_by_one(data, whole=False)
+    slow = _find_ends_one_by_one(data, whole=False)
     if data.count(b'"') % 2 == 0:
         assert ends == slow
     else:
@@ -148,9 +150,9 @@ def test_all_at_once_is_one_by_one(data: bytes, whole: bool) -> None:
 @pytest.mark.parametrize("row", [b"a,b\r\n", b"a\rb\n", b'a,"b\r\n"\r\n'])
 def test_without_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: bytes) -> None:
     it = source(tmp_path, row * 100, "text/csv", "utf-8")
-    found = marks(it, coding(it), 64)
+    found = build_marks(it, find_coding(it), 64)
     monkeypatch.setitem(sys.modules, "numpy", None)  # as where it is not installed
-    assert marks(it, coding(it), 64) == found
+    assert build_marks(it, find_coding(it), 64) == found
 
 
 # RFC 7111
@@ -183,7 +185,7 @@ def test_without_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: byt
 )
 def test_selections(tmp_path: Path, part: str, expected: bytes) -> None:
     it = source(tmp_path, RFC_7111, "text/csv", "us-ascii")
-    found = Extraction().extract(it, read(part))
+    found = PartExtraction().cut_part(it, read_cells(part))
     assert content(found, it) == expected
     assert found.media_type == "text/csv"
 
@@ -195,12 +197,12 @@ def test_selections(tmp_path: Path, part: str, expected: bytes) -> None:
 def test_selections_of_nothing(tmp_path: Path, part: str) -> None:
     it = source(tmp_path, RFC_7111, "text/csv", "us-ascii")
     with pytest.raises(PartNotFound, match="7 rows of 3 columns"):
-        EXTRACTOR.extract(it, read(part), NoIndexes())
+        EXTRACTOR.extract_part(it, read_cells(part), NoIndexes())
 
 
 def test_canonical_text_of_rows_is_what_there_is(tmp_path: Path) -> None:
     it = source(tmp_path, RFC_7111, "text/csv", "us-ascii")
-    part = EXTRACTOR.extract(it, read("row=6-*;2;3-99"), NoIndexes())
+    part = EXTRACTOR.extract_part(it, read_cells("row=6-*;2;3-99"), NoIndexes())
     assert str(part.selector) == "row=2-7"
     assert part.slices == (Span(len(LINES[0]), len(RFC_7111)),)
 
@@ -212,26 +214,26 @@ def test_canonical_text_of_rows_is_what_there_is(tmp_path: Path) -> None:
 def test_quoted_line_breaks_are_within_a_row(tmp_path: Path) -> None:
     stored = b'a,"b\r\nc\n""d"",",e\r\n"1\n2",3,4'
     it = source(tmp_path, stored, "text/csv", "us-ascii")
-    assert cut(Extraction(), it, read("row=1")) == b'a,"b\r\nc\n""d"",",e\r\n'
-    assert cut(Extraction(), it, read("row=2")) == b'"1\n2",3,4'
-    part = EXTRACTOR.extract(it, read("col=1-2"), NoIndexes())
+    assert cut(PartExtraction(), it, read_cells("row=1")) == b'a,"b\r\nc\n""d"",",e\r\n'
+    assert cut(PartExtraction(), it, read_cells("row=2")) == b'"1\n2",3,4'
+    part = EXTRACTOR.extract_part(it, read_cells("col=1-2"), NoIndexes())
     assert content(part, it) == b'a,"b\r\nc\n""d"","\r\n"1\n2",3\r\n'
 
 
 def test_a_quotation_mark_within_a_field_is_a_character(tmp_path: Path) -> None:
     it = source(tmp_path, b'6" x 9",a\r\n5",b\r\n', "text/csv", "us-ascii")
-    assert cut(Extraction(), it, read("row=2")) == b'5",b\r\n'
+    assert cut(PartExtraction(), it, read_cells("row=2")) == b'5",b\r\n'
 
 
 def test_rows_of_different_length(tmp_path: Path) -> None:
     it = source(tmp_path, b"title\r\na,b,c\r\n\r\n1,2,3\r\n", "text/csv", "us-ascii")
-    part = EXTRACTOR.extract(it, read("col=2-*"), NoIndexes())
+    part = EXTRACTOR.extract_part(it, read_cells("col=2-*"), NoIndexes())
     assert content(part, it) == b"\r\nb,c\r\n\r\n2,3\r\n"
 
 
 def test_many_rows_are_streamed(tmp_path: Path) -> None:
     it = source(tmp_path, RFC_7111 * 10_000, "text/csv", "us-ascii")
-    part = EXTRACTOR.extract(it, read("col=1"), NoIndexes())
+    part = EXTRACTOR.extract_part(it, read_cells("col=1"), NoIndexes())
     assert isinstance(part.body, Stream)
     column = b"".join(line.partition(b",")[0] + b"\r\n" for line in LINES)
     chunks = [*part.body.chunks]
@@ -243,23 +245,23 @@ def test_many_rows_are_streamed(tmp_path: Path) -> None:
 def test_japanese_table(tmp_path: Path) -> None:
     for charset in ("shift_jis", "iso-2022-jp", "utf-16-be", "utf-32"):
         it = source(tmp_path, "名,表\r\n日,ソ\r\n".encode(charset), "text/csv", charset)
-        part = EXTRACTOR.extract(it, read("cell=2,2"), NoIndexes())
+        part = EXTRACTOR.extract_part(it, read_cells("cell=2,2"), NoIndexes())
         assert part.charset
         assert content(part, it).decode(part.charset) == "ソ\r\n"
 
 
 def test_characters_and_lines_of_a_table(tmp_path: Path) -> None:
     it = source(tmp_path, RFC_7111, "text/csv", "us-ascii")
-    assert cut(Extraction(), it, CharRange(0, 4)) == b"date"
-    assert cut(Extraction(), it, TextRange("line", 1, 2)) == LINES[1]
+    assert cut(PartExtraction(), it, CharRange(0, 4)) == b"date"
+    assert cut(PartExtraction(), it, TextRange("line", 1, 2)) == LINES[1]
 
 
 def test_what_can_be_addressed(tmp_path: Path) -> None:
     it = source(tmp_path, b'"a ""b""", c\r\n1,2\r\n', "text/csv", "us-ascii")
-    rows, columns, _ = EXTRACTOR.extents(it, NoIndexes())
+    rows, columns, _ = EXTRACTOR.list_extents(it, NoIndexes())
     assert (rows.syntax, rows.size) == ("row=1-2", 2)
     assert (columns.syntax, columns.size, columns.items) == ("col=1-2", 2, ('a "b"', "c"))
-    assert EXTRACTOR.extents(source(tmp_path, b"", "text/csv", None), NoIndexes()) == ()
+    assert EXTRACTOR.list_extents(source(tmp_path, b"", "text/csv", None), NoIndexes()) == ()
 
 
 # errors
@@ -269,16 +271,16 @@ def test_what_can_be_addressed(tmp_path: Path) -> None:
 def test_a_quoted_field_that_never_ends(tmp_path: Path) -> None:
     it = source(tmp_path, b'a,b\r\n1,"2\r\n3,4\r\n', "text/csv", "us-ascii")
     with pytest.raises(Undecodable, match="row 2, at byte 5"):
-        EXTRACTOR.extract(it, read("row=1"), NoIndexes())
+        EXTRACTOR.extract_part(it, read_cells("row=1"), NoIndexes())
 
 
 def test_a_row_without_end(tmp_path: Path) -> None:
     it = source(tmp_path, b'"' + b"a" * (40 << 20), "text/csv", "us-ascii")
     with pytest.raises(OverBudget):
-        EXTRACTOR.extract(it, read("row=1"), NoIndexes())
+        EXTRACTOR.extract_part(it, read_cells("row=1"), NoIndexes())
 
 
 def test_utf_7(tmp_path: Path) -> None:
     it = source(tmp_path, b"a,b", "text/csv", "utf-7")
     with pytest.raises(PartNotSupported):
-        EXTRACTOR.extract(it, read("row=1"), NoIndexes())
+        EXTRACTOR.extract_part(it, read_cells("row=1"), NoIndexes())

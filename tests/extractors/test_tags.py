@@ -25,10 +25,10 @@ from perdure.extractors.markup.tags import (
     SGML,
     XML,
     Rule,
-    attributes,
-    read,
-    scan,
-    text_between,
+    read_attributes,
+    read_tag,
+    read_text_between,
+    scan_tags,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ Offsets = list[list[int]]
 
 
 def offsets(data: bytes, rule: Rule = HTML) -> Offsets:
-    tags = scan(data, rule)
+    tags = scan_tags(data, rule)
     return [list(one) for one in zip(tags.starts, tags.stops, strict=True)]
 
 
@@ -162,7 +162,7 @@ def test_sgml(markup: bytes, tags: list[bytes]) -> None:
 
 def test_attributes() -> None:
     data = b"<p A=b c = 'd>' e=\"\" f g=/h/ =i=j>"
-    found = [(one.name, data[one.value]) for one in attributes(data, 0, len(data))]
+    found = [(one.name, data[one.value]) for one in read_attributes(data, 0, len(data))]
     assert found == [
         (b"A", b"b"),
         (b"c", b"d>"),
@@ -185,7 +185,7 @@ def test_attributes() -> None:
     ],
 )
 def test_reading(tag: bytes, name: bytes, closing: bool, empty: bool) -> None:
-    seen = read(tag, 0, len(tag))
+    seen = read_tag(tag, 0, len(tag))
     assert (seen.name, seen.closing, seen.empty) == (name, closing, empty)
 
 
@@ -234,7 +234,7 @@ def test_text_between_tags_lies_between_them(data: bytes, rule: Rule) -> None:
     starts = [*(start for start, _ in found), len(data)]
     for start, stop in zip(ends, starts, strict=True):
         at = start
-        for piece in text_between(data, start, stop, rule):
+        for piece in read_text_between(data, start, stop, rule):
             assert at <= piece.start <= piece.stop <= stop
             at = piece.stop
 
@@ -262,7 +262,7 @@ def test_a_long_document_is_read_once(more: str, start: bytes, rule: Rule) -> No
     """Time that grows with the square of the length would be days: the test would not end."""
     piece = more.replace("_", " ").encode()
     data = start + piece * (_LENGTH // len(piece))
-    assert len(scan(data, rule).starts) <= len(data) / 3
+    assert len(scan_tags(data, rule).starts) <= len(data) / 3
 
 
 def test_a_tag_with_a_million_attributes_is_one() -> None:
@@ -273,4 +273,4 @@ def test_a_tag_with_a_million_attributes_is_one() -> None:
 def test_no_more_tags_are_looked_for_than_said() -> None:
     data = b"<a>" * 10 + b"<title><b></title>" + b"<!-- -->" + b"<a>" * 10
     for most in range(25):
-        assert len(scan(data, HTML, most).starts) == min(most, 22)
+        assert len(scan_tags(data, HTML, most).starts) == min(most, 22)

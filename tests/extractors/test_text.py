@@ -26,14 +26,21 @@ from perdure.errors import (
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import Part, Source, Span, Stream
 from perdure.extractors.text.characters import EXTRACTOR, TextExtractor
-from perdure.extractors.text.coding import coding
-from perdure.extractors.text.index import BLOCK, Unit, _breaks, _fastest, marks, open_index
+from perdure.extractors.text.coding import find_coding
+from perdure.extractors.text.index import (
+    BLOCK,
+    Unit,
+    _choose_counter,
+    _count_breaks,
+    build_marks,
+    open_index,
+)
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.parts import CharRange, TextRange
-from perdure.parts.pdi import select
+from perdure.parts.pdi import make_selector
 from perdure.parts.selectors import Check
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 SPECS = CORPUS.parent / "specs"
@@ -126,7 +133,7 @@ def test_part_of_a_pdi_is_a_slice_of_canonical_text(
     it = source(tmp_path, stored, "text/plain", charset)
     extractor = TextExtractor(block, at_once=0 if streamed else 1 << 20)
     try:
-        part = extractor.extract(it, CharRange(start, end), NoIndexes())
+        part = extractor.extract_part(it, CharRange(start, end), NoIndexes())
     except Undecodable:  # half of a code of two characters, of which one has none
         assert charset in PAIRS
         return
@@ -161,7 +168,7 @@ def test_part_by_rfc_5147_keeps_line_endings_and_clamps(
     it = source(tmp_path, stored, "text/plain", charset)
     extractor = TextExtractor(block, at_once=0 if streamed else 1 << 20)
     try:
-        part = extractor.extract(it, TextRange(unit, start, end), NoIndexes())
+        part = extractor.extract_part(it, TextRange(unit, start, end), NoIndexes())
     except Undecodable:
         assert charset in PAIRS
         return
@@ -181,7 +188,7 @@ def test_lines_at_the_borders_of_blocks(tmp_path: Path, block: int) -> None:
     it = source(tmp_path, text.encode(), "text/plain", "utf-8")
     for start in range(len(lines)):
         for end in range(start, len(lines) + 1):
-            part = TextExtractor(block).extract(it, TextRange("line", start, end), NoIndexes())
+            part = TextExtractor(block).extract_part(it, TextRange("line", start, end), NoIndexes())
             assert decoded(part, it) == "".join(lines[start:end])
 
 
@@ -190,11 +197,11 @@ def test_lines_at_the_borders_of_blocks(tmp_path: Path, block: int) -> None:
 def test_sizes(tmp_path: Path, written: tuple[str, bytes, str], block: int) -> None:
     charset, stored, text = written
     it = source(tmp_path, stored, "text/plain", charset)
-    index = open_index(it, coding(it), NoIndexes(), block=block)
-    assert index.size(Unit.CANONICAL) == len(canonical(text))
-    assert index.size(Unit.CHARACTER) == len(text.replace("\r\n", "\n"))
+    index = open_index(it, find_coding(it), NoIndexes(), block=block)
+    assert index.count_units(Unit.CANONICAL) == len(canonical(text))
+    assert index.count_units(Unit.CHARACTER) == len(text.replace("\r\n", "\n"))
     # Only where nothing else than these three ends a line does str.splitlines() agree.
-    assert index.size(Unit.LINE) == len(text.splitlines())
+    assert index.count_units(Unit.LINE) == len(text.splitlines())
 
 
 @laws
@@ -207,9 +214,9 @@ def test_error_gives_the_byte(
     at = data.draw(st.integers(0, len(stored) - 1))
     broken = stored[:at] + bytes([data.draw(st.integers(0, 255))]) + stored[at + 1 :]
     it = source(tmp_path, broken[: data.draw(st.integers(0, len(broken)))], "text/plain", charset)
-    how = coding(it)
+    how = find_coding(it)
     try:
-        it.read(how.start).decode(how.codec)
+        it.read_bytes(how.start).decode(how.codec)
     except UnicodeDecodeError as error:
         with pytest.raises(Undecodable, match=f"byte {how.start + error.start}:"):
             open_index(it, how, NoIndexes(), block=block)
@@ -221,7 +228,7 @@ def test_error_gives_the_byte(
 def test_line_breaks_are_counted_alike_with_numpy_and_without(data: bytes) -> None:
     pytest.importorskip("numpy")
     counts = (data.count(b"\n"), data.count(b"\r"), data.count(b"\r\n"))
-    assert _fastest()(data) == _breaks(data) == counts
+    assert _choose_counter()(data) == _count_breaks(data) == counts
 
 
 # the specifications' own examples
@@ -236,9 +243,9 @@ def test_example_of_the_draft(tmp_path: Path, fragment: str) -> None:
     identifier = parse(f"pdi://oma.eop.gov.us/1997/09/01/1.text.1{fragment}")
     assert isinstance(identifier, Pdi)
     assert identifier.fragment
-    selector = select(identifier.fragment)
+    selector = make_selector(identifier.fragment)
     it = source(tmp_path, LINE, "text/plain", "us-ascii")
-    assert cut(Extraction(), it, selector) == LINE[37:51] == b"d the clocks w"
+    assert cut(PartExtraction(), it, selector) == LINE[37:51] == b"d the clocks w"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +261,7 @@ def test_examples_of_rfc_5147(
     tmp_path: Path, unit: str, start: int | None, end: int | None, expected: bytes
 ) -> None:
     it = source(tmp_path, b"".join(b"%d\r\n" % n for n in range(1, 60)), "text/plain", "us-ascii")
-    assert cut(Extraction(), it, TextRange(unit, start, end)) == expected
+    assert cut(PartExtraction(), it, TextRange(unit, start, end)) == expected
 
 
 # what a part is made of
@@ -263,7 +270,7 @@ def test_examples_of_rfc_5147(
 
 def test_canonical_text_is_cut_where_it_lies(tmp_path: Path) -> None:
     it = source(tmp_path, "é\r\n日本\r\n".encode(), "text/plain", "utf-8")
-    part = EXTRACTOR.extract(it, CharRange(1, 4), NoIndexes())
+    part = EXTRACTOR.extract_part(it, CharRange(1, 4), NoIndexes())
     assert part.body == part.slices == (Span(2, 7),)
     assert part.charset == "utf-8"
 
@@ -272,14 +279,14 @@ def test_part_may_begin_and_end_within_a_line_break(tmp_path: Path) -> None:
     for stored in (b"a\r\nb", b"a\nb", b"a\rb"):
         it = source(tmp_path, stored, "text/plain", "us-ascii")
         for start, end in ((0, 2), (2, 4), (1, 2), (2, 3)):
-            part = EXTRACTOR.extract(it, CharRange(start, end), NoIndexes())
+            part = EXTRACTOR.extract_part(it, CharRange(start, end), NoIndexes())
             assert content(part, it) == b"a\r\nb"[start:end]
 
 
 def test_a_long_conversion_is_streamed_with_its_length(tmp_path: Path) -> None:
     lines = b"a line that is sixty-four bytes long, and ends with a line feed\n"
     it = source(tmp_path, lines * 20_000, "text/plain", "us-ascii")
-    part = EXTRACTOR.extract(it, CharRange(0, 65 * 20_000), NoIndexes())
+    part = EXTRACTOR.extract_part(it, CharRange(0, 65 * 20_000), NoIndexes())
     assert isinstance(part.body, Stream)
     assert part.length == 65 * 20_000
     assert content(part, it) == (lines * 20_000).replace(b"\n", b"\r\n")
@@ -287,7 +294,7 @@ def test_a_long_conversion_is_streamed_with_its_length(tmp_path: Path) -> None:
 
 def test_byte_order_mark_is_no_character(tmp_path: Path) -> None:  # ruling: text-positions
     it = source(tmp_path, "\ufeffab".encode("utf-16-le"), "text/plain", "utf-16")
-    part = EXTRACTOR.extract(it, CharRange(0, 1), NoIndexes())
+    part = EXTRACTOR.extract_part(it, CharRange(0, 1), NoIndexes())
     assert content(part, it) == b"a\0"
     assert part.charset == "UTF-16LE"  # the part has no mark to say so
 
@@ -295,55 +302,55 @@ def test_byte_order_mark_is_no_character(tmp_path: Path) -> None:  # ruling: tex
 def test_shifted_text_is_valid_by_itself(tmp_path: Path) -> None:
     stored = "日本語\r\nabc\r\n".encode("iso-2022-jp")
     it = source(tmp_path, stored, "text/plain", "iso-2022-jp")
-    inside = EXTRACTOR.extract(it, CharRange(1, 2), NoIndexes())
+    inside = EXTRACTOR.extract_part(it, CharRange(1, 2), NoIndexes())
     assert content(inside, it) == b"\x1b$BK\\\x1b(B"
     assert inside.slices == ()
-    line = EXTRACTOR.extract(it, TextRange("line", 0, 1), NoIndexes())
+    line = EXTRACTOR.extract_part(it, TextRange("line", 0, 1), NoIndexes())
     assert content(line, it) == stored.partition(b"abc")[0]
     assert line.slices  # stored bytes: nothing is shifted at the ends of a line
 
 
 def test_text_in_no_known_charset_is_latin_1(tmp_path: Path) -> None:  # ruling: pdi-charset
     it = source(tmp_path, b"\xe9\xff", "text/plain", None)
-    assert cut(Extraction(), it, CharRange(0, 1)) == b"\xe9"
+    assert cut(PartExtraction(), it, CharRange(0, 1)) == b"\xe9"
 
 
 def test_json_is_utf_8(tmp_path: Path) -> None:  # RFC 8259 section 8.1
     it = source(tmp_path, '"é"'.encode(), "application/json", None)
-    assert cut(Extraction(), it, CharRange(1, 2)) == "é".encode()
+    assert cut(PartExtraction(), it, CharRange(1, 2)) == "é".encode()
 
 
 def test_markup_says_its_own_charset(tmp_path: Path) -> None:
     page = '<?xml version="1.0" encoding="Shift_JIS"?><a>日本</a>'
     it = source(tmp_path, page.encode("shift_jis"), "application/xml", None)
     at = page.index("本")
-    assert cut(Extraction(), it, CharRange(at, at + 1)) == "本".encode("shift_jis")
+    assert cut(PartExtraction(), it, CharRange(at, at + 1)) == "本".encode("shift_jis")
 
 
 def test_charsets_have_the_names_of_iana(tmp_path: Path) -> None:
     it = source(tmp_path, "가".encode("euc-kr"), "text/plain", "csEUCKR")  # Python has not this one
-    assert cut(Extraction(), it, CharRange(0, 1)) == "가".encode("euc-kr")
+    assert cut(PartExtraction(), it, CharRange(0, 1)) == "가".encode("euc-kr")
 
 
 def test_index_is_kept(tmp_path: Path) -> None:
     it = source(tmp_path, LINE, "text/plain", "us-ascii")
     indexes = DirectoryIndexes(tmp_path / "indexes")
-    EXTRACTOR.extract(it, CharRange(0, 1), indexes)
+    EXTRACTOR.extract_part(it, CharRange(0, 1), indexes)
     (kept,) = (path for path in (tmp_path / "indexes").rglob("*") if path.is_file())
-    assert kept.read_bytes() == marks(it, coding(it))
+    assert kept.read_bytes() == build_marks(it, find_coding(it))
     it.path.write_bytes(b"\n" * len(LINE))  # of twice as many characters, if they were counted
     with pytest.raises(PartOutOfRange, match=f"{len(LINE) + 1} characters"):
-        EXTRACTOR.extract(it, CharRange(0, len(LINE) + 2), indexes)
+        EXTRACTOR.extract_part(it, CharRange(0, len(LINE) + 2), indexes)
 
 
 def test_index_is_small(tmp_path: Path) -> None:
     it = source(tmp_path, LINE * (40 * BLOCK // len(LINE)), "text/plain", "utf-8")
-    assert len(marks(it, coding(it))) < 0.005 * it.length
+    assert len(build_marks(it, find_coding(it))) < 0.005 * it.length
 
 
 def test_what_can_be_addressed(tmp_path: Path) -> None:
     it = source(tmp_path, b"ab\ncd\r\ne", "text/plain", "us-ascii")
-    found = [(one.syntax, one.size) for one in EXTRACTOR.extents(it, NoIndexes())]
+    found = [(one.syntax, one.size) for one in EXTRACTOR.list_extents(it, NoIndexes())]
     assert found == [("char=0,9", 9), ("char=0,9", 7), ("line=0,1", 3)]
 
 
@@ -357,26 +364,26 @@ def test_what_can_be_addressed(tmp_path: Path) -> None:
 def test_beyond_or_empty(tmp_path: Path, start: int, end: int) -> None:  # ruling: part-range
     it = source(tmp_path, b"abc\n", "text/plain", "us-ascii")
     with pytest.raises(PartOutOfRange, match="5 characters"):
-        EXTRACTOR.extract(it, CharRange(start, end), NoIndexes())
+        EXTRACTOR.extract_part(it, CharRange(start, end), NoIndexes())
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     it = source(tmp_path, b"abc\xff", "text/plain", "us-ascii")
     with pytest.raises(Undecodable, match="byte 3"):
-        EXTRACTOR.extract(it, CharRange(0, 1), NoIndexes())
+        EXTRACTOR.extract_part(it, CharRange(0, 1), NoIndexes())
 
 
 @pytest.mark.parametrize("charset", ["x-unknown", "punycode", "rot13", "a\0b", "ISO-10646-UTF-1"])
 def test_charset_that_nobody_knows(tmp_path: Path, charset: str) -> None:
     it = source(tmp_path, b"abc", "text/plain", charset)
     with pytest.raises(PartNotSupported):
-        EXTRACTOR.extract(it, CharRange(0, 1), NoIndexes())
+        EXTRACTOR.extract_part(it, CharRange(0, 1), NoIndexes())
 
 
 def test_endless_run_of_utf_7(tmp_path: Path) -> None:
     it = source(tmp_path, b"+" + b"ZeVnLIqe" * 100_000, "text/plain", "utf-7")
     with pytest.raises(OverBudget):
-        EXTRACTOR.extract(it, CharRange(0, 1), NoIndexes())
+        EXTRACTOR.extract_part(it, CharRange(0, 1), NoIndexes())
 
 
 # checks: RFC 5147 section 2.1.3
@@ -409,25 +416,25 @@ def _md5_with_leading_zero() -> bytes:
 def test_checks_that_hold(tmp_path: Path, stored: bytes, charset: str, check: Check) -> None:
     it = source(tmp_path, stored, "text/plain", charset)
     selector = TextRange("char", 0, 1, (check, check))
-    assert content(EXTRACTOR.extract(it, selector, NoIndexes()), it)
+    assert content(EXTRACTOR.extract_part(it, selector, NoIndexes()), it)
     digits = check.value[:-1] + ("1" if check.value[-1] == "0" else "0")
     wrong = TextRange("char", 0, 1, (check, Check(check.kind, digits, check.charset)))
     with pytest.raises(PartCheckFailed, match=check.value):
-        EXTRACTOR.extract(it, wrong, NoIndexes())
+        EXTRACTOR.extract_part(it, wrong, NoIndexes())
 
 
 def test_check_in_a_charset_that_has_not_the_characters(tmp_path: Path) -> None:
     it = source(tmp_path, "日".encode(), "text/plain", "utf-8")
     selector = TextRange("char", 0, 1, (Check("length", "1", "us-ascii"),))
     with pytest.raises(PartCheckFailed, match="characters that us-ascii does not have"):
-        EXTRACTOR.extract(it, selector, NoIndexes())
+        EXTRACTOR.extract_part(it, selector, NoIndexes())
 
 
 def test_check_in_an_unknown_charset_is_not_skipped(tmp_path: Path) -> None:
     it = source(tmp_path, b"a", "text/plain", "utf-8")
     selector = TextRange("char", 0, 1, (Check("length", "1", "x-unknown"),))
     with pytest.raises(PartNotSupported) as caught:
-        EXTRACTOR.extract(it, selector, NoIndexes())
+        EXTRACTOR.extract_part(it, selector, NoIndexes())
     assert caught.value.media_type == "text/plain"
     assert caught.value.selector == "length=1,x-unknown"
     assert "length check in a charset other than the unknown x-unknown" in str(caught.value)
@@ -458,8 +465,8 @@ def test_documents(tmp_path: Path, path: Path, charset: str) -> None:
     indexes = DirectoryIndexes(tmp_path / "indexes")
     for start in range(0, len(whole), len(whole) // 40):
         end = min(start * 3 // 2 + 1, len(whole))
-        part = EXTRACTOR.extract(it, CharRange(start, end), indexes)
+        part = EXTRACTOR.extract_part(it, CharRange(start, end), indexes)
         assert decoded(part, it) == whole[start:end]
     for start in range(0, len(lines), len(lines) // 20):
-        line = EXTRACTOR.extract(it, TextRange("line", start, start + 10), indexes)
+        line = EXTRACTOR.extract_part(it, TextRange("line", start, start + 10), indexes)
         assert decoded(line, it) == "".join(lines[start : start + 10])

@@ -31,8 +31,8 @@ from perdure.errors import (
     Undecodable,
 )
 from perdure.extractors.port import Part, Source, Stream
-from perdure.parts import Crop, Instant, Interval, Rect, parse, pdi
-from perdure.reading.extraction import Extraction
+from perdure.parts import Crop, Instant, Interval, Rect, parse_part, pdi
+from perdure.reading.extraction import PartExtraction
 
 av = pytest.importorskip("av")
 np = pytest.importorskip("numpy")
@@ -62,8 +62,8 @@ MP4 = ("video/mp4", ("-c:v", "libx264", "-bf", "3", "-g", "40", "-c:a", "aac"))
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -125,10 +125,10 @@ def interval(start: int, end: int) -> Interval:
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1000), (1345, 2654), (3000, 4000), (40, 80)])
 def test_exactly_the_frames_in_the_interval(
-    extraction: Extraction, film: Source, place: Path, start: int, end: int
+    extraction: PartExtraction, film: Source, place: Path, start: int, end: int
 ) -> None:
     """ "frames whose presentation time lies in [start, end)"  # ruling: time-range"""
-    part = extraction.extract(film, interval(start, end))
+    part = extraction.cut_part(film, interval(start, end))
     data = content(part, film)
     numbers = [n for n in range(FRAMES) if start <= n * 1000 // RATE < end]
     expected = b"".join(frames_of(film.path)[n] for n in numbers)
@@ -137,11 +137,13 @@ def test_exactly_the_frames_in_the_interval(
     assert part.decoded
     assert part.decoded.form == f"yuv420p 64x48 {len(numbers)} frames"
     assert part.decoded.sha512 == hashlib.sha512(expected).hexdigest()
-    assert content(extraction.extract(film, interval(start, end)), film) == data
+    assert content(extraction.cut_part(film, interval(start, end)), film) == data
 
 
-def test_frames_are_shown_when_they_were(extraction: Extraction, film: Source, place: Path) -> None:
-    data = content(extraction.extract(film, interval(1345, 1600)), film)
+def test_frames_are_shown_when_they_were(
+    extraction: PartExtraction, film: Source, place: Path
+) -> None:
+    data = content(extraction.cut_part(film, interval(1345, 1600)), film)
     path = place / "times.mkv"
     path.write_bytes(data)
     with av.open(path) as shown:
@@ -149,11 +151,11 @@ def test_frames_are_shown_when_they_were(extraction: Extraction, film: Source, p
     assert times == [1360 - 1345 + at for at in range(0, 240, 40)]
 
 
-def test_sound_goes_along(extraction: Extraction, film: Source, place: Path) -> None:
+def test_sound_goes_along(extraction: PartExtraction, film: Source, place: Path) -> None:
     if film.path.name == "bare.mpg":
         return
     path = place / "sound.mkv"
-    path.write_bytes(content(extraction.extract(film, interval(1000, 2000)), film))
+    path.write_bytes(content(extraction.cut_part(film, interval(1000, 2000)), film))
     words = ("-map", "0:a", "-ac", "1", "-f", "s16le", "-")
     part = np.frombuffer(ffmpeg("-i", path, *words), "<i2").astype(float)
     whole = np.frombuffer(ffmpeg("-i", film.path, *words), "<i2").astype(float)
@@ -184,15 +186,15 @@ def cut_by_hand(frame: bytes, left: int, top: int, right: int, bottom: int) -> t
 @settings(max_examples=25)
 @given(_across, _across, _down, _down)
 def test_any_rectangle_pixel_by_pixel(
-    extraction: Extraction, mp4: Source, place: Path, x1: int, x2: int, y1: int, y2: int
+    extraction: PartExtraction, mp4: Source, place: Path, x1: int, x2: int, y1: int, y2: int
 ) -> None:
     left, right, top, bottom = min(x1, x2), max(x1, x2), min(y1, y2), max(y1, y2)
     crop = Crop(interval(1000, 1200), Rect(left, top, right, bottom))
     if left == right or top == bottom:
         with pytest.raises(PartOutOfRange):
-            extraction.extract(mp4, crop)
+            extraction.cut_part(mp4, crop)
         return
-    part = extraction.extract(mp4, crop)
+    part = extraction.cut_part(mp4, crop)
     path = place / "crop.mkv"
     path.write_bytes(content(part, mp4))
     with av.open(path) as cropped:
@@ -210,22 +212,22 @@ def test_any_rectangle_pixel_by_pixel(
             assert (rows[:height, :width] == samples).all()
 
 
-def test_a_rectangle_beyond_the_picture(extraction: Extraction, mp4: Source) -> None:
+def test_a_rectangle_beyond_the_picture(extraction: PartExtraction, mp4: Source) -> None:
     """A PDI's part never shrinks, a media fragment is cut  # ruling: part-range"""
     with pytest.raises(PartOutOfRange):
-        extraction.extract(mp4, Crop(interval(0, 1000), Rect(0, 0, WIDTH + 1, HEIGHT)))
-    part = extraction.extract(mp4, parse("t=1,2&xywh=32,24,100,100", "video/mp4"))
+        extraction.cut_part(mp4, Crop(interval(0, 1000), Rect(0, 0, WIDTH + 1, HEIGHT)))
+    part = extraction.cut_part(mp4, parse_part("t=1,2&xywh=32,24,100,100", "video/mp4"))
     assert str(part.selector) == "t=1,2&xywh=32,24,32,24"
-    part = extraction.extract(mp4, parse("t=1,2&xywh=percent:50,50,50,50", "video/mp4"))
+    part = extraction.cut_part(mp4, parse_part("t=1,2&xywh=percent:50,50,50,50", "video/mp4"))
     assert str(part.selector) == "t=1,2&xywh=32,24,32,24"
     with pytest.raises(PartOutOfRange):
-        extraction.extract(mp4, parse("t=1,2&xywh=64,0,10,10", "video/mp4"))
+        extraction.cut_part(mp4, parse_part("t=1,2&xywh=64,0,10,10", "video/mp4"))
 
 
 def test_a_crop_without_a_rectangle_is_the_interval(
-    extraction: Extraction, mp4: Source, place: Path
+    extraction: PartExtraction, mp4: Source, place: Path
 ) -> None:
-    data = content(extraction.extract(mp4, Crop(interval(1000, 2000))), mp4)
+    data = content(extraction.cut_part(mp4, Crop(interval(1000, 2000))), mp4)
     assert raw(data, place) == b"".join(frames_of(mp4.path)[25:50])
 
 
@@ -233,33 +235,35 @@ def test_a_crop_without_a_rectangle_is_the_interval(
 # ----
 
 
-def test_beyond_the_film(extraction: Extraction, film: Source) -> None:
-    assert extraction.extract(film, interval(3900, 4000)).length
+def test_beyond_the_film(extraction: PartExtraction, film: Source) -> None:
+    assert extraction.cut_part(film, interval(3900, 4000)).length
     for start, end in ((3900, 4500), (9000, 10000), (2000, 2000), (3000, 2000)):
         with pytest.raises(PartOutOfRange):
-            extraction.extract(film, interval(start, end))
+            extraction.cut_part(film, interval(start, end))
 
 
 def test_a_media_fragment_is_cut_at_the_end(
-    extraction: Extraction, film: Source, mp4: Source, place: Path
+    extraction: PartExtraction, film: Source, mp4: Source, place: Path
 ) -> None:
-    part = extraction.extract(film, parse("t=3.5,60", film.media_type))
+    part = extraction.cut_part(film, parse_part("t=3.5,60", film.media_type))
     assert str(part.selector) == "t=3.5,4"
     numbers = [n for n in range(FRAMES) if n >= 3.5 * RATE]
     expected = b"".join(frames_of(film.path)[n] for n in numbers)
     assert raw(content(part, film), place) == expected
-    part = extraction.extract(mp4, parse("t=3.5,60", "video/mp4"))
+    part = extraction.cut_part(mp4, parse_part("t=3.5,60", "video/mp4"))
     assert (part.media_type, part.decoded) == ("video/mp4", None)
 
 
-def test_tracks(extraction: Extraction, film: Source, mp4: Source) -> None:
+def test_tracks(extraction: PartExtraction, film: Source, mp4: Source) -> None:
     with pytest.raises(PartNotFound):
-        extraction.extract(film, parse("t=1,2&track=Commentary", film.media_type))
-    assert extraction.extract(mp4, parse("track=video", "video/mp4")).media_type == "video/mp4"
+        extraction.cut_part(film, parse_part("t=1,2&track=Commentary", film.media_type))
+    assert (
+        extraction.cut_part(mp4, parse_part("track=video", "video/mp4")).media_type == "video/mp4"
+    )
 
 
-def test_the_frame_of_a_moment(extraction: Extraction, film: Source, place: Path) -> None:
-    part = extraction.extract(film, Instant(Fraction(2999, 1000)))
+def test_the_frame_of_a_moment(extraction: PartExtraction, film: Source, place: Path) -> None:
+    part = extraction.cut_part(film, Instant(Fraction(2999, 1000)))
     data = content(part, film)
     assert part.media_type == "image/png"
     path = place / "frame.png"
@@ -272,30 +276,32 @@ def test_the_frame_of_a_moment(extraction: Extraction, film: Source, place: Path
     expected = np.frombuffer(frames_of(film.path, "rgb24")[74], "u1").astype(int)
     assert np.abs(found - expected).max() <= 2  # as far as converting to RGB is defined
     with pytest.raises(PartOutOfRange):
-        extraction.extract(film, Instant(Fraction(4001, 1000)))
+        extraction.cut_part(film, Instant(Fraction(4001, 1000)))
 
 
 @pytest.mark.parametrize("form", ["yuv420p10le", "yuv411p", "gbrp", "gray", "rgb24", "yuvj422p"])
 @pytest.mark.parametrize("box", ["", ",(8,8),(20,20)", ",(1,1),(2,47)"])
-def test_samples_of_every_kind(extraction: Extraction, place: Path, form: str, box: str) -> None:
+def test_samples_of_every_kind(
+    extraction: PartExtraction, place: Path, form: str, box: str
+) -> None:
     """Deep ones, and such as lie in another order, as ffmpeg's own crop gives them."""
     if form.startswith("yuv") and "(1,1)" in box:
         return  # there the pixels have colours of their own
     codec = {"rgb24": "png", "gbrp": "utvideo", "yuvj422p": "mjpeg"}.get(form, "ffv1")
     words = ("-pix_fmt", form, "-c:v", codec, "-strict", "unofficial", "-an")
     film = made(place / f"{form}.mkv", "video/x-matroska", words)
-    part = extraction.extract(film, pdi.read(f"crop=msec,1000,1120{box}"))
+    part = extraction.cut_part(film, pdi.read_pdi_part(f"crop=msec,1000,1120{box}"))
     left, top, right, bottom = map(int, re.findall(r"\d+", box)) if box else (0, 0, 64, 48)
     crop = f"trim=start_frame=25:end_frame=28,crop={right - left}:{bottom - top}:{left}:{top}"
-    expected = raw(film.read(), place, "-vf", crop, "-pix_fmt", form)
+    expected = raw(film.read_bytes(), place, "-vf", crop, "-pix_fmt", form)
     assert raw(content(part, film), place, "-pix_fmt", form) == expected
 
 
 @pytest.mark.parametrize("box", ["(0,0),(2000,1)", "(3,5),(4,40)", "(0,0),(1,1)"])
-def test_thin_rectangles(extraction: Extraction, place: Path, box: str) -> None:
+def test_thin_rectangles(extraction: PartExtraction, place: Path, box: str) -> None:
     words = ("-c:v", "mpeg4", "-t", "0.2", "-an")
     film = made(place / "wide.mkv", "video/x-matroska", words, "2000x40")
-    part = extraction.extract(film, pdi.read(f"crop=msec,0,200,{box}"))
+    part = extraction.cut_part(film, pdi.read_pdi_part(f"crop=msec,0,200,{box}"))
     left, top, right, bottom = map(int, re.findall(r"\d+", box))
     assert part.decoded
     assert f" {right - left}x{bottom - top} 5 frames" in part.decoded.form
@@ -303,24 +309,24 @@ def test_thin_rectangles(extraction: Extraction, place: Path, box: str) -> None:
 
 
 @pytest.mark.corpus
-def test_a_film_of_the_nineties(extraction: Extraction, place: Path) -> None:
+def test_a_film_of_the_nineties(extraction: PartExtraction, place: Path) -> None:
     """A bare stream of MPEG video, 30 frames a second."""
     path = CORPUS / "us-radar.mpg"
     if not path.exists():
         pytest.skip(f"the corpus of real documents is not at {CORPUS}")
     film = of_file(path, "video/mpeg")
-    part = extraction.extract(film, interval(100, 500))
+    part = extraction.cut_part(film, interval(100, 500))
     frames = ffmpeg("-i", path, "-fps_mode", "passthrough", "-f", "rawvideo", "-")
     size = 768 * 528 * 3 // 2
     first, last = math.ceil(0.1 * 30), math.ceil(0.5 * 30)
     assert raw(content(part, film), place) == frames[first * size : last * size]
     with pytest.raises(PartOutOfRange):
-        extraction.extract(film, interval(100, 900))
+        extraction.cut_part(film, interval(100, 900))
 
 
-def test_what_can_be_addressed(extraction: Extraction, film: Source, mp4: Source) -> None:
+def test_what_can_be_addressed(extraction: PartExtraction, film: Source, mp4: Source) -> None:
     for one in (film, mp4):
-        syntaxes = [extent.syntax for extent in extraction.extents(one)]
+        syntaxes = [extent.syntax for extent in extraction.list_extents(one)]
         assert {"crop=sec,0,1,(0,0),(64,48)", "sec=0,1"} <= set(syntaxes)
 
 
@@ -333,40 +339,40 @@ def test_what_can_be_addressed(extraction: Extraction, film: Source, mp4: Source
     ],
 )
 def test_a_film_of_less_than_a_second(
-    extraction: Extraction, place: Path, name: str, media_type: str, words: tuple[str, ...]
+    extraction: PartExtraction, place: Path, name: str, media_type: str, words: tuple[str, ...]
 ) -> None:
     """Five frames, 25 a second: all that is offered is there, and who asks for more is told."""
     film = made(place / name, media_type, (*words, "-t", "0.2"))
-    offered = {one.syntax: one for one in extraction.extents(film) if "sec" in one.syntax}
+    offered = {one.syntax: one for one in extraction.list_extents(film) if "sec" in one.syntax}
     assert set(offered) == {"msec=0,200", "crop=msec,0,200,(0,0),(64,48)"}
     assert offered["msec=0,200"].size == 200
     for syntax in offered:
-        assert extraction.extract(film, pdi.read(syntax)).length
+        assert extraction.cut_part(film, pdi.read_pdi_part(syntax)).length
     with pytest.raises(PartOutOfRange, match=r"0\.2 seconds"):
-        extraction.extract(film, pdi.read("sec=0,1"))
+        extraction.cut_part(film, pdi.read_pdi_part("sec=0,1"))
 
 
-def test_a_film_that_does_not_say_how_long_it_is(extraction: Extraction, place: Path) -> None:
+def test_a_film_that_does_not_say_how_long_it_is(extraction: PartExtraction, place: Path) -> None:
     """As browsers record them: the end of its last frame is found among its packets."""
     words = ("-c:v", "libvpx", "-an", "-t", "2", "-f", "webm", "-live", "1")
     film = made(place / "live.webm", "video/webm", words)
     with av.open(film.path) as opened:
         assert opened.duration is None
-    sizes = {one.syntax: one.size for one in extraction.extents(film)}
+    sizes = {one.syntax: one.size for one in extraction.list_extents(film)}
     assert sizes["sec=0,1"] == 2
     with pytest.raises(PartOutOfRange, match="48 pixels and 2 seconds"):
-        extraction.extract(film, interval(0, 3000))
+        extraction.cut_part(film, interval(0, 3000))
 
 
 # size and damage
 # ---------------
 
 
-def test_a_long_part_is_sent_while_it_is_decoded(extraction: Extraction, place: Path) -> None:
+def test_a_long_part_is_sent_while_it_is_decoded(extraction: PartExtraction, place: Path) -> None:
     """100 frames of 1 MB: longer than what is decoded in advance."""
     words = ("-c:v", "mpeg4", "-q:v", "20", "-an")
     film = made(place / "large.mkv", "video/x-matroska", words, "1024x768")
-    part = extraction.extract(film, interval(0, 4000))
+    part = extraction.cut_part(film, interval(0, 4000))
     assert isinstance(part.body, Stream)
     data = content(part, film)
     whole = ffmpeg("-i", film.path, "-f", "md5", "-map", "0:v", "-c:v", "rawvideo", "-")
@@ -375,7 +381,7 @@ def test_a_long_part_is_sent_while_it_is_decoded(extraction: Extraction, place: 
     assert ffmpeg("-i", path, "-f", "md5", "-map", "0:v", "-c:v", "rawvideo", "-") == whole
     assert lasting(path) == "00:00:04.00"
     with pytest.raises(PartOutOfRange):
-        extraction.extract(film, interval(0, 4500))
+        extraction.cut_part(film, interval(0, 4500))
 
 
 def lasting(path: Path) -> str:
@@ -398,22 +404,22 @@ def lasting(path: Path) -> str:
     ],
 )
 def test_a_part_says_how_long_it_lasts(
-    extraction: Extraction, place: Path, part: str, seconds: str
+    extraction: PartExtraction, place: Path, part: str, seconds: str
 ) -> None:
     """So that a player need not guess by the bit rate of the sound."""
     film = made(place / "program.mpg", *FILMS["program.mpg"])
     path = place / "part.mkv"
-    path.write_bytes(content(extraction.extract(film, parse(part, film.media_type)), film))
+    path.write_bytes(content(extraction.cut_part(film, parse_part(part, film.media_type)), film))
     assert lasting(path) == seconds
 
 
-def test_a_film_that_is_cut_off(extraction: Extraction, film: Source, place: Path) -> None:
+def test_a_film_that_is_cut_off(extraction: PartExtraction, film: Source, place: Path) -> None:
     """What is there can be had; what is missing is an error, and never fewer frames."""
-    cut = source(place, film.read(0, film.length * 6 // 10), film.media_type)
+    cut = source(place, film.read_bytes(0, film.length * 6 // 10), film.media_type)
     with pytest.raises((Undecodable, PartOutOfRange)):
-        extraction.extract(cut, interval(0, 4000))
+        extraction.cut_part(cut, interval(0, 4000))
     with pytest.raises((Undecodable, PartOutOfRange)):
-        extraction.extract(cut, interval(3000, 4000))
+        extraction.cut_part(cut, interval(3000, 4000))
 
 
 HOSTILE = {
@@ -429,25 +435,27 @@ HOSTILE = {
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("media_type", [*(kind for kind, _ in FILMS.values()), "video/mp4"])
-def test_what_is_no_film(extraction: Extraction, place: Path, data: bytes, media_type: str) -> None:
+def test_what_is_no_film(
+    extraction: PartExtraction, place: Path, data: bytes, media_type: str
+) -> None:
     film = source(place, data, media_type)
     for selector in (Crop(interval(0, 1000), Rect(0, 0, 9, 9)), Instant(Fraction(0))):
         with pytest.raises(Undecodable):
-            extraction.extract(film, selector)
+            extraction.cut_part(film, selector)
 
 
 @settings(max_examples=30)
 @given(st.data())
 def test_damage_is_answered(
-    extraction: Extraction, film: Source, place: Path, data: st.DataObject
+    extraction: PartExtraction, film: Source, place: Path, data: st.DataObject
 ) -> None:
     """A part, or an error of ours; the next part is as good as ever."""
-    damaged = bytearray(film.read())
+    damaged = bytearray(film.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(damaged) - 100))
         damaged[at : at + 50] = data.draw(st.binary(min_size=50, max_size=50))
     try:
-        part: Part = extraction.extract(
+        part: Part = extraction.cut_part(
             source(place, bytes(damaged), film.media_type), interval(0, 400)
         )
     except PerdureError:
@@ -455,38 +463,38 @@ def test_damage_is_answered(
     else:
         assert part.decoded
         assert part.decoded.form.endswith("frames")
-    assert extraction.extract(film, interval(0, 40)).length
+    assert extraction.cut_part(film, interval(0, 40)).length
 
 
-def test_frames_too_large(extraction: Extraction, place: Path) -> None:
+def test_frames_too_large(extraction: PartExtraction, place: Path) -> None:
     """A few bytes that say 30,000 by 30,000 pixels: 2.7 GB decoded."""
     film = made(place / "bomb.avi", *FILMS["frames.avi"])
     size = struct.Struct(">BHH")  # in the header of a JPEG
-    data = film.read().replace(size.pack(8, HEIGHT, WIDTH), size.pack(8, 30000, 30000))
-    assert data != film.read()
+    data = film.read_bytes().replace(size.pack(8, HEIGHT, WIDTH), size.pack(8, 30000, 30000))
+    assert data != film.read_bytes()
     with pytest.raises((OverBudget, Undecodable)):
-        extraction.extract(source(place, data, film.media_type), interval(0, 400))
+        extraction.cut_part(source(place, data, film.media_type), interval(0, 400))
 
 
-def test_sound_that_cannot_be_decoded(extraction: Extraction, place: Path, mp4: Source) -> None:
+def test_sound_that_cannot_be_decoded(extraction: PartExtraction, place: Path, mp4: Source) -> None:
     """A part without it would be less than was asked for; a single frame has none anyway."""
-    data = mp4.read().replace(b"mp4a", b"xyz9")
+    data = mp4.read_bytes().replace(b"mp4a", b"xyz9")
     data = data.replace(b"\x40\x15", b"\xfe\x15", 1)  # the kind of codec in its description
     film = source(place, data, "video/mp4")
     with pytest.raises(PartNotSupported):
-        extraction.extract(film, Crop(interval(0, 400)))
-    assert extraction.extract(film, Instant(Fraction(1))).length
-    assert extraction.extract(film, interval(0, 400)).length
+        extraction.cut_part(film, Crop(interval(0, 400)))
+    assert extraction.cut_part(film, Instant(Fraction(1))).length
+    assert extraction.cut_part(film, interval(0, 400)).length
 
 
-def test_sound_alone_is_no_video(extraction: Extraction, place: Path) -> None:
+def test_sound_alone_is_no_video(extraction: PartExtraction, place: Path) -> None:
     path = place / "sound.webm"
     ffmpeg("-f", "lavfi", "-i", "sine=d=1", "-c:a", "libopus", path)
     with pytest.raises(Undecodable) as caught:
-        extraction.extract(of_file(path, "video/webm"), interval(0, 500))
+        extraction.cut_part(of_file(path, "video/webm"), interval(0, 500))
     assert "no video" in str(caught.value)
 
 
-def test_parts_that_video_does_not_have(extraction: Extraction, film: Source) -> None:
+def test_parts_that_video_does_not_have(extraction: PartExtraction, film: Source) -> None:
     with pytest.raises(PartNotSupported):
-        extraction.extract(film, parse("id=chapter-1", film.media_type))
+        extraction.cut_part(film, parse_part("id=chapter-1", film.media_type))

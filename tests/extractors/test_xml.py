@@ -17,7 +17,7 @@ from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.markup.xml import EXTRACTOR, XmlDocument
 from perdure.parts import ChildSequence, ElementById, Selector, TagRange, XPath
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 DOCUMENT = """<?xml version="1.0"?>
 <!DOCTYPE list [<!ATTLIST item key ID #IMPLIED> <!-- <fake key="i1"/> -->]>
@@ -31,8 +31,8 @@ DOCUMENT = """<?xml version="1.0"?>
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    made = Extraction(confined=Confined(most=1, budget=Budget(seconds=4, memory=512 << 20)))
+def extraction() -> Iterator[PartExtraction]:
+    made = PartExtraction(confined=Confined(most=1, budget=Budget(seconds=4, memory=512 << 20)))
     yield made
     made.close()
 
@@ -62,14 +62,14 @@ SECOND = DOCUMENT[DOCUMENT.index("<p:item") : DOCUMENT.index("</p:item>") + 9]
 )
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16", "utf-16le", "utf-16be", "iso-8859-1"])
 def test_elements(
-    extraction: Extraction, tmp_path: Path, selector: Selector, expected: str, charset: str
+    extraction: PartExtraction, tmp_path: Path, selector: Selector, expected: str, charset: str
 ) -> None:
     """XPointer element() Scheme, section 3; XPointer Framework, section 3.2; xml:id."""
     text = DOCUMENT
     if charset == "iso-8859-1":
         text = DOCUMENT.replace('version="1.0"', 'version="1.0" encoding="iso-8859-1"')
     document = source(tmp_path, text.encode(charset), "application/xml", charset)
-    part = extraction.extract(document, selector)
+    part = extraction.cut_part(document, selector)
     found = cut(extraction, document, selector)
     assert found.decode(part.charset or charset) == expected
 
@@ -92,39 +92,43 @@ def test_elements(
     ],
 )
 def test_elements_that_are_not_there(
-    extraction: Extraction, tmp_path: Path, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, selector: Selector
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "text/xml", "utf-8")
     with pytest.raises(PartNotFound) as caught:
-        extraction.extract(document, selector)
+        extraction.cut_part(document, selector)
     assert caught.value.identifier == "it"
     assert caught.value.extent
 
 
-def test_the_namespaces_that_a_slice_loses_are_told(extraction: Extraction, tmp_path: Path) -> None:
+def test_the_namespaces_that_a_slice_loses_are_told(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "text/xml", "utf-8")
-    part = extraction.extract(document, element(1, 2, 1))
+    part = extraction.cut_part(document, element(1, 2, 1))
     assert part.facts == {"namespaces": 'xmlns:q="urn:q" xmlns="urn:l" xmlns:p="urn:p"'}
-    assert extraction.extract(document, element(1)).facts == {}
+    assert extraction.cut_part(document, element(1)).facts == {}
 
 
 @pytest.mark.parametrize(
     "root",
     ["<html xmlns='http://www.w3.org/1999/xhtml'>", "<svg xmlns='http://www.w3.org/2000/svg'>"],
 )
-def test_languages_in_which_id_is_an_id(extraction: Extraction, tmp_path: Path, root: str) -> None:
+def test_languages_in_which_id_is_an_id(
+    extraction: PartExtraction, tmp_path: Path, root: str
+) -> None:
     data = f"{root}<g id='x'/></{root[1:5].strip()}>".replace("</svg >", "</svg>").encode()
     document = source(tmp_path, data, "application/xhtml+xml", "utf-8")
     assert cut(extraction, document, ElementById("x")) == b"<g id='x'/>"
 
 
-def test_what_can_be_addressed(extraction: Extraction, tmp_path: Path) -> None:
+def test_what_can_be_addressed(extraction: PartExtraction, tmp_path: Path) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "text/xml", "utf-8")
-    shown = {one.syntax: one for one in extraction.extents(document)}
+    shown = {one.syntax: one for one in extraction.list_extents(document)}
     assert shown["element(/1/1)"].size == 6
     assert shown["ID"].items == ("i1", "i2", "é")
     broken = source(tmp_path, b"<a><b></a>", "text/xml", "utf-8")
-    assert {one.size for one in extraction.extents(broken) if "tags" in one.what} == {3}
+    assert {one.size for one in extraction.list_extents(broken) if "tags" in one.what} == {3}
 
 
 # laws
@@ -154,10 +158,12 @@ def test_each_element_is_a_document_of_its_own(
     document = source(place, text.encode(), "application/xml", "utf-8")
     whole = XmlDocument(document, "law", NoIndexes())
     for number in range(len(whole.nodes.firsts)):
-        span = whole.span(number)
-        inner = source(place, document.read(span.start, span.stop), "application/xml", "utf-8")
+        span = whole.find_span(number)
+        inner = source(
+            place, document.read_bytes(span.start, span.stop), "application/xml", "utf-8"
+        )
         inside = XmlDocument(inner, "law", NoIndexes())
-        assert inside.span(0) == type(span)(0, inner.length)
+        assert inside.find_span(0) == type(span)(0, inner.length)
 
 
 @given(documents())
@@ -169,8 +175,8 @@ def test_children_are_those_whose_parent_it_is(
     nodes = XmlDocument(document, "law", NoIndexes()).nodes
     for parent in range(len(nodes.firsts)):
         children = [one for one, up in enumerate(nodes.parents) if up == parent]
-        assert [nodes.child(parent, n) for n in range(1, len(children) + 1)] == children
-        assert nodes.child(parent, len(children) + 1) is None
+        assert [nodes.find_child(parent, n) for n in range(1, len(children) + 1)] == children
+        assert nodes.find_child(parent, len(children) + 1) is None
 
 
 @given(st.one_of(st.binary(max_size=80), documents().map(lambda text: text[:-3].encode())))
@@ -179,7 +185,7 @@ def test_whatever_is_read_nothing_but_our_errors_comes(
 ) -> None:
     document = source(tmp_path_factory.mktemp("law"), data, "application/xml", None)
     with suppress(PerdureError):
-        EXTRACTOR.extract(document, element(1), NoIndexes())
+        EXTRACTOR.extract_part(document, element(1), NoIndexes())
 
 
 # harm
@@ -201,17 +207,17 @@ SELECTORS: list[Selector] = [element(1), ElementById("x"), XPath("//a")]
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda one: type(one).__name__)
 def test_documents_that_declare_entities_are_refused(
-    extraction: Extraction, tmp_path: Path, bomb: str, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, bomb: str, selector: Selector
 ) -> None:
     document = source(tmp_path, BOMBS[bomb].encode(), "application/xml", "utf-8")
     with pytest.raises(Undecodable, match="declares entities"):
-        extraction.extract(document, selector)
+        extraction.cut_part(document, selector)
     assert cut(extraction, document, TagRange(0, 0)).startswith(b"<a")
 
 
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda one: type(one).__name__)
 def test_nothing_outside_is_asked(
-    extraction: Extraction, tmp_path: Path, selector: Selector
+    extraction: PartExtraction, tmp_path: Path, selector: Selector
 ) -> None:
     """A document type, a parameter entity and a stylesheet elsewhere: nobody connects."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -226,7 +232,7 @@ def test_nothing_outside_is_asked(
         ):
             document = source(tmp_path, text.encode(), "application/xml", "utf-8")
             try:
-                part = extraction.extract(document, selector)
+                part = extraction.cut_part(document, selector)
             except PerdureError:
                 continue
             assert content(part, document).startswith(b"<a ")
@@ -237,31 +243,31 @@ def test_nothing_outside_is_asked(
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("closed", [True, False])
 def test_nesting_has_bounds(
-    extraction: Extraction, tmp_path: Path, selector: Selector, closed: bool
+    extraction: PartExtraction, tmp_path: Path, selector: Selector, closed: bool
 ) -> None:
     """200,000 levels."""
     data = b"<a>" * 200_000 + b"</a>" * (200_000 if closed else 0)
     document = source(tmp_path, data, "application/xml", "utf-8")
     with pytest.raises(OverBudget, match="1000 levels"):
-        extraction.extract(document, selector)
+        extraction.cut_part(document, selector)
 
 
-def test_a_thousand_levels_are_none_too_many(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_thousand_levels_are_none_too_many(extraction: PartExtraction, tmp_path: Path) -> None:
     data = b"<a>" * 1000 + b"</a>" * 1000
     document = source(tmp_path, data, "application/xml", "utf-8")
     assert cut(extraction, document, element(*[1] * 1000)) == b"<a></a>"
     one_more = source(tmp_path, b"<a>" + data + b"</a>", "application/xml", "utf-8")
     with pytest.raises(OverBudget, match="1000 levels"):
-        extraction.extract(one_more, element(1))
+        extraction.cut_part(one_more, element(1))
     with pytest.raises(OverBudget, match="256 levels"):  # as deep as libxml2 goes
-        extraction.extract(document, XPath("/a"))
+        extraction.cut_part(document, XPath("/a"))
 
 
-def test_a_name_of_many_megabytes_is_read_once(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_name_of_many_megabytes_is_read_once(extraction: PartExtraction, tmp_path: Path) -> None:
     """expat before 2.6 takes quadratic time for long tokens that come in pieces."""
     data = b"<a b='" + b"x" * 30_000_000 + b"'/>"
     document = source(tmp_path, data, "application/xml", "utf-8")
-    assert extraction.extract(document, element(1)).length == len(data)
+    assert extraction.cut_part(document, element(1)).length == len(data)
 
 
 @pytest.mark.parametrize(
@@ -276,23 +282,23 @@ def test_a_name_of_many_megabytes_is_read_once(extraction: Extraction, tmp_path:
     ],
 )
 def test_what_is_not_well_formed(
-    extraction: Extraction, tmp_path: Path, data: bytes, reason: str
+    extraction: PartExtraction, tmp_path: Path, data: bytes, reason: str
 ) -> None:
     document = source(tmp_path, data, "application/xml", None)
     with pytest.raises(Undecodable, match=reason):
-        extraction.extract(document, element(1))
+        extraction.cut_part(document, element(1))
 
 
 @pytest.mark.parametrize("charset", ["iso-2022-jp", "utf-32"])
 def test_encodings_that_expat_does_not_have(
-    extraction: Extraction, tmp_path: Path, charset: str
+    extraction: PartExtraction, tmp_path: Path, charset: str
 ) -> None:
     document = source(tmp_path, "<a>x</a>".encode(charset), "application/xml", charset)
     with pytest.raises(PartNotSupported):
-        extraction.extract(document, element(1))
-    assert extraction.extract(document, TagRange(0, 1)).length
+        extraction.cut_part(document, element(1))
+    assert extraction.cut_part(document, TagRange(0, 1)).length
 
 
-def test_after_all_that_others_are_answered(extraction: Extraction, tmp_path: Path) -> None:
+def test_after_all_that_others_are_answered(extraction: PartExtraction, tmp_path: Path) -> None:
     document = source(tmp_path, b"<a><b/></a>", "application/xml", "utf-8")
     assert cut(extraction, document, element(1, 1)) == b"<b/>"

@@ -20,7 +20,7 @@ from perdure.errors import (
 )
 from perdure.extractors.confined import Budget, Confined
 from perdure.parts import First, XPath
-from perdure.reading.extraction import Extraction
+from perdure.reading.extraction import PartExtraction
 
 XMLLINT = shutil.which("xmllint") or os.environ.get("PERDURE_XMLLINT")
 DOCUMENT = (  # as libxml2 writes it, so that a slice of it is what xmllint prints
@@ -36,8 +36,8 @@ BOTH = DOCUMENT[DOCUMENT.index("<act id") : DOCUMENT.index("\n  <act n=")]
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    made = Extraction(confined=Confined(most=1, budget=Budget(seconds=3, memory=512 << 20)))
+def extraction() -> Iterator[PartExtraction]:
+    made = PartExtraction(confined=Confined(most=1, budget=Budget(seconds=3, memory=512 << 20)))
     yield made
     made.close()
 
@@ -73,7 +73,7 @@ EXPRESSIONS = [
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_one_node_is_the_one_that_xmllint_prints(
-    extraction: Extraction, tmp_path: Path, expression: str
+    extraction: PartExtraction, tmp_path: Path, expression: str
 ) -> None:
     if not XMLLINT:
         pytest.skip("xmllint is not there: it comes with libxml2 (Debian: libxml2-utils)")
@@ -93,11 +93,11 @@ def test_one_node_is_the_one_that_xmllint_prints(
 
 @pytest.mark.parametrize("expression", ["//act", "//act/@n", "//text()", "//s:scene[1] | //i"])
 def test_several_nodes_are_told_and_not_narrowed(
-    extraction: Extraction, tmp_path: Path, expression: str
+    extraction: PartExtraction, tmp_path: Path, expression: str
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(PartNotFound, match=r"a set of \d+ nodes; the first is") as caught:
-        extraction.extract(document, XPath(expression, S))
+        extraction.cut_part(document, XPath(expression, S))
     assert f"({expression})[1]" in caught.value.extent
     assert cut(extraction, document, XPath(f"({expression})[1]", S))
 
@@ -114,12 +114,12 @@ def test_several_nodes_are_told_and_not_narrowed(
     ],
 )
 def test_what_is_no_part(
-    extraction: Extraction, tmp_path: Path, expression: str, reason: str
+    extraction: PartExtraction, tmp_path: Path, expression: str, reason: str
 ) -> None:
     """In XPointer such a part selects nothing, and the next one is tried (Framework, 3.3)."""
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(PartNotFound, match=reason):
-        extraction.extract(document, XPath(expression))
+        extraction.cut_part(document, XPath(expression))
     several = First((XPath(expression), XPath("//i")))
     assert cut(extraction, document, several) == b"<i>two</i>"
 
@@ -127,23 +127,23 @@ def test_what_is_no_part(
 @pytest.mark.parametrize(
     "expression", ["//act[", "", "act]", "//z:act", "$x", "id()", "a b", "exit()", "//\0", "1 +"]
 )
-def test_what_is_no_expression(extraction: Extraction, tmp_path: Path, expression: str) -> None:
+def test_what_is_no_expression(extraction: PartExtraction, tmp_path: Path, expression: str) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(MalformedPart):
-        extraction.extract(document, XPath(expression))
+        extraction.cut_part(document, XPath(expression))
 
 
-def test_prefixes_are_those_of_the_pointer(extraction: Extraction, tmp_path: Path) -> None:
+def test_prefixes_are_those_of_the_pointer(extraction: PartExtraction, tmp_path: Path) -> None:
     """XPointer xmlns() Scheme: prefixes of the document are not in scope."""
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(MalformedPart, match="prefix"):
-        extraction.extract(document, XPath("//s:scene[@n=1]"))
-    found = extraction.extract(document, XPath("//x:scene[@n=1]", (("x", "urn:s"),)))
+        extraction.cut_part(document, XPath("//s:scene[@n=1]"))
+    found = extraction.cut_part(document, XPath("//x:scene[@n=1]", (("x", "urn:s"),)))
     assert found.facts == {"namespaces": 'xmlns:s="urn:s"'}
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "utf-16be", "iso-8859-1", "utf-8-sig"])
-def test_every_encoding(extraction: Extraction, tmp_path: Path, charset: str) -> None:
+def test_every_encoding(extraction: PartExtraction, tmp_path: Path, charset: str) -> None:
     text = "<a>é<!--é--><b c='é'>ü</b>ß<?é é?></a>"
     if charset == "iso-8859-1":
         text = f"<?xml version='1.0' encoding='{charset}'?>{text}"
@@ -158,7 +158,7 @@ def test_every_encoding(extraction: Extraction, tmp_path: Path, charset: str) ->
         "//processing-instruction()": "<?é é?>",
         "string-range(/a,'üß')": "ü</b>ß",
     }.items():
-        part = extraction.extract(document, XPath(expression))
+        part = extraction.cut_part(document, XPath(expression))
         found = cut(extraction, document, XPath(expression))
         assert found.decode(part.charset or charset) == expected
 
@@ -184,7 +184,7 @@ def test_every_encoding(extraction: Extraction, tmp_path: Path, charset: str) ->
         ("string-range(//i/ancestor::node(),'two')", "two"),
     ],
 )
-def test_ranges(extraction: Extraction, tmp_path: Path, expression: str, expected: str) -> None:
+def test_ranges(extraction: PartExtraction, tmp_path: Path, expression: str, expected: str) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     assert cut(extraction, document, XPath(expression)).decode() == expected
 
@@ -208,11 +208,11 @@ def test_ranges(extraction: Extraction, tmp_path: Path, expression: str, expecte
     ],
 )
 def test_ranges_that_are_not(
-    extraction: Extraction, tmp_path: Path, expression: str, error: type[PerdureError]
+    extraction: PartExtraction, tmp_path: Path, expression: str, error: type[PerdureError]
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(error):
-        extraction.extract(document, XPath(expression))
+        extraction.cut_part(document, XPath(expression))
 
 
 # harm
@@ -231,22 +231,22 @@ RE = (("re", "http://exslt.org/regular-expressions"), ("s", "urn:s"))
     ],
 )
 def test_extensions_cannot_be_named(
-    extraction: Extraction, tmp_path: Path, expression: str
+    extraction: PartExtraction, tmp_path: Path, expression: str
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(MalformedPart):
-        extraction.extract(document, XPath(expression, RE))
+        extraction.cut_part(document, XPath(expression, RE))
 
 
 @pytest.mark.parametrize("uri", ["http://exslt.org/math", "http://exslt.org/dates-and-times", "x"])
 @pytest.mark.parametrize("call", ["max(//@n)", "date()", "document('/etc/passwd')"])
 def test_no_function_of_a_namespace_is_called(
-    extraction: Extraction, tmp_path: Path, uri: str, call: str
+    extraction: PartExtraction, tmp_path: Path, uri: str, call: str
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     for expression in (f"x:{call}", call):
         with pytest.raises(MalformedPart):
-            extraction.extract(document, XPath(expression, (("x", uri),)))
+            extraction.cut_part(document, XPath(expression, (("x", uri),)))
 
 
 @pytest.mark.parametrize(
@@ -260,33 +260,33 @@ def test_no_function_of_a_namespace_is_called(
     ],
 )
 def test_expressions_that_search_again_and_again(
-    extraction: Extraction, tmp_path: Path, expression: str
+    extraction: PartExtraction, tmp_path: Path, expression: str
 ) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     with pytest.raises(OverBudget):
-        extraction.extract(document, XPath(expression))
+        extraction.cut_part(document, XPath(expression))
 
 
 def test_an_expression_that_takes_too_long_is_stopped(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     """Cubic over 20,000 elements: the process is ended, earlier than for other parts, and the next
     question answered."""
     data = b"<r>" + b"<w><v/></w>" * 10_000 + b"</r>"
     large = source(tmp_path, data, "application/xml", "utf-8")
     with pytest.raises(OverBudget, match="2 seconds"):
-        extraction.extract(large, XPath("//*[count(//*[last() > count(//*)]) = -1]"))
+        extraction.cut_part(large, XPath("//*[count(//*[last() > count(//*)]) = -1]"))
     assert cut(extraction, large, XPath("/r/w[10000]/v")) == b"<v/>"
 
 
-def test_a_document_too_large_for_a_tree(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_document_too_large_for_a_tree(extraction: PartExtraction, tmp_path: Path) -> None:
     large = source(tmp_path, b"<a>" + b"x" * (20 << 20) + b"</a>", "application/xml", "utf-8")
     with pytest.raises(OverBudget, match="20971520 bytes"):
-        extraction.extract(large, XPath("/a"))
+        extraction.cut_part(large, XPath("/a"))
 
 
-def test_brackets_of_any_depth(extraction: Extraction, tmp_path: Path) -> None:
+def test_brackets_of_any_depth(extraction: PartExtraction, tmp_path: Path) -> None:
     document = source(tmp_path, DOCUMENT.encode(), "application/xml", "utf-8")
     for expression in ("(" * 1000, "(" * 500 + "1" + ")" * 500, "-" * 1000 + "1", "a[" * 500):
         with pytest.raises((MalformedPart, PartNotFound)):
-            extraction.extract(document, XPath(expression))
+            extraction.cut_part(document, XPath(expression))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.fetching.addresses import is_allowed, networks
+from perdure.fetching.addresses import is_allowed, parse_networks
 
 REFUSED = {
     "this host": "0.0.0.0",
@@ -65,7 +65,7 @@ def test_what_is_public_is_allowed(address: str) -> None:
 
 
 def test_an_operator_allows_single_networks() -> None:
-    own = networks(("127.0.0.0/8", "fd00::/8"))
+    own = parse_networks(("127.0.0.0/8", "fd00::/8"))
     assert is_allowed("127.0.0.1", own)
     assert is_allowed("::ffff:127.0.0.1", own)
     assert is_allowed("64:ff9b::7f00:1", own)

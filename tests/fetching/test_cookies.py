@@ -45,14 +45,14 @@ def exchange(url: str, *cookies: str) -> Exchange:
 )
 def test_where_a_cookie_goes(cookie: str, url: str, sent: str) -> None:
     cookies = Cookies()
-    cookies.keep(exchange("https://www.a.example/deep" if "/deep" in cookie else
+    cookies.keep_cookies(exchange("https://www.a.example/deep" if "/deep" in cookie else
                           "https://www.a.example/", cookie))  # fmt: skip
-    assert cookies.field(url) == sent
+    assert cookies.make_field(url) == sent
 
 
 def test_there_is_an_end_to_what_is_kept() -> None:
     cookies = Cookies()
     for number in range(2 * MOST_COOKIES):
-        cookies.keep(exchange(f"http://a{number}.example/", f"a{number}=1"))
-    kept = [bool(cookies.field(f"http://a{n}.example/")) for n in range(2 * MOST_COOKIES)]
+        cookies.keep_cookies(exchange(f"http://a{number}.example/", f"a{number}=1"))
+    kept = [bool(cookies.make_field(f"http://a{n}.example/")) for n in range(2 * MOST_COOKIES)]
     assert sum(kept) == MOST_COOKIES

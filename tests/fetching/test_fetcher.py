@@ -34,7 +34,7 @@ def fetcher(**settings: Any) -> Fetcher:
 def test_an_exchange_is_kept_byte_by_byte() -> None:
     async def work() -> None:
         async with stranger(lambda _: HELLO) as server:
-            found = await fetcher().exchange(server.url("/a?b"))
+            found = await fetcher().exchange_once(server.url("/a?b"))
             assert found.received == HELLO
             assert (found.status, found.reason, found.body) == (200, "OK", b"hello")
             assert found.media_type == "text/plain"
@@ -50,7 +50,7 @@ def test_one_s_own_network_is_refused_under_any_name(host: str) -> None:
     async def work() -> None:
         async with stranger(lambda _: HELLO) as server:
             with pytest.raises(InvalidRequest, match="not on the public internet"):
-                await fetcher(networks=()).exchange(server.url(host=host))
+                await fetcher(networks=()).exchange_once(server.url(host=host))
             assert not server.asked
 
     run(work())
@@ -61,7 +61,7 @@ def test_a_name_with_one_address_that_is_not_public_is_refused() -> None:
         return ["9.9.9.9", "127.0.0.1"]
 
     with pytest.raises(InvalidRequest, match=r"127\.0\.0\.1"):
-        run(fetcher(networks=(), resolve=names).exchange("http://both.example/"))
+        run(fetcher(networks=(), resolve=names).exchange_once("http://both.example/"))
 
 
 def test_a_name_is_resolved_once_and_the_connection_made_to_that_address() -> None:
@@ -72,12 +72,12 @@ def test_a_name_is_resolved_once_and_the_connection_made_to_that_address() -> No
 
     async def work() -> None:
         async with stranger(lambda _: HELLO) as server:
-            found = await fetcher(networks=("127.0.0.1",), resolve=names).exchange(
+            found = await fetcher(networks=("127.0.0.1",), resolve=names).exchange_once(
                 server.url(host="rebinding.example")
             )
             assert found.address == "127.0.0.1"
             with pytest.raises(InvalidRequest):  # the second answer is judged anew
-                await fetcher(networks=("127.0.0.1",), resolve=names).exchange(
+                await fetcher(networks=("127.0.0.1",), resolve=names).exchange_once(
                     server.url(host="rebinding.example")
                 )
 
@@ -90,7 +90,7 @@ def test_a_redirect_is_followed() -> None:
 
     async def work() -> None:
         async with stranger(answer) as server:
-            chain = await fetcher().follow(server.url("/a"))
+            chain = await fetcher().follow_redirects(server.url("/a"))
             assert [one.url for one in chain] == [server.url("/a"), server.url("/b")]
             assert [one.status for one in chain] == [302, 200]
 
@@ -106,7 +106,7 @@ def test_each_redirect_is_checked(location: str) -> None:
     async def work() -> None:
         async with stranger(lambda _: response(status="301 M", Location=location)) as server:
             with pytest.raises(InvalidRequest):
-                await fetcher(networks=("127.0.0.1",)).follow(server.url())
+                await fetcher(networks=("127.0.0.1",)).follow_redirects(server.url())
             assert len(server.asked) == 1
 
     run(work())
@@ -119,11 +119,11 @@ def test_redirects_in_a_circle_and_without_end() -> None:
     async def work() -> None:
         async with stranger(lambda _: response(status="302 Found", Location="/")) as server:
             with pytest.raises(Unreachable) as found:
-                await fetcher().follow(server.url())
+                await fetcher().follow_redirects(server.url())
             assert found.value.cause == "redirects"
         async with stranger(on) as server:
             with pytest.raises(Unreachable):
-                await fetcher(limits=Limits(redirects=3)).follow(server.url())
+                await fetcher(limits=Limits(redirects=3)).follow_redirects(server.url())
             assert len(server.asked) == 4
 
     run(work())
@@ -134,7 +134,7 @@ def test_a_body_without_end_is_cut_off() -> None:
 
     async def work() -> None:
         async with stranger(lambda _: head + b"a" * 1_000_000) as server:
-            found = await fetcher(limits=Limits(body=1000)).exchange(server.url())
+            found = await fetcher(limits=Limits(body=1000)).exchange_once(server.url())
             assert (len(found.body), found.truncated) == (1000, "length")
 
     run(work())
@@ -143,11 +143,11 @@ def test_a_body_without_end_is_cut_off() -> None:
 def test_a_server_that_never_ends_is_left() -> None:
     async def work() -> None:
         async with stranger(lambda _: HELLO[:-1], hang=True) as server:
-            found = await fetcher(limits=Limits(seconds=0.3)).exchange(server.url())
+            found = await fetcher(limits=Limits(seconds=0.3)).exchange_once(server.url())
             assert (found.body, found.truncated) == (b"hell", "time")
         async with stranger(lambda _: b"HTTP/1.1 ", hang=True) as server:
             with pytest.raises(Unreachable) as error:
-                await fetcher(limits=Limits(seconds=0.3)).exchange(server.url())
+                await fetcher(limits=Limits(seconds=0.3)).exchange_once(server.url())
             assert error.value.cause == "time"
 
     run(work())
@@ -169,7 +169,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
 
         server = await asyncio.start_server(_hello, "127.0.0.1", port)
         client = fetcher(resolve=names, limits=Limits(connect_seconds=1))
-        found = await client.exchange(f"http://two.example:{port}/")
+        found = await client.exchange_once(f"http://two.example:{port}/")
         assert (found.address, found.body) == ("127.0.0.1", b"hello")
         for task in waiting:
             task.cancel()
@@ -191,7 +191,7 @@ def test_why_nobody_answers_is_told() -> None:
 
     async def cause(url: str, **settings: Any) -> str:
         with pytest.raises(Unreachable) as error:
-            await fetcher(**settings).exchange(url)
+            await fetcher(**settings).exchange_once(url)
         return str(error.value.cause)
 
     async def work() -> None:
@@ -209,7 +209,7 @@ def test_why_nobody_answers_is_told() -> None:
 def _coded(body: bytes, coding: str) -> Exchange:
     async def work() -> Exchange:
         async with stranger(lambda _: response(body, Content_Encoding=coding)) as server:
-            return await fetcher().exchange(server.url())
+            return await fetcher().exchange_once(server.url())
 
     return run(work())
 
@@ -227,18 +227,18 @@ def test_content_codings_are_undone() -> None:
     ):
         found = _coded(body, coding)
         assert found.body == body
-        assert fetcher().content(found) == text
+        assert fetcher().decode_content(found) == text
 
 
 def test_a_coding_nobody_asked_for_gives_nothing() -> None:
-    assert fetcher().content(_coded(b"abc", "br")) == b""
+    assert fetcher().decode_content(_coded(b"abc", "br")) == b""
 
 
 def test_inflation_is_bounded() -> None:
     bomb = _coded(gzip.compress(gzip.compress(b"\0" * (64 << 20))), "gzip, gzip")
-    assert len(fetcher(limits=Limits(inflated=1 << 20)).content(bomb)) == 1 << 20
+    assert len(fetcher(limits=Limits(inflated=1 << 20)).decode_content(bomb)) == 1 << 20
     cut = _coded(gzip.compress(b"hello" * 1000)[:-10], "gzip")
-    assert fetcher().content(cut).startswith(b"hello")
+    assert fetcher().decode_content(cut).startswith(b"hello")
 
 
 def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
 
 def test_no_header_is_smuggled_in() -> None:
     with pytest.raises(InvalidRequest):
-        run(fetcher().exchange("http://127.0.0.1/", headers=(("X", "a\r\nHost: b"),)))
+        run(fetcher().exchange_once("http://127.0.0.1/", headers=(("X", "a\r\nHost: b"),)))
 
 
 def _certified(place: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -298,12 +298,12 @@ def test_the_certificate_is_that_of_the_name_not_of_the_address(tmp_path: Path) 
     async def work() -> None:
         async with stranger(lambda _: HELLO, tls=serving) as server:
             client = fetcher(resolve=names, tls=trusting)
-            found = await client.exchange(server.url(host="named.example", scheme="https"))
+            found = await client.exchange_once(server.url(host="named.example", scheme="https"))
             assert found.body == b"hello"
             for host, trusts in (("other.example", client), ("named.example", None)):
                 asking = trusts or fetcher(resolve=names)
                 with pytest.raises(Unreachable) as error:
-                    await asking.exchange(server.url(host=host, scheme="https"))
+                    await asking.exchange_once(server.url(host=host, scheme="https"))
                 assert error.value.cause == "tls"
 
     run(work())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.fetching.exchange import Limits
-from perdure.fetching.reading import NotHttp, Reading
+from perdure.fetching.reading import NotHttp, ResponseReader
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: a\r\nx:  b \r\n\r\nhello"
 CHUNKED = (
@@ -24,12 +24,12 @@ LIMITS = Limits(head=1000, body=1000)
 
 def read(
     text: bytes, *, step: int = 1 << 20, method: str = "GET", limits: Limits = LIMITS
-) -> Reading:
-    reading = Reading(limits, method=method)
+) -> ResponseReader:
+    reading = ResponseReader(limits, method=method)
     for at in range(0, len(text), step):
-        reading.feed(text[at : at + step])
+        reading.feed_piece(text[at : at + step])
     if not reading.done:
-        reading.end()
+        reading.end_response()
     return reading
 
 
@@ -37,7 +37,7 @@ def read(
 @pytest.mark.parametrize("text", [LENGTH, CHUNKED, CLOSED, BARE])
 def test_a_response_is_kept_as_it_came(text: bytes, step: int) -> None:
     found = read(text, step=step)
-    assert found.received == text
+    assert found.received_bytes == text
     assert found.body == b"hello"
     assert found.status == 200
     assert found.truncated is None
@@ -46,13 +46,13 @@ def test_a_response_is_kept_as_it_came(text: bytes, step: int) -> None:
 @pytest.mark.parametrize("step", [1, 1 << 20])
 def test_interim_responses_are_dropped(step: int) -> None:
     found = read(INTERIM + LENGTH, step=step)
-    assert found.received == LENGTH
+    assert found.received_bytes == LENGTH
     assert found.headers == [("Content-Length", "5"), ("X", "a"), ("x", "b")]
 
 
 def test_the_head_is_told_from_the_body() -> None:
     found = read(CHUNKED)
-    assert found.received[: found.head_length].endswith(b"chunked\r\n\r\n")
+    assert found.received_bytes[: found.head_length].endswith(b"chunked\r\n\r\n")
 
 
 def test_a_head_alone_answers_head() -> None:
@@ -70,7 +70,7 @@ def test_what_is_too_long_is_cut_off() -> None:
     found = read(CLOSED + b"!" * 2000)
     assert found.truncated == "length"
     assert len(found.body) == 1000
-    assert found.received == CLOSED + b"!" * 995
+    assert found.received_bytes == CLOSED + b"!" * 995
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_head_that_no_strict_parser_accepts_is_read(
     body = b"5\r\nhello\r\n0\r\n\r\n" if b"chunked" in fields else b"hello"
     text = b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n\r\n" + body
     found = read(text, step=step)
-    assert found.received == text
+    assert found.received_bytes == text
     assert found.body == b"hello"
     if read_as is not None:
         assert found.headers == read_as
@@ -133,14 +133,14 @@ def test_how_it_is_cut_into_pieces_makes_no_difference(
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     told: list[object] = []
     for pieces in ([whole], [whole[a:b] for a, b in pairwise(places)]):
-        reading = Reading(LIMITS, method="GET")
+        reading = ResponseReader(LIMITS, method="GET")
         try:
             for piece in pieces:
-                reading.feed(piece)
+                reading.feed_piece(piece)
             if not reading.done:
-                reading.end()
+                reading.end_response()
         except NotHttp:
             told.append(None)
         else:
-            told.append((reading.received, reading.body, reading.truncated, reading.headers))
+            told.append((reading.received_bytes, reading.body, reading.truncated, reading.headers))
     assert told[0] == told[1]

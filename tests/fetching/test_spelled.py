@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perdure.fetching.addresses import networks
+from perdure.fetching.addresses import parse_networks
 from perdure.fetching.spelled import is_private
 
 
@@ -43,5 +43,5 @@ def test_public_or_nothing(host: str) -> None:
 
 
 def test_what_the_operator_allows() -> None:
-    assert not is_private("http://10.1.2.3/", networks(("10.1.0.0/16",)))
-    assert is_private("http://10.2.2.3/", networks(("10.1.0.0/16",)))
+    assert not is_private("http://10.1.2.3/", parse_networks(("10.1.0.0/16",)))
+    assert is_private("http://10.2.2.3/", parse_networks(("10.1.0.0/16",)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perdure.errors import InvalidRequest
-from perdure.fetching.targets import joined, target
+from perdure.fetching.targets import join_url, parse_target
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from perdure.fetching.targets import joined, target
     ],
 )
 def test_a_url_is_read(url: str, meant: str) -> None:
-    assert target(url).url == meant
+    assert parse_target(url).url == meant
 
 
 @pytest.mark.parametrize(
@@ -51,24 +51,24 @@ def test_a_url_is_read(url: str, meant: str) -> None:
 )
 def test_a_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest):
-        target(url)
+        parse_target(url)
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@a.example/", "http://me:secret@a.example:x/"])
 def test_a_password_is_not_repeated(url: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
-        target(url)
+        parse_target(url)
     assert "a.example" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 
 def test_no_line_break_gets_into_a_request() -> None:
-    found = target("http://example.org/a\r\nHost: b\r\n\r\n?c\r\nd")
+    found = parse_target("http://example.org/a\r\nHost: b\r\n\r\n?c\r\nd")
     assert "\r" not in found.path
     assert "\n" not in found.path
 
 
 def test_references_are_joined() -> None:
-    assert joined("http://a/b/c?d", " ../e f#g ") == "http://a/e f"
-    assert joined("http://a/b", "//c/d") == "http://c/d"
-    assert joined("http://a/b", "http://[broken") == "http://[broken"
+    assert join_url("http://a/b/c?d", " ../e f#g ") == "http://a/e f"
+    assert join_url("http://a/b", "//c/d") == "http://c/d"
+    assert join_url("http://a/b", "http://[broken") == "http://[broken"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from perdure import formats
 from perdure.formats import MediaType
-from perdure.formats.detect import LOOK, Detected, Sampler, detect, resolve_type
+from perdure.formats.detect import LOOK, DetectedType, Sampler, detect_type, resolve_type
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -98,8 +98,8 @@ def test_documents_of_the_1990s(name: str, media_type: str, charset: str | None)
         pytest.skip(f"the corpus of real documents is not at {CORPUS}")
     content = (CORPUS / name).read_bytes()
     expected = MediaType.parse(media_type)
-    assert detect(content, name=name) == Detected(expected, charset, "both")
-    assert detect(content) == Detected(expected, charset, "content")
+    assert detect_type(content, name=name) == DetectedType(expected, charset, "both")
+    assert detect_type(content) == DetectedType(expected, charset, "content")
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_documents_of_the_1990s(name: str, media_type: str, charset: str | None)
     ],
 )
 def test_content_and_name_agree(content: bytes, name: str, media_type: str) -> None:
-    assert detect(content, name=name).source == "both"
-    assert str(detect(content, name=name).media_type) == media_type
-    assert str(detect(content).media_type) == media_type
-    assert str(detect(content, name="x").media_type) == media_type
+    assert detect_type(content, name=name).source == "both"
+    assert str(detect_type(content, name=name).media_type) == media_type
+    assert str(detect_type(content).media_type) == media_type
+    assert str(detect_type(content, name="x").media_type) == media_type
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_content_and_name_agree(content: bytes, name: str, media_type: str) -> N
 def test_the_name_decides_what_the_content_leaves_open(
     content: bytes, name: str, media_type: str
 ) -> None:
-    found = detect(content, name=name)
+    found = detect_type(content, name=name)
     assert str(found.media_type) == media_type
     assert found.source == "name"
 
@@ -184,7 +184,7 @@ def test_the_name_decides_what_the_content_leaves_open(
 def test_the_name_never_wins_against_the_content(
     content: bytes, name: str | None, media_type: str | None
 ) -> None:
-    found = detect(content, name=name)
+    found = detect_type(content, name=name)
     if media_type is None:
         assert not formats.is_text(found.media_type)
         assert found.charset is None
@@ -279,11 +279,11 @@ KOREAN = "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권
 )
 def test_the_charset_of_a_text(text: str, codec: str, charset: str) -> None:
     content = text.encode(codec)
-    found = detect(content)
-    assert found == Detected(MediaType("text", "plain"), charset, "content")
+    found = detect_type(content)
+    assert found == DetectedType(MediaType("text", "plain"), charset, "content")
     # ruling pdi-charset
     multi_byte = not codec.startswith(("ascii", "latin", "cp125", "koi8", "iso8859"))
-    assert formats.token(found.media_type, charset) == (charset if multi_byte else "text")
+    assert formats.make_token(found.media_type, charset) == (charset if multi_byte else "text")
 
 
 @pytest.mark.xfail(
@@ -294,21 +294,23 @@ def test_the_charset_of_a_text(text: str, codec: str, charset: str) -> None:
     [(LITHUANIAN, "cp1257", "windows-1257"), (POLISH, "iso8859-2", "iso-8859-2")],
 )
 def test_what_is_not_told_yet(text: str, codec: str, charset: str) -> None:
-    assert detect(text.encode(codec)).charset == charset
+    assert detect_type(text.encode(codec)).charset == charset
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "shift_jis", "euc_jp", "iso2022_jp", "utf-8-sig"])
 def test_markup_is_found_in_every_charset(codec: str) -> None:
     content = (HTML.decode() + "<p>" + JAPANESE * 9).encode(codec)
-    assert str(detect(content).media_type) == "text/html"
-    assert detect(content).charset == formats.token("text/plain", codec.removesuffix("-sig"))
+    assert str(detect_type(content).media_type) == "text/html"
+    assert detect_type(content).charset == formats.make_token(
+        "text/plain", codec.removesuffix("-sig")
+    )
 
 
 def test_what_the_document_declares_settles_the_charset() -> None:
     declared = (
         "<html><head><meta charset='windows-1250'></head><body>Při každé příležitosti.</body>"
     )
-    assert detect(declared.encode("cp1250")).charset == "windows-1250"
+    assert detect_type(declared.encode("cp1250")).charset == "windows-1250"
 
 
 @pytest.mark.parametrize(
@@ -332,35 +334,35 @@ def test_one_word_is_enough_where_the_document_declares_its_charset(
     name: str, codec: str, word: str, found: str
 ) -> None:
     meta = f"<html><head><meta content='text/html; charset={name}'><title>{word}</title>"
-    assert detect(meta.encode(codec)).charset == found
+    assert detect_type(meta.encode(codec)).charset == found
     behind = meta.replace(word, "x" * 70_000 + word)
     sampler = Sampler()
     sampler.feed(behind.encode(codec))
-    assert detect(sampler.sample()).charset == found
+    assert detect_type(sampler.take_sample()).charset == found
     if name != "utf-8":
         xml = f'<?xml version="1.0" encoding="{name}"?><a>{word}</a>'
-        assert detect(xml.encode(codec)).charset == found
+        assert detect_type(xml.encode(codec)).charset == found
 
 
 def test_few_bytes_beyond_ascii_are_no_evidence_against_the_default() -> None:
     """Ruling pdi-charset: "default `iso-8859-1` as in 1997's HTTP"."""
-    assert detect("привет".encode("koi8-r")).charset == "iso-8859-1"
+    assert detect_type("привет".encode("koi8-r")).charset == "iso-8859-1"
 
 
 def test_a_charset_without_an_iana_name_is_none() -> None:
-    found = detect((KOREAN * 9).encode("johab"), name="a.txt")
-    assert found == Detected(MediaType("text", "plain"), None, "both")
+    found = detect_type((KOREAN * 9).encode("johab"), name="a.txt")
+    assert found == DetectedType(MediaType("text", "plain"), None, "both")
 
 
 # long content
 # ------------
 
 
-def sampled(content: bytes, piece: int = 8192) -> Detected:
+def sampled(content: bytes, piece: int = 8192) -> DetectedType:
     sampler = Sampler()
     for at in range(0, len(content), piece):
         sampler.feed(content[at : at + piece])
-    return detect(sampler.sample())
+    return detect_type(sampler.take_sample())
 
 
 @pytest.mark.parametrize(
@@ -380,23 +382,23 @@ def test_the_charset_holds_for_the_whole_of_a_long_text(tail: bytes, charset: st
         assert found != "utf-8"
     else:
         assert found == charset
-    assert detect(content).charset == "us-ascii"  # of bytes, only the head is looked at
+    assert detect_type(content).charset == "us-ascii"  # of bytes, only the head is looked at
 
 
 def test_a_mark_of_utf_8_does_not_make_it_so() -> None:
     mark = b"\xef\xbb\xbf"
     assert sampled(mark + WORDS * 1000).charset == "utf-8"
     found = sampled(mark + WORDS * 1000 + b"\xff\n")
-    assert found == Detected(MediaType("text", "plain"), "iso-8859-1", "content")
+    assert found == DetectedType(MediaType("text", "plain"), "iso-8859-1", "content")
 
 
 def test_a_character_cut_off_at_the_end_of_the_head_does_no_harm() -> None:
     text = "x" + "é" * LOOK
-    assert detect(text.encode()).charset == "utf-8"
-    assert detect(b"x" + "é".encode() * 99 + b"\xc3").charset != "utf-8"
+    assert detect_type(text.encode()).charset == "utf-8"
+    assert detect_type(b"x" + "é".encode() * 99 + b"\xc3").charset != "utf-8"
     japanese = (HTML.decode() + JAPANESE * 2000).encode("shift_jis")
     for shift in range(3):
-        found = detect(b" " * shift + japanese)
+        found = detect_type(b" " * shift + japanese)
         assert (str(found.media_type), found.charset) == ("text/html", "shift_jis")
 
 
@@ -412,7 +414,7 @@ def test_a_sample_does_not_depend_on_how_the_content_arrives(
     whole.feed(content)
     for at in range(0, len(content), piece):
         pieces.feed(content[at : at + piece])
-    assert whole.sample() == pieces.sample()
+    assert whole.take_sample() == pieces.take_sample()
 
 
 @pytest.mark.parametrize("kind", [b"a", b"\0", b"\xff", "é".encode()])
@@ -420,8 +422,8 @@ def test_a_sample_is_bounded(kind: bytes) -> None:
     sampler = Sampler()
     for _ in range(40):
         sampler.feed(kind * 100_000)
-    assert len(sampler.sample().head) == LOOK
-    assert len(sampler.sample().odd) <= LOOK
+    assert len(sampler.take_sample().head) == LOOK
+    assert len(sampler.take_sample().odd) <= LOOK
 
 
 # anything
@@ -454,10 +456,10 @@ def test_detection_never_raises_and_its_charset_decodes(
     beginning: bytes, content: bytes, times: int, name: str | None
 ) -> None:
     content = beginning + content * times
-    found = detect(content, name=name)
+    found = detect_type(content, name=name)
     assert MediaType.parse(str(found.media_type)) == found.media_type
     assert found.charset is None or formats.is_text(found.media_type)
-    codec = formats.python_codec(found.charset) if found.charset else None
+    codec = formats.find_python_codec(found.charset) if found.charset else None
     if codec and len(content) < LOOK:
         content.decode(codec)
 
@@ -465,20 +467,20 @@ def test_detection_never_raises_and_its_charset_decodes(
 @given(st.binary(min_size=1), st.sampled_from(["a.html", "a.htm", "a.svg", "a.js", "a.xhtml"]))
 def test_no_name_makes_text_of_a_binary(content: bytes, name: str) -> None:
     binary = png() + content
-    assert str(detect(binary, name=name).media_type) == "image/png"
+    assert str(detect_type(binary, name=name).media_type) == "image/png"
 
 
 @given(st.binary(max_size=64), st.binary(max_size=64))
 def test_bytes_beyond_the_head_are_not_looked_at(one: bytes, other: bytes) -> None:
     head = (WORDS * (LOOK // len(WORDS) + 1))[:LOOK]
-    assert detect(head + one) == detect(head + other)
+    assert detect_type(head + one) == detect_type(head + other)
 
 
 # the depositor's word
 # --------------------
 
-FOUND_TEXT = Detected(MediaType("text", "plain"), "iso-8859-1", "content")
-FOUND_IMAGE = Detected(MediaType("image", "png"), None, "content")
+FOUND_TEXT = DetectedType(MediaType("text", "plain"), "iso-8859-1", "content")
+FOUND_IMAGE = DetectedType(MediaType("image", "png"), None, "content")
 
 
 @pytest.mark.parametrize(
@@ -496,7 +498,7 @@ FOUND_IMAGE = Detected(MediaType("image", "png"), None, "content")
     ],
 )
 def test_the_depositor_has_the_last_word(
-    declared: str | None, detected: Detected, resolved: str
+    declared: str | None, detected: DetectedType, resolved: str
 ) -> None:
     said = MediaType.parse(declared) if declared else None
     assert str(resolve_type(said, detected)) == resolved

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perdure import formats, ids
 from perdure.errors import InvalidRequest
 from perdure.formats import MediaType
-from perdure.ids.pdi_defaults import default_scheme
+from perdure.ids.pdi_defaults import find_default_scheme
 
 TOOL = Path(__file__).parents[2] / "tools" / "snapshot_iana.py"
 
@@ -65,8 +65,8 @@ names = st.from_regex(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", fullmatch=True)
     ],
 )
 def test_the_token_of_a_media_type(media_type: str, token: str) -> None:
-    assert formats.token(media_type) == token
-    assert str(formats.media_type(token)) == media_type.lower().partition(";")[0]
+    assert formats.make_token(media_type) == token
+    assert str(formats.find_media_type(token)) == media_type.lower().partition(";")[0]
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_the_token_of_a_media_type(media_type: str, token: str) -> None:
 def test_the_token_of_plain_text_is_that_of_its_multi_byte_charset(
     charset: str, token: str
 ) -> None:
-    assert formats.token("text/plain", charset) == token
-    assert formats.token(f'text/plain; charset="{charset}"') == token
-    assert formats.token("text/html", charset) == "html"
+    assert formats.make_token("text/plain", charset) == token
+    assert formats.make_token(f'text/plain; charset="{charset}"') == token
+    assert formats.make_token("text/html", charset) == "html"
     if token != "text":
-        assert str(formats.media_type(token)) == f"text/plain; charset={token}"
+        assert str(formats.find_media_type(token)) == f"text/plain; charset={token}"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_the_token_of_plain_text_is_that_of_its_multi_byte_charset(
     ],
 )
 def test_aliases_name_the_same_representation(alias: str, token: str) -> None:
-    assert formats.same_format(alias, token)
-    assert formats.same_format(token, alias)
-    spellings = {token, *formats.aliases(token)}
+    assert formats.is_same_format(alias, token)
+    assert formats.is_same_format(token, alias)
+    spellings = {token, *formats.list_aliases(token)}
     assert alias.lower() in spellings
-    assert token in {alias, *formats.aliases(alias)}
+    assert token in {alias, *formats.list_aliases(alias)}
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_aliases_name_the_same_representation(alias: str, token: str) -> None:
 )
 def test_case_and_needless_escapes_do_not_matter(written: str, canonical: str) -> None:
     """Ruling pdi-escape."""
-    assert formats.same_format(written, canonical)
-    assert formats.media_type(written) == formats.media_type(canonical) is not None
-    assert formats.aliases(written) == formats.aliases(canonical)
+    assert formats.is_same_format(written, canonical)
+    assert formats.find_media_type(written) == formats.find_media_type(canonical) is not None
+    assert formats.list_aliases(written) == formats.list_aliases(canonical)
 
 
 @pytest.mark.parametrize(
@@ -152,17 +152,17 @@ def test_case_and_needless_escapes_do_not_matter(written: str, canonical: str) -
     ],
 )
 def test_other_formats_are_not_the_same(a: str, b: str) -> None:
-    assert not formats.same_format(a, b)
-    assert b not in formats.aliases(a)
+    assert not formats.is_same_format(a, b)
+    assert b not in formats.list_aliases(a)
 
 
 @pytest.mark.parametrize(
     "token", ["", "*", "no-such-type", "a+b+c", "a.b", "a%2", "latin1", "koi8-r"]
 )
 def test_what_stands_for_no_media_type(token: str) -> None:
-    assert formats.media_type(token) is None
-    assert formats.aliases(token) == ()
-    assert formats.same_format(token, token)
+    assert formats.find_media_type(token) is None
+    assert formats.list_aliases(token) == ()
+    assert formats.is_same_format(token, token)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_stands_for_no_media_type(token: str) -> None:
     ],
 )
 def test_the_extension_of_a_file_name(token: str, extension: str) -> None:
-    assert formats.extension(token) == extension
+    assert formats.find_extension(token) == extension
 
 
 USUAL = {  # as their specifications have them, or everybody
@@ -230,7 +230,7 @@ USUAL = {  # as their specifications have them, or everybody
 
 @pytest.mark.parametrize("media_type", USUAL)
 def test_the_usual_extension(media_type: str) -> None:
-    assert formats.extension(formats.token(media_type)) == USUAL[media_type]
+    assert formats.find_extension(formats.make_token(media_type)) == USUAL[media_type]
 
 
 # laws over everything that is shipped
@@ -239,13 +239,13 @@ def test_the_usual_extension(media_type: str) -> None:
 
 def test_every_shipped_token_gives_its_media_type_back() -> None:
     for name, token, *_ in TYPES:
-        assert formats.token(name) == token
-        assert str(formats.media_type(token)) == name
+        assert formats.make_token(name) == token
+        assert str(formats.find_media_type(token)) == name
 
 
 def test_every_shipped_token_is_unique_and_a_legal_canonical_pdi_format() -> None:
     tokens = [token for _, token, *_ in TYPES]
-    tokens += sorted({formats.token("text/plain", name) for name, *_ in CHARSETS} - {"text"})
+    tokens += sorted({formats.make_token("text/plain", name) for name, *_ in CHARSETS} - {"text"})
     assert len(tokens) == len(set(tokens))
     for token in tokens:
         # ruling pdi-format: "letters, digits, hyphen, `_`, `%hh`, and one literal `+`"
@@ -271,16 +271,16 @@ def test_a_token_implies_the_fragment_scheme_of_its_major_type() -> None:
     """Ruling pdi-fragment-default; the table in perdure.ids never follows the snapshot."""
     schemes = {"text": "char", "image": "rect", "audio": "sec", "video": "sec"}
     for name, token, *_ in TYPES:
-        assert default_scheme(token) in (None, schemes.get(name.partition("/")[0]))
+        assert find_default_scheme(token) in (None, schemes.get(name.partition("/")[0]))
 
 
 def test_a_synonym_stands_in_one_line() -> None:
     words = [word for row in rows("synonyms.txt") for word in row if "/" in word]
     assert len(words) == len(set(words))
     for word in words:
-        assert formats.preferred(formats.preferred(MediaType.parse(word))) == formats.preferred(
-            MediaType.parse(word)
-        )
+        assert formats.find_preferred_type(
+            formats.find_preferred_type(MediaType.parse(word))
+        ) == formats.find_preferred_type(MediaType.parse(word))
 
 
 def test_no_two_charsets_share_a_name() -> None:
@@ -289,7 +289,7 @@ def test_no_two_charsets_share_a_name() -> None:
         for spelling in (name, *others):
             key = spelling.lower().replace("_", "-")
             assert owner.setdefault(key, name) == name
-            found = formats.charset(spelling)
+            found = formats.find_charset(spelling)
             assert found is not None
             assert found.name == name.lower()
 
@@ -297,7 +297,7 @@ def test_no_two_charsets_share_a_name() -> None:
 def test_a_charset_is_multi_byte_where_python_needs_several_bytes_for_a_character() -> None:
     for name, kind, codec, *_ in CHARSETS:
         if codec == "-":
-            assert formats.python_codec(name) is None
+            assert formats.find_python_codec(name) is None
             continue
         assert codecs.lookup(codec).name == codec
         longest = max(len(chr(point).encode(codec, "ignore")) for point in range(0x3000))
@@ -324,7 +324,7 @@ def test_a_charset_is_multi_byte_where_python_needs_several_bytes_for_a_characte
     ],
 )
 def test_the_python_codec_of_a_charset(name: str, codec: str | None) -> None:
-    assert formats.python_codec(name) == codec
+    assert formats.find_python_codec(name) == codec
 
 
 # laws over everything that could be
@@ -334,17 +334,17 @@ def test_the_python_codec_of_a_charset(name: str, codec: str | None) -> None:
 @given(names, names)
 def test_every_possible_media_type_comes_back_from_its_token(major: str, minor: str) -> None:
     found = MediaType(major, minor)
-    assert formats.media_type(formats.token(found)) == found
+    assert formats.find_media_type(formats.make_token(found)) == found
 
 
 @given(st.text() | st.from_regex(r"[a-z%+0-9A-F_-]*", fullmatch=True))
 def test_any_text_may_be_asked_for_as_a_format(text: str) -> None:
-    found = formats.media_type(text)
+    found = formats.find_media_type(text)
     if found is not None:
         assert MediaType.parse(str(found)) == found
-        assert formats.same_format(text, formats.token(found))
-    assert formats.same_format(text, text.upper() if text.isascii() else text)
-    formats.extension(text)
+        assert formats.is_same_format(text, formats.make_token(found))
+    assert formats.is_same_format(text, text.upper() if text.isascii() else text)
+    formats.find_extension(text)
 
 
 values = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E) | st.just("\t"))
@@ -410,7 +410,7 @@ def test_what_is_no_media_type(text: str) -> None:
     with pytest.raises(InvalidRequest, match="RFC 9110"):
         MediaType.parse(text)
     with pytest.raises(InvalidRequest):
-        formats.token(text)
+        formats.make_token(text)
 
 
 def test_reading_a_media_type_takes_linear_time() -> None:

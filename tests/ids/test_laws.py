@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from perdure import testing
 from perdure.errors import MalformedIdentifier, PerdureError, UnknownScheme
-from perdure.ids import Identifier, equivalent, parse, schemes
+from perdure.ids import Identifier, are_equivalent, load_schemes, parse
 
 over_every_scheme = pytest.mark.parametrize("scheme", testing.SCHEMES)
 
@@ -26,14 +26,14 @@ def outcome(read: Callable[[str], Identifier], text: str) -> Identifier | Perdur
 
 
 def test_every_scheme_is_here() -> None:
-    assert sorted(testing.SCHEMES) == sorted(schemes())
+    assert sorted(testing.SCHEMES) == sorted(load_schemes())
 
 
 @over_every_scheme
 @given(data=st.data())
 def test_parse_raises_nothing_but_our_errors(scheme: str, data: st.DataObject) -> None:
-    prefixes = schemes()[scheme].prefixes
-    text = data.draw(testing.spoiled(testing.texts(scheme)) | testing.noise(*prefixes))
+    prefixes = load_schemes()[scheme].prefixes
+    text = data.draw(testing.spoil_texts(testing.texts(scheme)) | testing.noisy_texts(*prefixes))
     read = outcome(parse, text)
     if not isinstance(read, PerdureError):
         assert read.written == text
@@ -50,8 +50,8 @@ def test_parse_raises_nothing_but_our_errors(scheme: str, data: st.DataObject) -
 @over_every_scheme
 @given(data=st.data())
 def test_a_scheme_raises_nothing_but_malformed_identifier(scheme: str, data: st.DataObject) -> None:
-    text = data.draw(testing.spoiled(testing.texts()) | testing.noise())
-    read = outcome(schemes()[scheme].parse, text)
+    text = data.draw(testing.spoil_texts(testing.texts()) | testing.noisy_texts())
+    read = outcome(load_schemes()[scheme].parse, text)
     if isinstance(read, PerdureError):
         assert type(read) is MalformedIdentifier
         assert read.text == text
@@ -89,18 +89,18 @@ def test_equality_implies_equivalence_and_equal_keys_and_hashes(
         assert other == identifier
         differs = other != identifier
         assert not differs
-        assert equivalent(other, identifier)
-        assert equivalent(identifier, other)
-        assert schemes()[scheme].equivalent(identifier, other)
+        assert are_equivalent(other, identifier)
+        assert are_equivalent(identifier, other)
+        assert load_schemes()[scheme].equivalent(identifier, other)
         assert other.key == identifier.key
         assert hash(other) == hash(identifier)
 
 
 @given(testing.values(), testing.values())
 def test_equivalence_is_symmetric(one: Identifier, other: Identifier) -> None:
-    assert equivalent(one, other) == equivalent(other, one)
+    assert are_equivalent(one, other) == are_equivalent(other, one)
     if one.kind != other.kind:
-        assert not equivalent(one, other)
+        assert not are_equivalent(one, other)
 
 
 @over_every_scheme

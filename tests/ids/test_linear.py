@@ -12,16 +12,16 @@ import pytest
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import ark, handle, pwid, urn, urn1993
-from perdure.ids.pwid_dialects import DIALECTS, satisfies
+from perdure.ids.pwid_dialects import DIALECTS, satisfies_dialect
 
 _LENGTH = 400_000
 
 READERS = {
-    "urn": urn.parse,
-    "urn1993": urn1993.parse,
-    "ark": ark.parse,
-    "handle": handle.parse,
-    "pwid": pwid.parse,
+    "urn": urn.parse_urn,
+    "urn1993": urn1993.parse_urn1993,
+    "ark": ark.parse_ark,
+    "handle": handle.parse_handle,
+    "pwid": pwid.parse_pwid,
 }
 TEXTS = [
     ("urn", "urn:", "a-"),
@@ -63,4 +63,4 @@ def test_a_long_item_is_checked_once(dialect: str, more: str) -> None:
     time = "2016-01-01T11.11.11Z" if opening == "pwid" else "2016-01-01T11:11:11Z"
     assert dialect in DIALECTS
     for end in ("", "\x00"):
-        satisfies(dialect, f"{opening}:a.org:{time}:page:{item}{end}", item)
+        satisfies_dialect(dialect, f"{opening}:a.org:{time}:page:{item}{end}", item)

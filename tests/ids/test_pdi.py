@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import parse as parse_any
-from perdure.ids.pdi import Pdi, parse
-from perdure.ids.pdi_defaults import default_scheme, is_video
+from perdure.ids.pdi import Pdi, parse_pdi
+from perdure.ids.pdi_defaults import find_default_scheme, is_video
 from perdure.testing import pdi as pdis
 
 TEXT = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 
 
 def test_a_full_value() -> None:
-    pdi = parse(
+    pdi = parse_pdi(
         "URN:pdi://OMA.eop.gov.us/1997/9/1/4.Text.2@103=pdi://a.us/2026/11/20/5.gif.1#(1,2),(3,4)"
     )
     assert (pdi.series, pdi.date, pdi.uid) == ("oma.eop.gov.us", "1997/09/01", "4")
@@ -52,7 +52,7 @@ def test_a_full_value() -> None:
     ],
 )
 def test_numbers_of_a_fragment(fragment: str, numbers: tuple[int, ...]) -> None:
-    read = parse(f"{TEXT}#{fragment}").fragment
+    read = parse_pdi(f"{TEXT}#{fragment}").fragment
     assert read is not None
     assert read.numbers == numbers
     assert str(read) == fragment
@@ -61,7 +61,7 @@ def test_numbers_of_a_fragment(fragment: str, numbers: tuple[int, ...]) -> None:
 @given(pdis.texts())
 def test_the_long_way_is_the_short_way(text: str) -> None:
     """`perdure.ids.parse` finds what the scheme's own parser finds."""
-    assert parse_any(text) == parse(text)
+    assert parse_any(text) == parse_pdi(text)
     assert parse_any(text).written == text
 
 
@@ -73,13 +73,13 @@ def test_a_value_is_more_than_its_resource(pdi: Pdi) -> None:
     assert (pdi.whole.fragment, pdi.whole.citation) == (None, None)
     assert pdi.resource.matches(pdi)
     for derived in (pdi.resource, pdi.whole):
-        assert parse(str(derived)) == derived
+        assert parse_pdi(str(derived)) == derived
 
 
 def test_equality_is_for_pdis() -> None:
-    pdi = parse(TEXT)
+    pdi = parse_pdi(TEXT)
     assert pdi != TEXT
-    assert len({pdi, parse(TEXT.upper()), parse(f"urn:{TEXT}")}) == 1
+    assert len({pdi, parse_pdi(TEXT.upper()), parse_pdi(f"urn:{TEXT}")}) == 1
     with pytest.raises(TypeError):
         sorted([pdi, "text"])  # type: ignore[type-var]  # that is what is tested
 
@@ -92,14 +92,14 @@ def test_make_for_minting() -> None:
     made = Pdi.make(
         series="OMA.eop.gov.us", date=datetime.date(1997, 9, 1), uid="1", format="text", version=1
     )
-    assert made == parse(TEXT)
+    assert made == parse_pdi(TEXT)
     assert Pdi.make(series="a.us", date=datetime.date(97, 1, 2), uid="1").date == "0097/01/02"
     assert Pdi.make(series="a.us", date="*/9/*", uid="*", format="*", version="*").is_pattern
 
 
 @given(pdis.texts(depth=0))
 def test_make_is_the_inverse_of_the_fields(text: str) -> None:
-    pdi = parse(text)
+    pdi = parse_pdi(text)
     if pdi.date is None or pdi.uid is None:
         return
     made = Pdi.make(
@@ -153,18 +153,18 @@ def test_a_version_requires_a_format() -> None:
     with pytest.raises(MalformedIdentifier):
         Pdi.make(series="a.us", date="1997/09/01", uid="1", version=1)
     with pytest.raises(MalformedIdentifier):
-        parse("pdi://a.us/1997/09/01/1").at(version=2)
+        parse_pdi("pdi://a.us/1997/09/01/1").at(version=2)
 
 
 def test_at_another_format_or_version() -> None:
-    pdi = parse(f"{TEXT}#1,2")
+    pdi = parse_pdi(f"{TEXT}#1,2")
     assert str(pdi.at(version=3)) == "pdi://oma.eop.gov.us/1997/09/01/1.text.3"
     assert str(pdi.at(format="svg%2Bxml")) == "pdi://oma.eop.gov.us/1997/09/01/1.svg%2bxml.1"
     assert (
         str(pdi.resource.at(format="gif", version=1)) == "pdi://oma.eop.gov.us/1997/09/01/1.gif.1"
     )
     with pytest.raises(MalformedIdentifier):
-        parse("pdi://a.us/1997/").at(format="text", version=1)
+        parse_pdi("pdi://a.us/1997/").at(format="text", version=1)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50))
@@ -173,7 +173,7 @@ def test_any_text_can_be_encapsulated(text: str) -> None:
     uid = Pdi.encapsulate(text)
     pdi = Pdi.make(series="a.us", date="1997/09/01", uid=uid, format="html", version=1)
     assert pdi.uid == uid
-    assert parse(str(pdi)) == pdi
+    assert parse_pdi(str(pdi)) == pdi
 
 
 def test_half_a_surrogate_pair_cannot_be_encapsulated() -> None:
@@ -198,7 +198,7 @@ def test_half_a_surrogate_pair_cannot_be_encapsulated() -> None:
 )
 def test_default_schemes(token: str, scheme: str | None) -> None:
     """Sections 3.4.1 to 3.4.5, and ruling pdi-fragment-default."""
-    assert default_scheme(token) == scheme
+    assert find_default_scheme(token) == scheme
 
 
 def test_which_formats_may_be_videos() -> None:

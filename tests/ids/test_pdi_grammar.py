@@ -17,7 +17,7 @@ from perdure import testing
 from perdure.errors import MalformedIdentifier
 from perdure.ids import grammar
 from perdure.ids.grammar import LONGEST
-from perdure.ids.pdi import Pdi, parse
+from perdure.ids.pdi import Pdi, parse_pdi
 from perdure.testing import pdi as pdis
 
 # the draft's ABNF
@@ -84,7 +84,7 @@ def accepted_by_the_abnf(text: str) -> bool:
 
 def mistake(text: str) -> MalformedIdentifier | None:
     try:
-        parse(text)
+        parse_pdi(text)
     except MalformedIdentifier as error:
         return error
     return None
@@ -106,7 +106,7 @@ def test_well_formed_texts_are_so_by_the_abnf(text: str) -> None:
 
 
 @settings(max_examples=150)
-@given(testing.spoiled(pdis.texts(depth=1)))
+@given(testing.spoil_texts(pdis.texts(depth=1)))
 def test_spoiled_texts_are_judged_as_the_abnf_does(text: str) -> None:
     agrees_with_the_abnf(text)
 
@@ -161,7 +161,7 @@ def fields(pdi: Pdi) -> list[object]:
 def test_the_short_way_is_the_long_way(pdi: Pdi) -> None:
     """As a URN a text does not match the pattern of plain resources."""
     assert grammar.PLAIN_RESOURCE.match(pdi.urn) is None
-    assert fields(parse(pdi.urn)) == fields(parse(str(pdi))) == fields(pdi)
+    assert fields(parse_pdi(pdi.urn)) == fields(parse_pdi(str(pdi))) == fields(pdi)
 
 
 # where an error points
@@ -206,7 +206,7 @@ def completions(beginning: str) -> list[str]:
     return [beginning + rest for rest in rests]
 
 
-@given(testing.spoiled(pdis.texts(depth=1)))
+@given(testing.spoil_texts(pdis.texts(depth=1)))
 def test_an_error_points_to_the_first_character_that_cannot_stand_there(text: str) -> None:
     error = mistake(text)
     if error is None or error.rule == "ruling pdi-limits":
@@ -223,7 +223,7 @@ _ABOUT_A_COMPONENT = (
 )
 
 
-@given(testing.spoiled(pdis.texts(depth=1)))
+@given(testing.spoil_texts(pdis.texts(depth=1)))
 def test_no_character_can_stand_where_an_error_points(text: str) -> None:
     error = mistake(text)
     if error is None or error.at == len(text):
@@ -265,7 +265,7 @@ PATHOLOGICAL = {
 
 def read(text: str) -> str | None:
     try:
-        return parse(text).key
+        return parse_pdi(text).key
     except MalformedIdentifier:
         return None
 

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from perdure import testing
 from perdure.errors import MalformedIdentifier
-from perdure.ids import equivalent
-from perdure.ids.pdi import Pdi, parse
-from perdure.ids.pdi_key import counted
+from perdure.ids import are_equivalent
+from perdure.ids.pdi import Pdi, parse_pdi
+from perdure.ids.pdi_key import encode_number
 from perdure.testing import pdi as pdis
 
 
 @st.composite
 def in_one_series(draw: st.DrawFn) -> list[Pdi]:
     """Resources of one series, many on the same days."""
-    days = draw(st.lists(pdis.dates(), min_size=1, max_size=2))
+    days = draw(st.lists(pdis.existing_days(), min_size=1, max_size=2))
     some = st.builds(
         lambda day, uid: Pdi.make(series="a.us", date=day, uid=uid),
         st.sampled_from(days),
-        pdis.uids(),
+        pdis.unique_ids(),
     )
     return draw(st.lists(some, min_size=2, max_size=6))
 
@@ -45,25 +45,25 @@ def test_keys_of_a_series_list_chronologically(resources: list[Pdi]) -> None:
 
 @given(st.integers(0, 10**300), st.integers(0, 10**300))
 def test_counted_numbers_sort_as_numbers(one: int, other: int) -> None:
-    assert (counted(str(one)) < counted(str(other))) == (one < other)
+    assert (encode_number(str(one)) < encode_number(str(other))) == (one < other)
 
 
 def test_numbers_of_any_length_sort_as_numbers() -> None:
     digits = [first + "0" * length for length in range(8192) for first in "19"]
     digits.reverse()
-    assert sorted(digits, key=counted) == digits[::-1]
+    assert sorted(digits, key=encode_number) == digits[::-1]
 
 
-@given(pdis.resources(), pdis.resources())
+@given(pdis.generic_resources(), pdis.generic_resources())
 def test_keys_are_injective_up_to_equivalence(one: Pdi, other: Pdi) -> None:
-    assert (one.key == other.key) == equivalent(one, other)
+    assert (one.key == other.key) == are_equivalent(one, other)
 
 
 @given(pdis.values())
 def test_a_key_gives_its_resource_back(pdi: Pdi) -> None:
     again = Pdi.from_key(pdi.key)
     assert again.key == pdi.key
-    assert equivalent(again, pdi.resource)
+    assert are_equivalent(again, pdi.resource)
     if pdi.foreign is None:
         assert again == pdi.resource
     else:
@@ -77,7 +77,7 @@ def whose(key: str) -> Pdi | None:
         return None
 
 
-@given(st.text() | testing.spoiled(pdis.values().map(lambda pdi: pdi.key)))
+@given(st.text() | testing.spoil_texts(pdis.values().map(lambda pdi: pdi.key)))
 def test_a_text_that_is_no_key_is_refused(text: str) -> None:
     if whose(text):
         assert Pdi.from_key(text).key == text
@@ -105,7 +105,7 @@ def test_these_are_no_keys(text: str) -> None:
 
 def test_a_key_is_short() -> None:
     """Ten million of them are kept."""
-    pdi = parse("pdi://oma.eop.gov.us/1997/09/01/15.text.1")
+    pdi = parse_pdi("pdi://oma.eop.gov.us/1997/09/01/15.text.1")
     assert pdi.key == "oma.eop.gov.us/19970901/b15"
 
 
@@ -121,16 +121,16 @@ def patterns_of(draw: st.DrawFn, pdi: Pdi) -> Pdi:
     if draw(st.booleans()):
         shown = draw(st.integers(0, 3))
         date = ["*" if draw(st.booleans()) else component for component in date[:shown]]
-        return parse(f"pdi://{pdi.series}/" + "".join(f"{component}/" for component in date))
+        return parse_pdi(f"pdi://{pdi.series}/" + "".join(f"{component}/" for component in date))
     wild = [draw(st.booleans()) for _ in range(4)]
     day = "/".join("*" if star else component for star, component in zip(wild, date, strict=False))
     token = draw(st.sampled_from(("", ".*", ".*.*")))
-    return parse(f"pdi://{pdi.series}/{day}/{'*' if wild[3] else pdi.uid}{token}")
+    return parse_pdi(f"pdi://{pdi.series}/{day}/{'*' if wild[3] else pdi.uid}{token}")
 
 
 @given(st.data())
 def test_what_a_pattern_matches_is_in_its_range(data: st.DataObject) -> None:
-    pdi = data.draw(pdis.texts(patterns=False).map(parse))
+    pdi = data.draw(pdis.texts(patterns=False).map(parse_pdi))
     pattern = data.draw(patterns_of(pdi))
     assert pattern.matches(pdi)
     low, high = pattern.key_range()
@@ -150,16 +150,16 @@ def test_an_interval_is_a_range(resources: list[Pdi], data: st.DataObject) -> No
     within specific time intervals"."""
     components = str(data.draw(st.sampled_from(resources)).date).split("/")
     shown = components[: data.draw(st.integers(0, 3))]
-    interval = parse("pdi://a.us/" + "".join(f"{component}/" for component in shown))
+    interval = parse_pdi("pdi://a.us/" + "".join(f"{component}/" for component in shown))
     low, high = interval.key_range()
     for pdi in resources:
         within = str(pdi.date).split("/")[: len(shown)] == shown
         assert interval.matches(pdi) == within == (low <= pdi.key < high)
 
 
-@given(pdis.resources(), pdis.resources())
+@given(pdis.generic_resources(), pdis.generic_resources())
 def test_series_do_not_interleave(one: Pdi, other: Pdi) -> None:
-    low, high = parse(f"pdi://{one.series}/").key_range()
+    low, high = parse_pdi(f"pdi://{one.series}/").key_range()
     assert low <= one.key < high
     assert (low <= other.key < high) == (one.series == other.series)
 
@@ -173,13 +173,13 @@ def test_matching_is_reflexive(pdi: Pdi) -> None:
 
 @given(st.data())
 def test_matching_is_transitive(data: st.DataObject) -> None:
-    pdi = data.draw(pdis.texts(patterns=False).map(parse))
+    pdi = data.draw(pdis.texts(patterns=False).map(parse_pdi))
     narrow, wide = data.draw(patterns_of(pdi)), data.draw(patterns_of(pdi))
     if wide.matches(narrow) and narrow.matches(pdi):
         assert wide.matches(pdi)
 
 
-@given(pdis.resources())
+@given(pdis.generic_resources())
 def test_the_range_of_one_identifier_holds_no_other(pdi: Pdi) -> None:
     low, high = pdi.key_range()
     assert low == pdi.key

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids.pwid import parse
-from perdure.ids.pwid_dialects import DIALECTS, Grammar, misfits
+from perdure.ids.pwid import parse_pwid
+from perdure.ids.pwid_dialects import DIALECTS, DialectGrammar, list_misfits
 from perdure.testing import pwid as pwid_texts
 
 
@@ -34,16 +34,16 @@ from perdure.testing import pwid as pwid_texts
     ],
 )
 def test_the_fields_that_are_to_blame(text: str, dialect: str, fields: str) -> None:
-    found = misfits(dialect, text, parse(text).item)
+    found = list_misfits(dialect, text, parse_pwid(text).item)
     assert " ".join(one.field for one in found) == fields
 
 
 @given(text=pwid_texts.texts(), dialect=st.sampled_from(DIALECTS))
 def test_there_is_a_fault_just_where_the_grammar_is_not_satisfied(text: str, dialect: str) -> None:
-    pwid = parse(text)
-    found = misfits(dialect, text, pwid.item)
+    pwid = parse_pwid(text)
+    found = list_misfits(dialect, text, pwid.item)
     assert bool(found) is not pwid.is_valid(dialect)
-    assert {one.field for one in found} <= set(Grammar._fields)
+    assert {one.field for one in found} <= set(DialectGrammar._fields)
 
 
 @pytest.mark.corpus
@@ -53,9 +53,9 @@ def test_the_pwids_found_in_the_wild() -> None:
         pytest.skip("the vectors lie beside the project")
     for case in json.loads(path.read_text("utf-8"))["cases"]:
         try:
-            pwid = parse(case["pwid"])
+            pwid = parse_pwid(case["pwid"])
         except MalformedIdentifier:
             assert case["readable"] is False
             continue
         for mark, dialect in (("draft04", "draft-04"), ("urn03", "urn-03"), ("urn09", "urn-09")):
-            assert bool(misfits(dialect, pwid.written, pwid.item)) is not case[mark]
+            assert bool(list_misfits(dialect, pwid.written, pwid.item)) is not case[mark]

@@ -12,13 +12,13 @@ from lxml import etree
 
 from perdure import testing
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme, parse, scheme_of, schemes
+from perdure.ids import Identifier, Scheme, load_schemes, parse, scheme_of
 from perdure.ids.scheme import NewName
-from perdure.ids.urls import deurlify, public_address
-from perdure.reading.targets import identify, read_target
+from perdure.ids.urls import deurlify, find_public_address
+from perdure.reading.targets import read_identifier, read_target
 
-ALL = pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
-MINTING = [scheme for scheme in schemes().values() if scheme.minting is not None]
+ALL = pytest.mark.parametrize("scheme", load_schemes().values(), ids=lambda scheme: scheme.name)
+MINTING = [scheme for scheme in load_schemes().values() if scheme.minting is not None]
 OWN_TYPES = {"PDI", "PWID"}
 """DataCite lists neither; its schema leaves the type of the identifier itself open."""
 AUTHORITIES = {
@@ -59,7 +59,7 @@ def test_marks_are_single_characters_or_an_escaped_hash(scheme: Scheme) -> None:
 
 @given(testing.values())
 def test_a_public_address_is_https_and_leads_back(identifier: Identifier) -> None:
-    address = public_address(identifier)
+    address = find_public_address(identifier)
     label = scheme_of(identifier).label_of(identifier)
     assert bool(address) == bool(label.resolver)
     if address:
@@ -73,7 +73,7 @@ def test_a_public_address_is_https_and_leads_back(identifier: Identifier) -> Non
 def test_a_path_is_a_piece_of_a_uri_and_leads_back(identifier: Identifier) -> None:
     assert re.fullmatch("[!-~]+", identifier.path)
     asked = identifier if scheme_of(identifier).part_mark else identifier.whole
-    assert identify(read_target(f"/{identifier.path}".encode()).text) == asked
+    assert read_identifier(read_target(f"/{identifier.path}".encode()).text) == asked
 
 
 @given(testing.values())

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import MalformedIdentifier, UnknownScheme
-from perdure.ids import LONGEST, Scheme, parse, schemes
+from perdure.ids import LONGEST, Scheme, load_schemes, parse
 
 
-@pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scheme", load_schemes().values(), ids=lambda scheme: scheme.name)
 def test_examples_parse(scheme: Scheme) -> None:
     assert scheme.examples
     assert {parse(example).kind for example in scheme.examples} == {scheme.name}
 
 
-@pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scheme", load_schemes().values(), ids=lambda scheme: scheme.name)
 def test_prefixes_are_lower_case_and_have_a_colon(scheme: Scheme) -> None:
     for prefix in scheme.prefixes:
         assert prefix == prefix.lower()
@@ -54,7 +54,7 @@ def test_no_prefix_no_scheme(text: str) -> None:
     assert names.startswith("ark:, doi:, hdl:, pdi:, urn:, pwid:, ")
 
 
-@pytest.mark.parametrize("prefix", [p for s in schemes().values() for p in s.prefixes] + [""])
+@pytest.mark.parametrize("prefix", [p for s in load_schemes().values() for p in s.prefixes] + [""])
 @pytest.mark.parametrize(
     ("rest", "at"),
     [("a b", 1), ("\r\nX: 1", 0), ("\x00", 0), ("a\x7f", 1), ("\u2028", 0), ("\ud800", 0)],
@@ -65,7 +65,7 @@ def test_no_scheme_sees_controls_or_spaces(prefix: str, rest: str, at: int) -> N
     assert caught.value.at == len(prefix) + at
 
 
-@pytest.mark.parametrize("prefix", [p for s in schemes().values() for p in s.prefixes] + [""])
+@pytest.mark.parametrize("prefix", [p for s in load_schemes().values() for p in s.prefixes] + [""])
 def test_no_scheme_sees_too_long_a_text(prefix: str) -> None:
     with pytest.raises(MalformedIdentifier) as caught:
         parse(prefix.ljust(LONGEST + 1, "a"))

@@ -6,8 +6,8 @@ import pytest
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.ids import parse
-from perdure.ids.urls import deurlify, normal, spellings, urlify
-from perdure.reading.targets import identify, path_of
+from perdure.ids.urls import deurlify, list_spellings, normalise_url, urlify
+from perdure.reading.targets import read_identifier, spell_path
 
 OURS = "https://pid.example.org"
 IDENTIFIERS = (
@@ -27,7 +27,7 @@ IDENTIFIERS = (
 @pytest.mark.parametrize("text", IDENTIFIERS)
 def test_there_and_back_at_our_own(text: str) -> None:
     name = parse(text)
-    assert deurlify(urlify(name, OURS, path_of(name)), (OURS,), identify) == name
+    assert deurlify(urlify(name, OURS, spell_path(name)), (OURS,), read_identifier) == name
 
 
 @pytest.mark.parametrize("text", [one for one in IDENTIFIERS if one[:3] in ("hdl", "doi", "ark")])
@@ -72,7 +72,7 @@ def test_what_is_no_resolver_is_told(url: str) -> None:
 
 def test_a_name_behind_another_ones_address_is_not_ours() -> None:
     with pytest.raises(InvalidRequest):
-        deurlify(f"{OURS}.evil.example/doi:10.1000/182", (OURS,), identify)
+        deurlify(f"{OURS}.evil.example/doi:10.1000/182", (OURS,), read_identifier)
 
 
 def test_what_has_no_public_resolver_is_told() -> None:
@@ -96,8 +96,8 @@ def test_what_has_no_public_resolver_is_told() -> None:
     ],
 )
 def test_equivalent_urls_have_one_normal_form(one: str, other: str) -> None:
-    assert normal(one) == normal(other) == other
-    assert other in spellings(one)
+    assert normalise_url(one) == normalise_url(other) == other
+    assert other in list_spellings(one)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_equivalent_urls_have_one_normal_form(one: str, other: str) -> None:
     ],
 )
 def test_what_is_normal_stays_as_it_is(url: str) -> None:
-    assert normal(url) == url
+    assert normalise_url(url) == url
 
 
 def test_a_location_without_a_path_is_found_with_one() -> None:
-    assert "http://a.example" in spellings("HTTP://A.example/")
-    assert "http://a.example/b" not in spellings("http://a.example/b/")
+    assert "http://a.example" in list_spellings("HTTP://A.example/")
+    assert "http://a.example/b" not in list_spellings("http://a.example/b/")

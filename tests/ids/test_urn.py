@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids.urn import SCHEME, Urn, parse
+from perdure.ids.urn import SCHEME, Urn, parse_urn
 from perdure.testing import urn as urns
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -51,7 +51,7 @@ class Rfc8141(Rule):
 
 def accepted(text: str) -> Urn | None:
     try:
-        return parse(text)
+        return parse_urn(text)
     except MalformedIdentifier:
         return None
 
@@ -94,7 +94,7 @@ def test_vectors(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("urn-equivalence"), ids=lambda case: case["b"])
 def test_equivalence_of_the_rfc(case: dict[str, Any]) -> None:
-    one, other = parse(case["a"]), parse(case["b"])
+    one, other = parse_urn(case["a"]), parse_urn(case["b"])
     assert (one == other) == case["equal"]
     assert SCHEME.equivalent(one, other) == case["equivalent"]
     assert (one.key == other.key) == case["equivalent"]
@@ -121,7 +121,7 @@ def test_they_sort_as_their_keys_do(several: list[Urn]) -> None:
 
 
 def test_the_text_as_received_is_kept_and_not_compared() -> None:
-    one, other = parse("URN:Example:a%2c"), parse("urn:example:a%2C")
+    one, other = parse_urn("URN:Example:a%2c"), parse_urn("urn:example:a%2C")
     assert one.written == "URN:Example:a%2c"
     assert one == other
     assert hash(one) == hash(other)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from perdure.errors import PerdureError
-from perdure.ids import equivalent, parse
+from perdure.ids import are_equivalent, parse
 from perdure.ids.pdi import Pdi
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -76,8 +76,8 @@ def test_compares(case: Case) -> None:
     a, b = parse(case["a"]), parse(case["b"])
     assert (a == b) is case["equal"]
     assert (a != b) is not case["equal"]
-    assert equivalent(a, b) is equivalent(b, a) is case.get("equivalent", case["equal"])
-    if equivalent(a, b):
+    assert are_equivalent(a, b) is are_equivalent(b, a) is case.get("equivalent", case["equal"])
+    if are_equivalent(a, b):
         assert a.key == b.key
     if a == b:
         assert hash(a) == hash(b)

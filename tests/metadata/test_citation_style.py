@@ -61,7 +61,7 @@ def tidied(entry: str) -> str:
 
 @pytest.mark.parametrize(("name", "locale", "item", "expected"), CASES)
 def test_an_entry_is_that_of_citeproc_js(name: str, locale: str, item: str, expected: str) -> None:
-    written = style(name, locale).entry(_ITEMS[item])
+    written = style(name, locale).write_entry(_ITEMS[item])
     if (name, locale, item) in DIFFERS:
         assert written != tidied(expected), "it is the same by now: take it off the list"
     else:
@@ -86,13 +86,13 @@ def test_an_entry_is_that_of_citeproc_js(name: str, locale: str, item: str, expe
 )
 @pytest.mark.parametrize("name", ["apa", "modern-language-association", "iso690-numeric-fr"])
 def test_no_item_makes_a_style_fail(name: str, item: dict[str, Any]) -> None:
-    assert isinstance(style(name, "fr-FR").entry(item), str)
+    assert isinstance(style(name, "fr-FR").write_entry(item), str)
 
 
 def test_what_a_substitution_wrote_is_not_written_again() -> None:
     """ "substituted variables are suppressed in the rest of the output" (CSL 1.0.2, Substitute)."""
     item = {"type": "book", "title": "Nobody wrote this", "issued": {"date-parts": [[2001]]}}
-    assert style("apa", "en-US").entry(item).count("Nobody wrote this") == 1
+    assert style("apa", "en-US").write_entry(item).count("Nobody wrote this") == 1
 
 
 @pytest.mark.skipif(

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from perdure.metadata import derived, inside
-from perdure.metadata.derived import Document
+from perdure.metadata.derived import DocumentBytes
 from perdure.model.about import About
 
 HTML = b"""<!DOCTYPE html><html lang="en-GB"><head><meta charset="utf-8">
@@ -24,14 +24,14 @@ HTML = b"""<!DOCTYPE html><html lang="en-GB"><head><meta charset="utf-8">
 def read(tmp_path: Path, data: bytes, media_type: str, charset: str | None = None) -> About | None:
     path = tmp_path / "segment"
     path.write_bytes(b"before" + data + b"after")
-    return derived.read(Document(path, 6, len(data), media_type, charset))
+    return derived.describe_document(DocumentBytes(path, 6, len(data), media_type, charset))
 
 
 def test_html(tmp_path: Path) -> None:
     about = read(tmp_path, HTML, "text/html", "utf-8")
     assert about is not None
     assert (about.title, about.language, about.derived) == ("Remarks & replies", "en-GB", "HTML")
-    assert [one.shown for one in about.creators] == ["Doe, Jane", "Roe, Richard"]
+    assert [one.display_name for one in about.creators] == ["Doe, Jane", "Roe, Richard"]
 
 
 def test_pdf(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ _DAMAGED = [
 @pytest.mark.parametrize("data", _DAMAGED, ids=lambda one: repr(one[:12]))
 def test_what_is_damaged_says_nothing(media_type: str, data: bytes) -> None:
     """In our own process, in which nothing but an answer will do; PDF is read by others' code."""
-    assert inside.read(data, media_type, None) is None
+    assert inside.describe_bytes(data, media_type, None) is None
 
 
 def test_what_breaks_the_reader_says_nothing(tmp_path: Path) -> None:

@@ -16,25 +16,25 @@ from rdflib import Graph, Literal, URIRef
 from perdure import metadata
 from perdure.ids import parse
 from perdure.metadata import resource_types, xml_text
-from perdure.metadata.port import Described
+from perdure.metadata.port import DescribedResource
 from perdure.model import about as description
 from perdure.model.about import (
     About,
     Affiliation,
     Agent,
-    Box,
     Code,
+    DescriptionDate,
+    DescriptionText,
     Funding,
-    Place,
+    GeoBox,
+    GeoPlace,
     Point,
     Polygon,
     Publisher,
-    Related,
+    RelatedItem,
     Relation,
     Rights,
     Subject,
-    Text,
-    When,
 )
 from perdure.model.records import Record, Representation, Version
 
@@ -45,9 +45,9 @@ CORNERS = tuple(
 )
 FULL = About(
     titles=(
-        Text(value="Words & <Things>", language="en"),
-        Text(value="A corpus", kind="Subtitle"),
-        Text(value="Mots et choses", kind="TranslatedTitle", language="fr"),
+        DescriptionText(value="Words & <Things>", language="en"),
+        DescriptionText(value="A corpus", kind="Subtitle"),
+        DescriptionText(value="Mots et choses", kind="TranslatedTitle", language="fr"),
     ),
     creators=(
         Agent(
@@ -71,8 +71,8 @@ FULL = About(
     ),
     year="2024",
     dates=(
-        When(value="2024-03-05", kind="Issued"),
-        When(value="1997/1999", kind="Collected", note="in the field"),
+        DescriptionDate(value="2024-03-05", kind="Issued"),
+        DescriptionDate(value="1997/1999", kind="Collected", note="in the field"),
     ),
     language="en-GB",
     resource_type="Dataset",
@@ -112,13 +112,13 @@ FULL = About(
         ),
     ),
     descriptions=(
-        Text(value="What was said.\nAnd how.", kind="Abstract", language="en"),
-        Text(value="Recorded on DAT.", kind="TechnicalInfo"),
+        DescriptionText(value="What was said.\nAnd how.", kind="Abstract", language="en"),
+        DescriptionText(value="Recorded on DAT.", kind="TechnicalInfo"),
     ),
     places=(
-        Place(name="Nijmegen", point=Point(longitude="5.86", latitude="51.84")),
-        Place(box=Box(west="3.3", east="7.2", south="50.7", north="53.6")),
-        Place(polygons=(Polygon(points=CORNERS, inside=Point(longitude="5", latitude="51.5")),)),
+        GeoPlace(name="Nijmegen", point=Point(longitude="5.86", latitude="51.84")),
+        GeoPlace(box=GeoBox(west="3.3", east="7.2", south="50.7", north="53.6")),
+        GeoPlace(polygons=(Polygon(points=CORNERS, inside=Point(longitude="5", latitude="51.5")),)),
     ),
     fundings=(
         Funding(
@@ -130,11 +130,11 @@ FULL = About(
         ),
     ),
     related=(
-        Related(
+        RelatedItem(
             relation="IsPublishedIn",
             resource_type="Journal",
             code=Code(value="1234-5678", scheme="ISSN"),
-            titles=(Text(value="Journal of Words"),),
+            titles=(DescriptionText(value="Journal of Words"),),
             creators=(Agent(name="Poe, P.", family="Poe", given="P."),),
             contributors=(Agent(name="Moe, M.", role="Editor"),),
             year="2024",
@@ -151,14 +151,14 @@ FULL = About(
 )
 
 
-def described(about: About | None, name: str = "hdl:1839/00-1", **record: Any) -> Described:
+def described(about: About | None, name: str = "hdl:1839/00-1", **record: Any) -> DescribedResource:
     held = Record(about=about, at="2026-11-21T01:02:03Z", **record)
-    return metadata.described(parse(name), held, URL)
+    return metadata.describe_resource(parse(name), held, URL)
 
 
 def judged(data: bytes, schema: str) -> None:
     """Raises where libxml2 finds the document not valid."""
-    xml_text.schema(schema).assertValid(etree.fromstring(data))
+    xml_text.load_schema(schema).assertValid(etree.fromstring(data))
 
 
 # DataCite
@@ -166,9 +166,11 @@ def judged(data: bytes, schema: str) -> None:
 
 
 def test_datacite_is_valid_and_loses_nothing() -> None:
-    written = metadata.write(described(FULL), "datacite")
+    written = metadata.write_record(described(FULL), "datacite")
     judged(written, "datacite-4.6.xsd")
-    again = metadata.adopted(metadata.read(written, "datacite"), parse("hdl:1839/00-1"), URL)
+    again = metadata.adopt_description(
+        metadata.read_record(written, "datacite"), parse("hdl:1839/00-1"), URL
+    )
     contributors = (msgspec.structs.replace(FULL.contributors[0], kind="Personal"),)
     assert again.contributors == contributors  # a family name makes a person
     related = msgspec.structs.replace(
@@ -180,13 +182,13 @@ def test_datacite_is_valid_and_loses_nothing() -> None:
 
 def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
     """ "(:unav) value unavailable, possibly unknown" (DataCite 4.6, appendix 3)."""
-    written = metadata.write(described(None), "datacite")
+    written = metadata.write_record(described(None), "datacite")
     judged(written, "datacite-4.6.xsd")
     root = etree.fromstring(written)
     texts = {etree.QName(one).localname: one.text for one in root.iter()}
     assert texts["creatorName"] == texts["title"] == texts["publisher"] == "(:unav)"
     assert texts["publicationYear"] == "2026"
-    again = metadata.read(written, "datacite")
+    again = metadata.read_record(written, "datacite")
     assert (again.creators, again.publisher) == ((), None)
 
 
@@ -208,13 +210,13 @@ def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
     ],
 )
 def test_datacite_names_the_scheme_of_an_identifier(name: str, expected: tuple[str, str]) -> None:
-    root = etree.fromstring(metadata.write(described(FULL, name), "datacite"))
+    root = etree.fromstring(metadata.write_record(described(FULL, name), "datacite"))
     (one,) = root.iter("{*}identifier")
     assert (one.text, one.get("identifierType")) == expected
 
 
 def test_datacite_has_the_actionable_form_too() -> None:
-    root = etree.fromstring(metadata.write(described(FULL), "datacite"))
+    root = etree.fromstring(metadata.write_record(described(FULL), "datacite"))
     codes = {
         one.get("alternateIdentifierType"): one.text for one in root.iter("{*}alternateIdentifier")
     }
@@ -274,7 +276,7 @@ relationType="HasTranslation">x</relatedIdentifier></relatedIdentifiers>
 
 @pytest.mark.parametrize("more", ["", *_MORE.strip().splitlines()])
 def test_datacite_of_others_is_read(more: str) -> None:
-    about = metadata.read(_DATACITE.format(more=more).encode(), "datacite")
+    about = metadata.read_record(_DATACITE.format(more=more).encode(), "datacite")
     assert about.title == "Example Title"
     assert about.publisher is not None
     assert about.publisher.code == Code(
@@ -286,7 +288,7 @@ def test_a_line_break_in_a_datacite_description_is_one() -> None:
     more = (
         '<descriptions><description descriptionType="Abstract">a<br/>b</description></descriptions>'
     )
-    about = metadata.read(_DATACITE.format(more=more).encode(), "datacite")
+    about = metadata.read_record(_DATACITE.format(more=more).encode(), "datacite")
     assert about.descriptions[0].value == "a\nb"
 
 
@@ -314,14 +316,15 @@ _links = st.just("") | st.tuples(
 _abouts = st.builds(
     About,
     titles=st.lists(
-        st.builds(Text, value=_texts, kind=st.sampled_from(["", "Subtitle"])), max_size=3
+        st.builds(DescriptionText, value=_texts, kind=st.sampled_from(["", "Subtitle"])), max_size=3
     ).map(tuple),
     creators=st.lists(_agents, max_size=3).map(tuple),
     contributors=st.lists(_agents, max_size=2).map(tuple),
     publisher=st.none() | st.builds(Publisher, name=_texts),
     year=st.sampled_from(["", "1997"]),
     dates=st.lists(
-        st.builds(When, value=_texts, kind=st.sampled_from(["Issued", "Created"])), max_size=2
+        st.builds(DescriptionDate, value=_texts, kind=st.sampled_from(["Issued", "Created"])),
+        max_size=2,
     ).map(tuple),
     language=st.sampled_from(["", "en", "de-AT"]),
     resource_type=st.sampled_from(["", *sorted(description.RESOURCE_TYPES)]),
@@ -330,12 +333,12 @@ _abouts = st.builds(
         st.builds(Subject, value=_texts, uri=_links, code=_links, scheme_uri=_links), max_size=2
     ).map(tuple),
     rights=st.lists(st.builds(Rights, value=_texts, uri=_links), max_size=2).map(tuple),
-    descriptions=st.lists(st.builds(Text, value=_texts, kind=st.just("Abstract")), max_size=2).map(
-        tuple
-    ),
+    descriptions=st.lists(
+        st.builds(DescriptionText, value=_texts, kind=st.just("Abstract")), max_size=2
+    ).map(tuple),
     related=st.lists(
         st.builds(
-            Related,
+            RelatedItem,
             relation=st.just("IsPublishedIn"),
             resource_type=st.just("Book"),
             volume=_texts,
@@ -348,7 +351,7 @@ _abouts = st.builds(
 
 def allowed(about: About) -> bool:
     try:
-        description.checked(about)
+        description.check_description(about)
     except ValueError:
         return False
     return True
@@ -359,17 +362,17 @@ def allowed(about: About) -> bool:
 def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
     """ "XML encodings with a declared schema" (ISO 24619 section 5.3)."""
     what = described(about)
-    judged(metadata.write(what, "datacite"), "datacite-4.6.xsd")
-    judged(metadata.write(what, "dc"), "oai_dc.xsd")
+    judged(metadata.write_record(what, "datacite"), "datacite-4.6.xsd")
+    judged(metadata.write_record(what, "dc"), "oai_dc.xsd")
     for name in ("jsonld", "csl", "json"):
-        json.loads(metadata.write(what, name))
-    Graph().parse(data=metadata.write(what, "turtle"), format="turtle")
-    ris = metadata.write(what, "ris").decode()
+        json.loads(metadata.write_record(what, name))
+    Graph().parse(data=metadata.write_record(what, "turtle"), format="turtle")
+    ris = metadata.write_record(what, "ris").decode()
     assert all(re.fullmatch(r"[A-Z][A-Z0-9]  - .*", line) for line in re.split("\r\n", ris)[:-1])
-    bibtex = metadata.write(what, "bibtex").decode()
+    bibtex = metadata.write_record(what, "bibtex").decode()
     bare = re.sub(r"\\[{}]", "", bibtex)
     assert bare.count("{") == bare.count("}")
-    assert metadata.read(metadata.write(what, "json"), "json") == about
+    assert metadata.read_record(metadata.write_record(what, "json"), "json") == about
 
 
 @pytest.mark.parametrize(
@@ -379,18 +382,18 @@ def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
 def test_a_notation_that_is_no_uri_has_no_place_in_datacite(code: str, *, kept: bool) -> None:
     """`classificationCode` is of the type anyURI in the kernel."""
     about = About(subjects=(Subject(value="words", code=code, scheme="UDC"),))
-    written = metadata.write(described(about), "datacite")
+    written = metadata.write_record(described(about), "datacite")
     judged(written, "datacite-4.6.xsd")
-    assert metadata.read(written, "datacite").subjects[0].code == (code if kept else "")
-    assert code in metadata.write(described(about), "jsonld").decode()
+    assert metadata.read_record(written, "datacite").subjects[0].code == (code if kept else "")
+    assert code in metadata.write_record(described(about), "jsonld").decode()
 
 
 @settings(deadline=None)
 @given(_words)
 def test_a_script_element_holds_json_ld_as_it_is(title: str) -> None:
-    about = About(titles=(Text(value=f"</script><!--{title}"),))
+    about = About(titles=(DescriptionText(value=f"</script><!--{title}"),))
     if allowed(about):
-        written = metadata.write(described(about), "jsonld")
+        written = metadata.write_record(described(about), "jsonld")
         assert b"<" not in written
         assert json.loads(written)["name"] == f"</script><!--{title}"
 
@@ -400,13 +403,13 @@ def test_a_script_element_holds_json_ld_as_it_is(title: str) -> None:
 
 
 def test_dublin_core_is_valid_and_read_again() -> None:
-    written = metadata.write(described(FULL), "dc")
+    written = metadata.write_record(described(FULL), "dc")
     judged(written, "oai_dc.xsd")
     assert b"<dc:identifier>hdl:1839/00-1</dc:identifier>" in written
     assert f"<dc:identifier>{URL}</dc:identifier>".encode() in written
-    again = metadata.read(written, "dc")
+    again = metadata.read_record(written, "dc")
     assert again.title == FULL.title
-    assert [one.shown for one in again.creators] == ["Doe, Jane", "The Language Archive"]
+    assert [one.display_name for one in again.creators] == ["Doe, Jane", "The Language Archive"]
     assert (again.year, again.resource_type, again.language) == ("2024", "Dataset", "en-GB")
 
 
@@ -415,19 +418,19 @@ def test_dcmi_terms_are_read_as_the_elements_that_they_refine() -> None:
       <dcterms:title>T</dcterms:title><dcterms:alternative>A</dcterms:alternative>
       <dcterms:issued>1999-12</dcterms:issued><dcterms:abstract>Short.</dcterms:abstract>
       <dcterms:license>https://creativecommons.org/licenses/by/4.0/</dcterms:license></metadata>"""
-    about = metadata.read(record, "dc")
-    assert (about.title, about.year, about.date("Issued")) == ("T", "1999", "1999-12")
+    about = metadata.read_record(record, "dc")
+    assert (about.title, about.year, about.first_date("Issued")) == ("T", "1999", "1999-12")
     assert about.descriptions[0].kind == "Abstract"
     assert about.rights[0].uri.startswith("https://creativecommons.org")
 
 
 def test_json_ld_is_schema_org_and_read_again() -> None:
-    node = json.loads(metadata.write(described(FULL), "jsonld"))
+    node = json.loads(metadata.write_record(described(FULL), "jsonld"))
     assert node["@context"] == "https://schema.org/"
     assert (node["@type"], node["@id"]) == ("Dataset", URL)
     assert node["creator"][0]["@id"] == "https://orcid.org/0000-0002-1825-0097"
     assert node["license"] == ["https://creativecommons.org/licenses/by/4.0/"]
-    again = metadata.read(json.dumps(node).encode(), "jsonld")
+    again = metadata.read_record(json.dumps(node).encode(), "jsonld")
     assert again.creators[0].family == "Doe"
     assert again.creators[0].codes[0].scheme == "ORCID"
     assert again.container is not None
@@ -440,12 +443,12 @@ def test_creators_of_json_ld_may_stand_in_a_list(container: str) -> None:
     """JSON-LD 1.1, "Lists" and "Sets": values with an order, and without one."""
     people = [{"@type": "Person", "name": name} for name in ("B", "A")]
     node = {"@type": "Dataset", "name": "x", "creator": {container: people}}
-    read = metadata.read(json.dumps(node).encode(), "jsonld")
-    assert [one.shown for one in read.creators] == ["B", "A"]
+    read = metadata.read_record(json.dumps(node).encode(), "jsonld")
+    assert [one.display_name for one in read.creators] == ["B", "A"]
 
 
 def test_turtle_is_what_rdflib_reads() -> None:
-    graph = Graph().parse(data=metadata.write(described(FULL), "turtle"), format="turtle")
+    graph = Graph().parse(data=metadata.write_record(described(FULL), "turtle"), format="turtle")
     terms = "http://purl.org/dc/terms/"
     said = {(str(p), o) for p, o in graph.predicate_objects(URIRef(URL))}
     assert (f"{terms}title", Literal("Words & <Things>", lang="en")) in said
@@ -468,8 +471,8 @@ def test_turtle_is_what_rdflib_reads() -> None:
 )
 def test_turtle_types_dates_that_are_some(date: str, kind: str | None) -> None:
     """ "a literal is ill-typed" where its form is not that of its type (RDF 1.1 section 5.1)."""
-    what = described(About(dates=(When(value=date, kind="Issued"),)))
-    found = Graph().parse(data=metadata.write(what, "turtle"), format="turtle")
+    what = described(About(dates=(DescriptionDate(value=date, kind="Issued"),)))
+    found = Graph().parse(data=metadata.write_record(what, "turtle"), format="turtle")
     literal = found.value(URIRef(URL), URIRef("http://purl.org/dc/terms/issued"))
     assert isinstance(literal, Literal)
     assert str(literal) == date
@@ -479,19 +482,21 @@ def test_turtle_types_dates_that_are_some(date: str, kind: str | None) -> None:
 
 
 def test_csl_json_is_an_item_and_read_again() -> None:
-    item = json.loads(metadata.write(described(FULL), "csl"))
+    item = json.loads(metadata.write_record(described(FULL), "csl"))
     assert item["type"] == "dataset"
     assert item["author"][0] == {"family": "Doe", "given": "Jane"}
     assert item["issued"] == {"date-parts": [[2024, 3, 5]]}
     assert (item["URL"], item["note"]) == (URL, "PID: hdl:1839/00-1")
-    again = metadata.read(json.dumps([item]).encode(), "csl")
+    again = metadata.read_record(json.dumps([item]).encode(), "csl")
     assert (again.title, again.year) == ("Words & <Things>: A corpus", "2024")
     assert again.creators[0] == Agent(name="Doe, Jane", family="Doe", given="Jane", kind="Personal")
 
 
 def test_bibtex_escapes_what_tex_would_take_for_itself() -> None:
-    about = About(titles=(Text(value=r"50% of {all} $ & # _ ^ ~ \ things"),), year="1999")
-    written = metadata.write(described(about), "bibtex").decode()
+    about = About(
+        titles=(DescriptionText(value=r"50% of {all} $ & # _ ^ ~ \ things"),), year="1999"
+    )
+    written = metadata.write_record(described(about), "bibtex").decode()
     assert (
         r"title = {50\% of \{all\} \$ \& \# \_ \textasciicircum{} \textasciitilde{} "
         r"\textbackslash{} things}," in written
@@ -501,12 +506,12 @@ def test_bibtex_escapes_what_tex_would_take_for_itself() -> None:
 def test_a_name_with_and_in_it_is_one_name_in_bibtex() -> None:
     """BibTeXing (1988) section 4: names are parted by "and" outside of braces."""
     who = Agent(name="Law and Order, Ltd", family="Law and Order", given="Ltd", kind="Personal")
-    written = metadata.write(described(About(creators=(who,))), "bibtex").decode()
+    written = metadata.write_record(described(About(creators=(who,))), "bibtex").decode()
     assert "author = {{Law and Order}, Ltd}," in written
 
 
 def test_ris_begins_with_its_type_and_ends_with_er() -> None:
-    lines = metadata.write(described(FULL), "ris").decode().split("\r\n")
+    lines = metadata.write_record(described(FULL), "ris").decode().split("\r\n")
     assert (lines[0], lines[-2:]) == ("TY  - DATA", ["ER  - ", ""])
     assert {"AU  - Doe, Jane", f"UR  - {URL}", "ID  - hdl:1839/00-1"} <= set(lines)
 
@@ -518,8 +523,8 @@ def test_what_the_registry_knows_is_said_too() -> None:
     record = Record(
         versions=(Version(number=1, at="1997-09-01T00:00:00Z", representations=(held,)),)
     )
-    what = metadata.described(parse("pdi://oma.eop.gov.us/1997/09/01/1"), record, URL)
-    written = metadata.write(what, "datacite").decode()
+    what = metadata.describe_resource(parse("pdi://oma.eop.gov.us/1997/09/01/1"), record, URL)
+    written = metadata.write_record(what, "datacite").decode()
     assert "<size>99 bytes</size>" in written
     assert "<format>text/html</format>" in written
     assert "<publicationYear>1997</publicationYear>" in written
@@ -527,20 +532,20 @@ def test_what_the_registry_knows_is_said_too() -> None:
 
 def test_plain_names_and_values_stand_in_for_a_description() -> None:
     what = described(None, metadata={"creator": "Doe, Jane", "title": "T", "date": "1999"})
-    assert metadata.read(metadata.write(what, "datacite"), "datacite").title == "T"
+    assert metadata.read_record(metadata.write_record(what, "datacite"), "datacite").title == "T"
 
 
 @pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl"])
 def test_the_format_of_a_record_is_told_from_it(name: str) -> None:
-    assert metadata.guess(metadata.write(described(FULL), name)) == name
+    assert metadata.guess_format(metadata.write_record(described(FULL), name)) == name
 
 
 def test_a_bibtex_key_keeps_letters_that_have_accents() -> None:
     about = About(creators=(Agent(name="Müller, Zoë", family="Müller", given="Zoë"),), year="1999")
-    assert metadata.write(described(about), "bibtex").startswith(b"@misc{Muller1999,")
+    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{Muller1999,")
 
 
 def test_a_bibtex_key_of_a_name_without_latin_letters_is_the_identifier() -> None:
     """Else all that was written in one year would have the same key."""
     about = About(creators=(Agent(name="鲁, 迅", family="鲁", given="迅"),), year="1923")
-    assert metadata.write(described(about), "bibtex").startswith(b"@misc{hdl:1839/00-1,")
+    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{hdl:1839/00-1,")

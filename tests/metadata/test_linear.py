@@ -17,9 +17,9 @@ from perdure import metadata
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import cmdi
-from perdure.metadata.citing import cite
-from perdure.metadata.port import Described
-from perdure.model.about import About, Agent, Related, Text
+from perdure.metadata.citing import write_citation
+from perdure.metadata.port import DescribedResource
+from perdure.model.about import About, Agent, DescriptionText, RelatedItem
 
 _LENGTH = 99_000
 
@@ -33,17 +33,17 @@ PIECES = [
 def test_no_text_makes_a_citation_slow(piece: str) -> None:
     text = (piece * _LENGTH)[:_LENGTH]
     about = About(
-        titles=(Text(value=text),),
+        titles=(DescriptionText(value=text),),
         creators=(Agent(name=text, family=text, given=text, kind="Personal"),),
         resource_type="JournalArticle",
         language="en",
         version=text,
         edition=text,
         related=(
-            Related(
+            RelatedItem(
                 relation="IsPublishedIn",
                 resource_type="Journal",
-                titles=(Text(value=text),),
+                titles=(DescriptionText(value=text),),
                 volume=text,
                 issue=text,
                 first_page=text,
@@ -51,11 +51,13 @@ def test_no_text_makes_a_citation_slow(piece: str) -> None:
             ),
         ),
     )
-    what = Described(identifier=parse("hdl:1/2"), about=about, url="https://a.example/hdl:1/2")
+    what = DescribedResource(
+        identifier=parse("hdl:1/2"), about=about, url="https://a.example/hdl:1/2"
+    )
     for style in ("apa", "mla", "iso690", "iso690-numeric"):
-        assert "hdl:1/2" in cite(what, style, "fr" if style == "iso690" else "en")
+        assert "hdl:1/2" in write_citation(what, style, "fr" if style == "iso690" else "en")
     for name in metadata.load_formats():
-        assert metadata.write(what, name)
+        assert metadata.write_record(what, name)
 
 
 def test_many_authors_are_cited() -> None:
@@ -63,10 +65,12 @@ def test_many_authors_are_cited() -> None:
         Agent(name=f"Doe{n}, Jane", family=f"Doe{n}", given="Jane", kind="Personal")
         for n in range(19_000)
     )
-    about = About(titles=(Text(value="T"),), creators=many)
-    what = Described(identifier=parse("hdl:1/2"), about=about, url="https://a.example/hdl:1/2")
-    assert cite(what, "apa").count("Doe") == 20  # the first nineteen and the last
-    assert cite(what, "iso690").count("DOE") == 19_000
+    about = About(titles=(DescriptionText(value="T"),), creators=many)
+    what = DescribedResource(
+        identifier=parse("hdl:1/2"), about=about, url="https://a.example/hdl:1/2"
+    )
+    assert write_citation(what, "apa").count("Doe") == 20  # the first nineteen and the last
+    assert write_citation(what, "iso690").count("DOE") == 19_000
 
 
 @settings(deadline=None)
@@ -95,9 +99,9 @@ def test_any_bytes_are_a_description_or_an_error_of_ours(data: bytes) -> None:
             with suppress(PerdureError):
                 form.read(data)
     with suppress(PerdureError):
-        cmdi.attachment(data)
+        cmdi.read_attachment(data)
     with suppress(PerdureError):
-        metadata.guess(data)
+        metadata.guess_format(data)
 
 
 def _json(value: object) -> bytes:

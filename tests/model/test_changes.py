@@ -14,10 +14,10 @@ from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     NOTHING,
+    ChainHead,
+    ChangeMark,
     Deed,
     Epoch,
-    Head,
-    Mark,
     Numbering,
     Scope,
     attest_line,
@@ -25,8 +25,8 @@ from perdure.model.changes import (
     digest_alike,
     digest_lines,
     link_change,
+    make_row,
     parse_mark,
-    row_of,
 )
 from perdure.model.records import Record, Representation, Version
 
@@ -59,24 +59,24 @@ def test_the_digest_of_lines_that_differ() -> None:
 
 def test_the_row_the_leaf_and_the_chain() -> None:
     numbering = Numbering()
-    numbering.restart(3, 1041, bytes(32))
+    numbering.restart_at(3, 1041, bytes(32))
     digest = digest_lines(SALT, "press", [("hdl:1/1", LINE)])
-    change = numbering.extend(DEED, Scope("hdl:1/1", "hdl:1/1", 1, 2), digest, SALT)
+    change = numbering.number_change(DEED, Scope("hdl:1/1", "hdl:1/1", 1, 2), digest, SALT)
     row = (
         "perdure change 1\n3\n1042\n2026-11-21T12:00:00Z\nbind\nhdl:1/1\nhdl:1/1\n1\n2\n"
         f"{digest.hex()}\n"
     ).encode()
-    assert row_of(change) == row
+    assert make_row(change) == row
     assert change.chain == sha256(b"\1", bytes(32), sha256(b"\0", row))
     assert link_change(bytes(32), change) == change.chain
-    assert change.head == Head(epoch=3, number=1042, chain=change.chain.hex())
+    assert change.head == ChainHead(epoch=3, number=1042, chain=change.chain.hex())
 
 
 def test_an_epoch_continues_the_chain_of_the_one_before() -> None:
-    previous = Head(epoch=0, number=31, chain="ab" * 32)
+    previous = ChainHead(epoch=0, number=31, chain="ab" * 32)
     epoch = Epoch(epoch=1, reason="numbered", previous=previous)
-    change = Numbering().begin(epoch, "2026-11-22T12:00:00Z", "local", SALT)
-    assert (change.mark, change.act, change.count) == (Mark(1, 1), BEGIN, 0)
+    change = Numbering().begin_epoch(epoch, "2026-11-22T12:00:00Z", "local", SALT)
+    assert (change.mark, change.act, change.count) == (ChangeMark(1, 1), BEGIN, 0)
     assert link_change(bytes.fromhex("ab" * 32), change) == change.chain
     before = '{"epoch":0,"number":31,"chain":"' + "ab" * 32 + '"}'
     said = '{"epoch":1,"reason":"numbered","previous":' + before + "}"
@@ -89,7 +89,7 @@ def test_all_acts_but_those_of_tokens_are_public() -> None:
     numbering = Numbering()
     for act, public in (("mint", True), ("begin", True), ("token", False)):
         deed = Deed(act, DEED.at, DEED.actor)
-        assert numbering.extend(deed, NOTHING, bytes(32), SALT).is_public is public
+        assert numbering.number_change(deed, NOTHING, bytes(32), SALT).is_public is public
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_no_mark(text: str) -> None:
 
 @given(st.integers(0, 10**9 - 1), st.integers(0, 10**18 - 1))
 def test_a_mark_is_read_as_it_is_written(epoch: int, number: int) -> None:
-    mark = Mark(epoch, number)
+    mark = ChangeMark(epoch, number)
     assert parse_mark(str(mark), current=0) == mark
     assert parse_mark(str(number), current=epoch) == mark
 
@@ -128,20 +128,20 @@ def test_what_is_attested_does_not_say_where_bytes_lie(
     segment: int, offset: int, count: int
 ) -> None:
     """A rebuild may find them elsewhere; nothing else about the line may differ."""
-    here = stored.encode(documents(segment, offset, count)).decode()
-    attested = stored.decode(attest_line(here))
+    here = stored.encode_stored(documents(segment, offset, count)).decode()
+    attested = stored.decode_stored(attest_line(here))
     for version in attested.versions:
         assert all((one.segment, one.offset) == (0, 0) for one in version.representations)
         assert [one.media_type for one in version.representations] == [
             'text/plain; a="segment":1,"offset":2'
         ] * count
     assert attested.metadata == {"segment": "1"}
-    assert attest_line(stored.encode(documents(1, 2, count)).decode()) == attest_line(here)
+    assert attest_line(stored.encode_stored(documents(1, 2, count)).decode()) == attest_line(here)
 
 
 def test_the_line_of_a_document_is_attested_without_its_place() -> None:
     one = documents(3, 1042, 1).versions[0].representations[0]
-    line = stored.alike("2026-11-21T12:00:00Z", "press", one)
+    line = stored.encode_alike("2026-11-21T12:00:00Z", "press", one)
     assert attest_line(line(5, "ab", 3, 1042)) == attest_line(line(5, "ab", 0, 0))
     assert attest_line(line(5, "ab", 0, 0)) == line(5, "ab", 0, 0)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import InvalidMetadata
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 
 PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=40)
@@ -26,7 +26,7 @@ def collections(draw: st.DrawFn) -> Collection:
         purpose=draw(TEXTS),
         date=draw(st.sampled_from(["", "2026", "2026-11-21", "2026-11-21T12:00:00Z"])),
         members=tuple(
-            Member(
+            CollectionMember(
                 identifier=f"hdl:1839/{number}",
                 name=name,
                 title=draw(TEXTS),
@@ -41,34 +41,37 @@ def collections(draw: st.DrawFn) -> Collection:
 
 @given(collections())
 def test_reading_what_was_written_gives_the_collection_again(one: Collection) -> None:
-    data = members.write(one)
-    assert members.read(data) == one
-    assert members.write(members.read(data)) == data
+    data = members.write_collection(one)
+    assert members.read_collection(data) == one
+    assert members.write_collection(members.read_collection(data)) == data
 
 
 @given(collections())
 def test_every_member_stands_on_a_line_of_its_own(one: Collection) -> None:
-    lines = members.write(one).split(b"\n")
+    lines = members.write_collection(one).split(b"\n")
     rows = [line.rstrip(b",") for line in lines if line.startswith(b'{"')]
     assert [json.loads(row)["identifier"] for row in rows] == [m.identifier for m in one.members]
 
 
 @given(collections())
 def test_a_member_is_reached_by_its_number_and_by_its_name(one: Collection) -> None:
-    data = members.write(one)
+    data = members.write_collection(one)
     for number, member in enumerate(one.members, 1):
         for wanted in (number, member.name):
-            count, found, entry = members.entry(data, wanted)
+            count, found, entry = members.find_entry(data, wanted)
             assert (count, found) == (len(one.members), number)
             assert entry is not None
             assert members.read_entry(entry) == member
-    assert members.entry(data, len(one.members) + 1)[2] is None
-    assert members.entry(data, "never used as a name!")[2] is None
+    assert members.find_entry(data, len(one.members) + 1)[2] is None
+    assert members.find_entry(data, "never used as a name!")[2] is None
 
 
 def test_identifiers_are_read_in_every_form_and_written_in_one() -> None:
     data = b'{"collection": 1, "members": [{"identifier": "urn:PDI://OMA.eop.gov.us/1997/9/1/1.txt.1"}]}'
-    assert members.read(data).members[0].identifier == "pdi://oma.eop.gov.us/1997/09/01/1.txt.1"
+    assert (
+        members.read_collection(data).members[0].identifier
+        == "pdi://oma.eop.gov.us/1997/09/01/1.txt.1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_identifiers_are_read_in_every_form_and_written_in_one() -> None:
 )
 def test_what_no_collection_can_be_is_refused(rows: list[object], reason: str) -> None:
     with pytest.raises(InvalidMetadata) as raised:
-        members.read(json.dumps({"collection": 1, "members": rows}).encode())
+        members.read_collection(json.dumps({"collection": 1, "members": rows}).encode())
     assert reason in raised.value.reason
 
 
@@ -109,7 +112,7 @@ def test_what_no_collection_can_be_is_refused(rows: list[object], reason: str) -
 )
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidMetadata):
-        members.read(data)
+        members.read_collection(data)
 
 
 # by example
@@ -118,22 +121,22 @@ def test_other_bytes_are_refused(data: bytes) -> None:
 PLAIN = Collection(
     title="Fronts",
     members=(
-        Member(identifier=PDI, name="a page"),
-        Member(identifier="hdl:1839/b", length=0, media_type="text/html"),
+        CollectionMember(identifier=PDI, name="a page"),
+        CollectionMember(identifier="hdl:1839/b", length=0, media_type="text/html"),
     ),
 )
 
 
 def test_members_are_numbered_from_one() -> None:
-    assert PLAIN.number(PDI) == 1
-    assert PLAIN.number("hdl:1839/b") == 2
-    assert PLAIN.number("hdl:1839/c") is None
+    assert PLAIN.find_number(PDI) == 1
+    assert PLAIN.find_number("hdl:1839/b") == 2
+    assert PLAIN.find_number("hdl:1839/c") is None
 
 
 def test_one_entry_is_found_by_number_or_name() -> None:
-    data = members.write(PLAIN)
+    data = members.write_collection(PLAIN)
     for wanted, number in ((1, 1), (2, 2), ("a page", 1), (0, 0), (3, 0), ("b page", 0)):
-        count, found, entry = members.entry(data, wanted)
+        count, found, entry = members.find_entry(data, wanted)
         assert (count, found) == (2, number)
         assert (entry and members.read_entry(entry)) == (
             PLAIN.members[number - 1] if number else None
@@ -141,7 +144,7 @@ def test_one_entry_is_found_by_number_or_name() -> None:
 
 
 def test_a_document_is_taken_apart_into_its_entries() -> None:
-    about, rows = members.entries(members.write(PLAIN))
+    about, rows = members.split_entries(members.write_collection(PLAIN))
     assert about == Collection(title="Fronts")
     assert tuple(map(members.read_entry, rows)) == PLAIN.members
 
@@ -159,9 +162,9 @@ def test_a_document_is_taken_apart_into_its_entries() -> None:
 )
 def test_what_is_no_collection(data: bytes) -> None:
     with pytest.raises(InvalidMetadata):
-        members.read(data)
+        members.read_collection(data)
     with pytest.raises(InvalidMetadata):
-        members.entries(data)
+        members.split_entries(data)
 
 
 def test_what_is_no_entry() -> None:
@@ -170,7 +173,7 @@ def test_what_is_no_entry() -> None:
             members.read_entry(data)
     for wanted in (1, "a"):
         with pytest.raises(InvalidMetadata):
-            members.entry(b"[", wanted)
+            members.find_entry(b"[", wanted)
 
 
 @pytest.mark.parametrize(
@@ -182,29 +185,34 @@ def test_what_is_no_entry() -> None:
         Collection(creators=(" Ada",)),
         Collection(creators=("Ada\nLovelace",)),
         Collection(date="yesterday"),
-        Collection(members=(Member(identifier="nothing"),)),
-        Collection(members=(Member(identifier=PDI, name="7"),)),
-        Collection(members=(Member(identifier=PDI, name="a\n"),)),
-        Collection(members=(Member(identifier=PDI, name="n" * 1000),)),
-        Collection(members=(Member(identifier=PDI, digest="sha512"),)),
-        Collection(members=(Member(identifier=PDI, length=-1),)),
-        Collection(members=(Member(identifier=PDI, media_type="text"),)),
-        Collection(members=(Member(identifier=PDI, title="a\x00"),)),
-        Collection(members=(Member(identifier=PDI, note="a\x00"),)),
-        Collection(members=(Member(identifier=PDI), Member(identifier=PDI))),
+        Collection(members=(CollectionMember(identifier="nothing"),)),
+        Collection(members=(CollectionMember(identifier=PDI, name="7"),)),
+        Collection(members=(CollectionMember(identifier=PDI, name="a\n"),)),
+        Collection(members=(CollectionMember(identifier=PDI, name="n" * 1000),)),
+        Collection(members=(CollectionMember(identifier=PDI, digest="sha512"),)),
+        Collection(members=(CollectionMember(identifier=PDI, length=-1),)),
+        Collection(members=(CollectionMember(identifier=PDI, media_type="text"),)),
+        Collection(members=(CollectionMember(identifier=PDI, title="a\x00"),)),
+        Collection(members=(CollectionMember(identifier=PDI, note="a\x00"),)),
+        Collection(members=(CollectionMember(identifier=PDI), CollectionMember(identifier=PDI))),
         Collection(
-            members=(Member(identifier=PDI, name="a"), Member(identifier="hdl:1/a", name="a"))
+            members=(
+                CollectionMember(identifier=PDI, name="a"),
+                CollectionMember(identifier="hdl:1/a", name="a"),
+            )
         ),
     ],
     ids=lambda one: str(one)[:60],
 )
 def test_what_no_collection_can_be(one: Collection) -> None:
     with pytest.raises(InvalidMetadata):
-        members.check(one)
+        members.check_collection(one)
 
 
 def test_the_line_of_a_bad_member_is_told() -> None:
-    one = Collection(members=(Member(identifier=PDI), Member(identifier="nothing")))
+    one = Collection(
+        members=(CollectionMember(identifier=PDI), CollectionMember(identifier="nothing"))
+    )
     with pytest.raises(InvalidMetadata) as refused:
-        members.check(one, lines=(4, 9))
+        members.check_collection(one, lines=(4, 9))
     assert refused.value.line == 9

@@ -28,10 +28,10 @@ def test_a_record_that_was_kept_is_read() -> None:
     grave = Tombstone(reason="enough", at="2026-11-21T12:00:00Z", by="anna")
     one = record.version(1)
     assert one is not None
-    held = one.find("text")
+    held = one.find_representation("text")
     assert held is not None
     assert (held.segment, held.offset, held.length, held.charset) == (1, 400, 3, "us-ascii")
-    assert one.find("html") is None
+    assert one.find_representation("html") is None
     assert record.version(2) == Version(number=2, at="2026-11-21T12:00:00Z", tombstone=grave)
     assert record.version(3) is None
     assert record.newest == one

@@ -59,31 +59,34 @@ _records = st.builds(
 
 @given(_records)
 def test_nothing_is_lost(record: Record) -> None:
-    assert stored.decode(stored.encode(record).decode()) == record
+    assert stored.decode_stored(stored.encode_stored(record).decode()) == record
 
 
 @given(_records)
 def test_json_is_read(record: Record) -> None:
     """All records were JSON once, and any may be so again."""
-    assert stored.decode(msgspec.json.encode(record).decode()) == record
+    assert stored.decode_stored(msgspec.json.encode(record).decode()) == record
 
 
 def test_one_location_is_one_line() -> None:
     location = Location(uri="https://a.example/b c", version=2, format="html")
     record = Record(at=_AT, locations=(location,))
-    assert stored.encode(record) == b"2026-11-21T05:13:46Z 2 html https://a.example/b c"
-    assert stored.only("2026-11-21T05:13:46Z 2 html https://a.example/b c") == (_AT, location)
+    assert stored.encode_stored(record) == b"2026-11-21T05:13:46Z 2 html https://a.example/b c"
+    assert stored.read_only_location("2026-11-21T05:13:46Z 2 html https://a.example/b c") == (
+        _AT,
+        location,
+    )
 
 
 def test_one_document_is_one_line() -> None:
     record = Record(at=_AT, versions=(Version(number=1, at=_AT, representations=(_held,)),))
     line = b"=2026-11-21T05:13:46Z local text - - 1 ab 1 9 text/plain"
-    assert stored.encode(record) == line
-    assert stored.split(line.decode()) is None
-    held = stored.document(line.decode())
+    assert stored.encode_stored(record) == line
+    assert stored.split_location_line(line.decode()) is None
+    held = stored.parse_document_line(line.decode())
     assert held is not None
     assert (held.format, held.length) == ("text", "1")
-    assert held.placed(7, 70) == "=2026-11-21T05:13:46Z local text - - 1 ab 7 70 text/plain"
+    assert held.place_at(7, 70) == "=2026-11-21T05:13:46Z local text - - 1 ab 7 70 text/plain"
 
 
 _placed = _documents.map(lambda one: replace(one, sha512="cd" * 64))
@@ -97,6 +100,6 @@ def test_documents_that_are_alike_are_stored_alike(
         one, length=other.length, sha512=other.sha512, segment=other.segment, offset=other.offset
     )
     expected = Record(at=at, by=by, versions=(Version(number=1, at=at, representations=(same,)),))
-    text = stored.alike(at, by, one)(same.length, same.sha512, same.segment, same.offset)
-    assert text == stored.encode(expected).decode()
-    assert stored.decode(text) == expected
+    text = stored.encode_alike(at, by, one)(same.length, same.sha512, same.segment, same.offset)
+    assert text == stored.encode_stored(expected).decode()
+    assert stored.decode_stored(text) == expected

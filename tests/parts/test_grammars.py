@@ -95,8 +95,8 @@ def expected(read: object, text: str) -> str | None:
 
 GRAMMARS = [
     # what the ABNF says nothing about: order, zero, how long and how many
-    (plaintext.read, PlainText, "text-fragment", ("before its start", "at most")),
-    (table.read, Table, "csv-fragment", ("from 1", "at most")),
+    (plaintext.read_text_range, PlainText, "text-fragment", ("before its start", "at most")),
+    (table.read_cells, Table, "csv-fragment", ("from 1", "at most")),
 ]
 
 
@@ -106,9 +106,9 @@ GRAMMARS = [
 def test_texts_are_judged_as_the_abnf_does(
     read: object, grammar: type[Rule], rule: str, beyond: tuple[str, ...], data: st.DataObject
 ) -> None:
-    strategy = shipped.plaintext() if grammar is PlainText else shipped.table()
+    strategy = shipped.plaintext_selectors() if grammar is PlainText else shipped.table_selectors()
     written = strategy.map(str)
-    text = data.draw(written | testing.spoiled(written) | written.map(str.upper))
+    text = data.draw(written | testing.spoil_texts(written) | written.map(str.upper))
     assume("%" not in text)  # escapes belong to the URI
     mistake = expected(read, text)
     if mistake is None:
@@ -125,7 +125,7 @@ _CLOCKS = st.from_regex(r"(npt:)?([0-9]{1,3}:)?([0-9]{1,3}:)?[0-9]{1,3}(\.[0-9]?
 def test_times_are_judged_as_the_abnf_does(first: str, last: str | None, start: bool) -> None:
     text = f"t={first if start else ''}" + ("" if last is None else f",{last}")
     legal = accepted(Times, "timesegment", text)
-    if expected(media.read, text) is None:
+    if expected(media.read_media, text) is None:
         assert legal
     elif legal:
         assert last is not None

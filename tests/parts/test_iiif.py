@@ -16,10 +16,12 @@ from perdure.parts import Information, Rendering, iiif
 WIDTH, HEIGHT = 300, 200
 
 
-def settled(text: str, version: int = 3, size: tuple[int, int] = (WIDTH, HEIGHT)) -> iiif.Settled:
-    picture = iiif.read(text, version)
+def settled(
+    text: str, version: int = 3, size: tuple[int, int] = (WIDTH, HEIGHT)
+) -> iiif.SettledPicture:
+    picture = iiif.read_picture(text, version)
     assert isinstance(picture, Rendering)
-    return iiif.settle(picture, *size)
+    return iiif.settle_picture(picture, *size)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +112,13 @@ def test_the_canonical_form(version: int, text: str, canonical: str) -> None:
 )
 def test_what_is_no_request(text: str) -> None:
     with pytest.raises(MalformedPart):
-        iiif.read(text, 3)
+        iiif.read_picture(text, 3)
 
 
 @pytest.mark.parametrize("size", ["^max", "^full", "^100,", "^!100,100"])
 def test_version_2_knows_no_circumflex(size: str) -> None:
     with pytest.raises(MalformedPart):
-        iiif.read(f"full/{size}/0/default.jpg", 2)
+        iiif.read_picture(f"full/{size}/0/default.jpg", 2)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_the_largest_is_not_smaller_than_what_there_is() -> None:
 
 
 def test_the_description_is_asked_for_by_its_name() -> None:
-    assert iiif.read("info.json", 2) == iiif.read("info.json", 3) == Information()
+    assert iiif.read_picture("info.json", 2) == iiif.read_picture("info.json", 3) == Information()
 
 
 # laws
@@ -196,8 +198,8 @@ _images = st.tuples(st.integers(1, 30_000), st.integers(1, 30_000))
 @given(_any)
 def test_what_is_written_is_what_was_read(asked: tuple[int, str]) -> None:
     version, text = asked
-    picture = iiif.read(text, version)
-    assert iiif.read(str(picture), version) == picture
+    picture = iiif.read_picture(text, version)
+    assert iiif.read_picture(str(picture), version) == picture
 
 
 @given(_any, _images)
@@ -212,11 +214,11 @@ def test_the_canonical_request_is_its_own(asked: tuple[int, str], size: tuple[in
     assert 0 <= top < bottom <= size[1]
     assert found.size[0] * found.size[1] <= iiif.LARGEST_AREA
     assert 1 <= min(found.size) <= max(found.size) <= iiif.LONGEST_SIDE
-    again = iiif.settle(found.selector, *size)
+    again = iiif.settle_picture(found.selector, *size)
     assert again == found
 
 
 @given(st.text(max_size=60), st.sampled_from((2, 3)))
 def test_any_text_is_read_or_refused(text: str, version: int) -> None:
     with suppress(MalformedPart):
-        iiif.read(text, version)
+        iiif.read_picture(text, version)

@@ -35,10 +35,10 @@ from perdure.parts import (
     media,
     mpeg21,
     page,
-    parse,
+    parse_part,
     pdi,
     plaintext,
-    select,
+    select_part,
     table,
     xpointer,
 )
@@ -48,18 +48,18 @@ from perdure.parts.selectors import Time
 from perdure.testing import parts as shipped
 
 READERS: dict[str, Callable[[str], Selector]] = {
-    "pdi": pdi.read,
-    "plaintext": plaintext.read,
-    "table": table.read,
-    "page": page.read,
-    "media": media.read,
+    "pdi": pdi.read_pdi_part,
+    "plaintext": plaintext.read_text_range,
+    "table": table.read_cells,
+    "page": page.read_pdf_part,
+    "media": media.read_media,
     "time query": media.read_time_query,
     "time call": media.read_time_call,
-    "mpeg21": mpeg21.read,
-    "xpointer": xpointer.read,
+    "mpeg21": mpeg21.read_pointer,
+    "xpointer": xpointer.read_elements,
     "ids": xpointer.read_id,
-    "directive": directive.read,
-    "annotation": annotation.read,
+    "directive": directive.read_directive,
+    "annotation": annotation.read_annotation,
 }
 MEDIA_TYPES = {
     "plaintext": "text/plain",
@@ -128,7 +128,7 @@ over_every_reader = pytest.mark.parametrize("name", READERS)
 
 
 def texts() -> st.SearchStrategy[str]:
-    return testing.spoiled(shipped.selectors().map(str)) | testing.noise(*OPENINGS)
+    return testing.spoil_texts(shipped.selectors().map(str)) | testing.noisy_texts(*OPENINGS)
 
 
 @over_every_reader
@@ -152,7 +152,7 @@ def test_reading_raises_nothing_but_two_errors(name: str, text: str) -> None:
 @pytest.mark.parametrize("media_type", KINDS)
 @given(texts())
 def test_parsing_raises_nothing_but_two_errors(media_type: str, text: str) -> None:
-    read = outcome(lambda text: parse(text, media_type), text)
+    read = outcome(lambda text: parse_part(text, media_type), text)
     if isinstance(read, MalformedPart):
         assert 0 <= read.at <= len(text)
     elif isinstance(read, PartNotSupported):
@@ -164,8 +164,8 @@ def test_parsing_raises_nothing_but_two_errors(media_type: str, text: str) -> No
 def test_the_canonical_text_is_the_part(syntax: str, data: st.DataObject) -> None:
     selector = data.draw(shipped.selectors(syntax))
     text = str(selector)
-    assert parse(text, MEDIA_TYPES[syntax]) == selector
-    assert str(parse(text, MEDIA_TYPES[syntax])) == text
+    assert parse_part(text, MEDIA_TYPES[syntax]) == selector
+    assert str(parse_part(text, MEDIA_TYPES[syntax])) == text
     if syntax != "mpeg21":  # what Media Fragments has too is written so
         assert READERS[syntax](text) == selector
 
@@ -184,11 +184,11 @@ def test_forms_are_how_parts_are_written(selector: Selector) -> None:
     assert str(selector).startswith(tuple(form.rstrip("()") for form in forms))
 
 
-@given(shipped.pdi())
+@given(shipped.pdi_selectors())
 def test_the_canonical_text_is_the_part_of_a_pdi(selector: Selector) -> None:
-    assert pdi.read(str(selector)) == selector
+    assert pdi.read_pdi_part(str(selector)) == selector
     identifier = parse_identifier(f"pdi://a.us/1997/09/01/1.text.1#{selector}")
-    assert select(identifier, "text/plain") == selector
+    assert select_part(identifier, "text/plain") == selector
 
 
 @given(shipped.selectors())
@@ -207,22 +207,22 @@ def test_web_annotation_has_every_selector(selector: Selector) -> None:
     fragment part of an IRI defined by the representation's media type, it is useful to allow this
     as a description mechanism via a Selector."
     """
-    written = annotation.write(selector)
-    assert annotation.read(written) == selector
-    assert annotation.read(json.loads(json.dumps(written))) == selector
+    written = annotation.write_annotation(selector)
+    assert annotation.read_annotation(written) == selector
+    assert annotation.read_annotation(json.loads(json.dumps(written))) == selector
     text = json.dumps(written)
     if len(text) < LONGEST:
-        assert annotation.read(text) == selector
-        assert annotation.read(quote(text)) == selector or len(quote(text)) > LONGEST
+        assert annotation.read_annotation(text) == selector
+        assert annotation.read_annotation(quote(text)) == selector or len(quote(text)) > LONGEST
 
 
-@given(shipped.annotation())
+@given(shipped.annotation_selectors())
 def test_selectors_of_annotations_are_fragments_too(selector: Selector) -> None:
     """Selectors and States section 5 writes every selector of section 3 as a fragment."""
     text = str(selector)
     assume(len(text) <= LONGEST)
     if text.startswith("selector("):
-        assert parse(text, "text/html") == selector
+        assert parse_part(text, "text/html") == selector
         assert selector.conforms_to == "https://www.w3.org/TR/selectors-states/"
     else:
         reader = annotation.find_reader(selector.conforms_to)
@@ -230,7 +230,9 @@ def test_selectors_of_annotations_are_fragments_too(selector: Selector) -> None:
         assert reader(text) == selector
 
 
-@given(shipped.annotation(), shipped.annotation(), shipped.annotation())
+@given(
+    shipped.annotation_selectors(), shipped.annotation_selectors(), shipped.annotation_selectors()
+)
 def test_however_three_are_nested_it_is_written_alike(
     one: Selector, two: Selector, three: Selector
 ) -> None:
@@ -239,7 +241,7 @@ def test_however_three_are_nested_it_is_written_alike(
     """
     assert str(Within(Within(one, two), three)) == str(Within(one, Within(two, three)))
     left, right = Within(Within(one, two), three), Within(one, Within(two, three))
-    assert annotation.write(left) == annotation.write(right)
+    assert annotation.write_annotation(left) == annotation.write_annotation(right)
 
 
 # what single sentences say
@@ -251,39 +253,42 @@ def test_a_position_is_a_range_without_extent(position: int, unit: str) -> None:
     """RFC 5147 section 3: text-scheme = char-scheme / line-scheme, each with ( position / range ).
     A position lies between two characters, as a range does whose ends are one.
     """
-    selector = parse(f"{unit}={position}", "text/plain")
+    selector = parse_part(f"{unit}={position}", "text/plain")
     assert selector == TextRange(unit, position, position)
-    assert selector == parse(f"{unit}={position},{position}", "text/plain")
+    assert selector == parse_part(f"{unit}={position},{position}", "text/plain")
 
 
 @given(
-    shipped.media(), st.lists(st.sampled_from(("", "u=1", "T=3", "t=5,2", "xywh=1,1,0,0", "t=x")))
+    shipped.media_selectors(),
+    st.lists(st.sampled_from(("", "u=1", "T=3", "t=5,2", "xywh=1,1,0,0", "t=x"))),
 )
 def test_what_is_unknown_or_invalid_does_not_count(selector: Selector, more: list[str]) -> None:
     """Media Fragments URI 1.0 section 6.2.1: "Multiple occurrences of the same dimension: only the
     last valid occurrence of a dimension (e.g., t=10 in #t=2&t=10) is interpreted, all previous
     occurrences (valid or invalid) SHOULD be ignored by the UA."
     """
-    assert media.read("&".join([*more, str(selector), *more])) == selector
-    assert media.read("&".join(["t=1,2&xywh=9,9,9,9&id=a", *more, str(selector)])) in (
+    assert media.read_media("&".join([*more, str(selector), *more])) == selector
+    assert media.read_media("&".join(["t=1,2&xywh=9,9,9,9&id=a", *more, str(selector)])) in (
         selector,
-        media.read(f"t=1,2&xywh=9,9,9,9&id=a&{selector}"),
+        media.read_media(f"t=1,2&xywh=9,9,9,9&id=a&{selector}"),
     )
 
 
-@given(shipped.media().filter(lambda one: isinstance(one, Media) and one.time))
+@given(shipped.media_selectors().filter(lambda one: isinstance(one, Media) and one.time))
 def test_the_last_time_counts(selector: Media) -> None:
-    read = media.read(f"t=0,1&{selector}")
+    read = media.read_media(f"t=0,1&{selector}")
     assert read.time == selector.time
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
 def test_the_comma_of_media_fragments_is_read_in_a_query(start: int, length: int) -> None:
     end = start + length
-    assert media.read_time_query(f"{start}/{end}") == media.read(f"t={start},{end}")
-    assert media.read_time_query(f"{start},{end}") == media.read(f"t={start},{end}")
-    assert media.read_time_call(f"@time({start}s,{end})") == media.read(f"t={start},{end}")
-    assert mpeg21.read(f"mp(~time('npt','{start}','{end}'))") == media.read(f"t={start},{end}")
+    assert media.read_time_query(f"{start}/{end}") == media.read_media(f"t={start},{end}")
+    assert media.read_time_query(f"{start},{end}") == media.read_media(f"t={start},{end}")
+    assert media.read_time_call(f"@time({start}s,{end})") == media.read_media(f"t={start},{end}")
+    assert mpeg21.read_pointer(f"mp(~time('npt','{start}','{end}'))") == media.read_media(
+        f"t={start},{end}"
+    )
 
 
 @given(
@@ -307,7 +312,7 @@ def test_time_codes_rise_with_the_frames_that_they_number(h: int, m: int, s: int
     assert 0 <= exact - time.start < Fraction(1, 10**9)
 
 
-@given(shipped.xpointer(), st.sampled_from(("a(b)", "x:y((c)^))", "mp()", "xpath2(//a)")))
+@given(shipped.xpointer_selectors(), st.sampled_from(("a(b)", "x:y((c)^))", "mp()", "xpath2(//a)")))
 def test_schemes_that_are_not_known_are_skipped(selector: Selector, other: str) -> None:
     """XPointer Framework section 3.3: "If the XPointer processor does not support the scheme used
     in a pointer part, it skips that pointer part."
@@ -315,7 +320,11 @@ def test_schemes_that_are_not_known_are_skipped(selector: Selector, other: str) 
     text = str(selector)
     if isinstance(selector, ElementById):
         text = f"element({quote(selector.id)})"
-    assert xpointer.read(other + text) == xpointer.read(f"{text} {other}") == selector
+    assert (
+        xpointer.read_elements(other + text)
+        == xpointer.read_elements(f"{text} {other}")
+        == selector
+    )
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0xD7FF), min_size=1, max_size=30))
@@ -326,9 +335,9 @@ def test_any_expression_can_be_escaped(expression: str) -> None:
     assume(not expression.isspace())
     assume(expression.count("//") <= 3)
     escaped = expression.translate({ord(c): f"^{c}" for c in "()^"})
-    read = xpointer.read(f"xpointer({quote(escaped)})")
+    read = xpointer.read_elements(f"xpointer({quote(escaped)})")
     assert read.expression == expression  # type: ignore[union-attr]  # it can be nothing else
-    assert xpointer.read(str(read)) == read
+    assert xpointer.read_elements(str(read)) == read
 
 
 @given(st.integers(0, 10**18), st.integers(1, 10**18))
@@ -337,8 +346,8 @@ def test_octets_are_data_positions(start: int, length: int) -> None:
     first byte is character position 0."
     """
     position = {"type": "DataPositionSelector", "start": start, "end": start + length}
-    assert annotation.read(position) == Octets(start, start + length)
-    assert mpeg21.read(f"offset({start},{start + length})") == Octets(start, start + length)
+    assert annotation.read_annotation(position) == Octets(start, start + length)
+    assert mpeg21.read_pointer(f"offset({start},{start + length})") == Octets(start, start + length)
 
 
 JSON = st.recursive(
@@ -354,7 +363,7 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from(("CssSelector", "RangeSelector", "TextPositionSelector", 1, None)))
 def test_any_object_is_read_or_refused(other: object, kind: object) -> None:
     given_ = {"type": kind, "value": "p", "refinedBy": other, "end": other, "startSelector": other}
-    read = outcome(lambda _: annotation.read(given_), "")
+    read = outcome(lambda _: annotation.read_annotation(given_), "")
     assert not isinstance(read, PartNotSupported)
     assert not isinstance(read, MalformedPart) or read.expected
 
@@ -365,21 +374,25 @@ def test_selectors_within_selectors_are_bounded() -> None:
     for depth in range(2, 9):
         nested = {"type": "CssSelector", "value": "p", "refinedBy": nested}
         wide = {"type": "RangeSelector", "startSelector": wide, "endSelector": wide}
-        assert annotation.write(annotation.read(nested)) == nested
+        assert annotation.write_annotation(annotation.read_annotation(nested)) == nested
         if depth > 6:
             with pytest.raises(MalformedPart, match="at most 32 selectors"):
-                annotation.read(wide)
+                annotation.read_annotation(wide)
     with pytest.raises(MalformedPart, match="at most 8 deep"):
-        annotation.read({"type": "CssSelector", "value": "p", "refinedBy": nested})
+        annotation.read_annotation({"type": "CssSelector", "value": "p", "refinedBy": nested})
     cyclic: dict[str, object] = {"type": "CssSelector", "value": "p"}
     cyclic["refinedBy"] = cyclic
     with pytest.raises(MalformedPart, match="at most 8 deep"):
-        annotation.read(cyclic)
+        annotation.read_annotation(cyclic)
 
 
 def test_a_corner_that_no_reader_takes_is_not_written() -> None:
     """`xywh` has a size, `rect` of ISO/IEC 21000-17 a second corner, with a digit more at times."""
-    far = media.read("xywh=9999999999999999999,0,1,1")
-    within = Within(mpeg21.read("ffp(track_ID=1)"), far)
+    far = media.read_media("xywh=9999999999999999999,0,1,1")
+    within = Within(mpeg21.read_pointer("ffp(track_ID=1)"), far)
     assert str(within).startswith("selector(type=FragmentSelector,value=ffp")
-    assert annotation.read(str(within)) == annotation.read(annotation.write(within)) == within
+    assert (
+        annotation.read_annotation(str(within))
+        == annotation.read_annotation(annotation.write_annotation(within))
+        == within
+    )

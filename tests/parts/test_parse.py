@@ -6,7 +6,7 @@ import pytest
 
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import parse as parse_identifier
-from perdure.parts import COLLECTION, annotation, parse, select, syntaxes
+from perdure.parts import COLLECTION, annotation, list_syntaxes, parse_part, select_part
 from perdure.parts.installed import load_syntaxes
 
 KINDS = sorted({kind for syntax in load_syntaxes() for kind in syntax.media_types})
@@ -45,7 +45,7 @@ TIMED = f"{EVERYWHERE} @time( ffp() t="
 )
 def test_the_syntaxes_of_a_media_type_have_an_order(media_type: str, marks: str) -> None:
     """docs/reference/parts.md; the order decides what a text with two marks means."""
-    names = [syntax.name for syntax in syntaxes(media_type)]
+    names = [syntax.name for syntax in list_syntaxes(media_type)]
     expected = marks.split()
     assert len(names) == len(expected)
     for name, mark in zip(names, expected, strict=True):
@@ -86,7 +86,7 @@ def test_the_syntaxes_of_a_media_type_have_an_order(media_type: str, marks: str)
     ],
 )
 def test_a_syntax_is_told_by_its_mark(text: str, media_type: str, kind: str) -> None:
-    assert type(parse(text, media_type)).__name__ == kind
+    assert type(parse_part(text, media_type)).__name__ == kind
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_syntax_of_other_media_types_is_not_supported(
     text: str, media_type: str, offered: str
 ) -> None:
     with pytest.raises(PartNotSupported) as caught:
-        parse(text, media_type)
+        parse_part(text, media_type)
     assert offered in (caught.value.offered or ())
 
 
@@ -121,22 +121,22 @@ def test_a_syntax_of_other_media_types_is_not_supported(
 @pytest.mark.parametrize("text", ["", "%", "\ud800", "a b", "x" * 8193, "\x00"])
 def test_a_text_in_no_syntax_is_malformed(text: str, media_type: str) -> None:
     with pytest.raises(MalformedPart) as caught:
-        parse(text, media_type)
+        parse_part(text, media_type)
     assert caught.value.text == text
 
 
 def test_annotations_do_not_hide_in_fragments() -> None:
     text = "selector(type=FragmentSelector,value=%73elector(type=CssSelector,value=a))"
     with pytest.raises((MalformedPart, PartNotSupported)):
-        parse(text, "text/plain")
+        parse_part(text, "text/plain")
 
 
 def test_the_syntax_of_a_fragment_that_is_not_named_is_that_of_the_media_type() -> None:
     given = {"type": "FragmentSelector", "value": "intro"}
     with pytest.raises(MalformedPart, match="conformsTo"):
-        annotation.read(given)
-    html = annotation.read(given, lambda value: parse(value, "text/html"))
-    assert html == parse("intro", "text/html")
+        annotation.read_annotation(given)
+    html = annotation.read_annotation(given, lambda value: parse_part(value, "text/html"))
+    assert html == parse_part("intro", "text/html")
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_the_syntax_of_a_fragment_that_is_not_named_is_that_of_the_media_type() 
 )
 def test_what_an_identifier_says_is_not_passed_over(text: str) -> None:
     with pytest.raises((MalformedPart, PartNotSupported)):
-        select(parse_identifier(text), "audio/mpeg")
+        select_part(parse_identifier(text), "audio/mpeg")

@@ -30,10 +30,10 @@ from perdure.parts import (
     media,
     mpeg21,
     page,
-    parse,
+    parse_part,
     pdi,
     plaintext,
-    select,
+    select_part,
     table,
     xpointer,
 )
@@ -51,14 +51,14 @@ MEDIA_TYPES = {
     "annotation": "text/plain",
 }
 READERS: dict[str, Callable[[str], Selector]] = {
-    "plaintext": plaintext.read,
-    "table": table.read,
-    "page": page.read,
-    "media": media.read,
-    "mpeg21": mpeg21.read,
-    "xpointer": xpointer.read,
-    "directive": directive.read,
-    "annotation": annotation.read,
+    "plaintext": plaintext.read_text_range,
+    "table": table.read_cells,
+    "page": page.read_pdf_part,
+    "media": media.read_media,
+    "mpeg21": mpeg21.read_pointer,
+    "xpointer": xpointer.read_elements,
+    "directive": directive.read_directive,
+    "annotation": annotation.read_annotation,
 }
 
 
@@ -103,7 +103,7 @@ def refused(read: Callable[[Any], object], given: object, case: Case) -> None:
 def test_reads(syntax: str, case: Case) -> None:
     read = READERS[syntax]
     if media_type := case.get("media_type"):
-        agrees(parse(case["part"], media_type), case)
+        agrees(parse_part(case["part"], media_type), case)
         refused(read, case["part"], {})
         return
     given: Any = case.get("part", case.get("json"))
@@ -112,16 +112,16 @@ def test_reads(syntax: str, case: Case) -> None:
         return
     if case.get("unsupported"):
         with pytest.raises(PartNotSupported) as caught:
-            parse(given if "part" in case else json.dumps(given), MEDIA_TYPES[syntax])
+            parse_part(given if "part" in case else json.dumps(given), MEDIA_TYPES[syntax])
         assert caught.value.media_type == MEDIA_TYPES[syntax]
         assert case["offered"] in (caught.value.offered or ())
         return
     selector = read(given)
     agrees(selector, case)
     if "part" in case:
-        assert parse(given, MEDIA_TYPES[syntax]) == selector
+        assert parse_part(given, MEDIA_TYPES[syntax]) == selector
     if syntax != "annotation":  # it has parts of every media type
-        assert parse(str(selector), MEDIA_TYPES[syntax]) == selector
+        assert parse_part(str(selector), MEDIA_TYPES[syntax]) == selector
 
 
 @pytest.mark.parametrize(("syntax", "case"), cases("annotation"))
@@ -129,15 +129,15 @@ def test_annotations_come_back(syntax: str, case: Case) -> None:
     if case.get("refused") or case.get("unsupported") or "media_type" in case:
         return
     given: Any = case.get("part", case.get("json"))
-    selector = annotation.read(given)
-    written = annotation.write(selector)
+    selector = annotation.read_annotation(given)
+    written = annotation.write_annotation(selector)
     if "json" in case:
         assert written == case.get("written_json", case["json"])
-        assert annotation.read(json.dumps(case["json"])) == selector
-    assert annotation.read(written) == selector
+        assert annotation.read_annotation(json.dumps(case["json"])) == selector
+    assert annotation.read_annotation(written) == selector
     text = str(selector)
     if text.startswith("selector("):
-        assert annotation.read(text) == selector
+        assert annotation.read_annotation(text) == selector
 
 
 @pytest.mark.parametrize(("syntax", "case"), cases("time"))
@@ -150,20 +150,20 @@ def test_times_beside_fragments(syntax: str, case: Case) -> None:
         return
     agrees(read(given), {"kind": "Media"} | case)
     if not query:
-        assert read(given) == parse(given, "audio/mpeg")
+        assert read(given) == parse_part(given, "audio/mpeg")
 
 
 @pytest.mark.parametrize(("syntax", "case"), cases("pdi"))
 def test_identifiers_name_parts(syntax: str, case: Case) -> None:
     identifier = parse_identifier(case["identifier"])
-    selector = select(identifier, case.get("media_type", "text/plain"))
+    selector = select_part(identifier, case.get("media_type", "text/plain"))
     if case.get("whole"):
         assert selector is None
         return
     assert selector is not None
     agrees(selector, case)
     if "media_type" not in case:
-        assert pdi.read(str(selector)) == selector
+        assert pdi.read_pdi_part(str(selector)) == selector
 
 
 def test_every_case_of_the_media_fragments_test_suite_is_here() -> None:

@@ -12,7 +12,7 @@ from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding
-from perdure.writing.load import joined
+from perdure.writing.load import join_records
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ from perdure.writing.load import joined
 )
 def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
-        binding.checked((Location(**fields),))
+        binding.check_locations((Location(**fields),))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
     ],
 )
 def test_locations_of_many_schemes(uri: str) -> None:
-    assert binding.checked((Location(uri=uri, format="HTML"),)) == (
+    assert binding.check_locations((Location(uri=uri, format="HTML"),)) == (
         Location(uri=uri, format="html"),
     )
 
@@ -73,12 +73,14 @@ def test_locations_of_many_schemes(uri: str) -> None:
 )
 def test_nothing_lies_at_itself(name: str, uri: str) -> None:
     with pytest.raises(InvalidRequest, match="the identifier itself"):
-        binding.bind(parse(name), Record(), (Location(uri=uri),))
-    binding.bind(parse(name), Record(), (Location(uri="hdl:1839/other"),))
+        binding.bind_locations(parse(name), Record(), (Location(uri=uri),))
+    binding.bind_locations(parse(name), Record(), (Location(uri="hdl:1839/other"),))
 
 
 def test_the_resolver_of_others_may_know_more() -> None:
-    binding.bind(parse("doi:10.1000/182"), Record(), (Location(uri="https://doi.org/10.1000/182"),))
+    binding.bind_locations(
+        parse("doi:10.1000/182"), Record(), (Location(uri="https://doi.org/10.1000/182"),)
+    )
 
 
 def test_many_at_once_cost_no_more_than_one_by_one() -> None:
@@ -88,11 +90,11 @@ def test_many_at_once_cost_no_more_than_one_by_one() -> None:
         Location(uri=f"https://a.example/{number}", version=1, sha512="a" * 128)
         for number in range(100_000)
     ]
-    record, _ = binding.bind(name, Record(), tuple(many[:50_000]))
-    record = joined(name, record, Record(locations=tuple(many)))
+    record, _ = binding.bind_locations(name, Record(), tuple(many[:50_000]))
+    record = join_records(name, record, Record(locations=tuple(many)))
     assert record.locations == tuple(many)
     others = [parse(f"hdl:1839/{number}") for number in range(20_000)]
-    record, _ = binding.alias(name, record, *others, name, *others)
+    record, _ = binding.add_aliases(name, record, *others, name, *others)
     assert len(record.aliases) == 20_000
 
 
@@ -115,27 +117,32 @@ def held(sha512: str, number: int = 1) -> Version:
 
 
 def test_what_became_of_a_record_by_binding() -> None:
-    record, outcome = binding.bind(NAME, Record(), (Location(uri=PLACE),))
+    record, outcome = binding.bind_locations(NAME, Record(), (Location(uri=PLACE),))
     assert outcome is Outcome.CREATED
-    assert binding.bind(NAME, record, (Location(uri=PLACE),)) == (record, Outcome.UNCHANGED)
-    heavier, outcome = binding.bind(NAME, record, (Location(uri=PLACE, weight=3),))
+    assert binding.bind_locations(NAME, record, (Location(uri=PLACE),)) == (
+        record,
+        Outcome.UNCHANGED,
+    )
+    heavier, outcome = binding.bind_locations(NAME, record, (Location(uri=PLACE, weight=3),))
     assert outcome is Outcome.CHANGED
     assert [one.weight for one in heavier.locations] == [3]
-    both, outcome = binding.bind(NAME, record, (Location(uri=OTHER),))
+    both, outcome = binding.bind_locations(NAME, record, (Location(uri=OTHER),))
     assert ([one.uri for one in both.locations], outcome) == ([PLACE, OTHER], Outcome.CREATED)
 
 
 def test_a_location_is_of_the_version_and_format_in_the_name() -> None:
-    record, _ = binding.bind(PDI_NAME, Record(), (Location(uri=PLACE),))
+    record, _ = binding.bind_locations(PDI_NAME, Record(), (Location(uri=PLACE),))
     assert [(one.version, one.format) for one in record.locations] == [(1, "text")]
-    record, _ = binding.bind(PDI_NAME, Record(), (Location(uri=PLACE, version=2, format="html"),))
+    record, _ = binding.bind_locations(
+        PDI_NAME, Record(), (Location(uri=PLACE, version=2, format="html"),)
+    )
     assert [(one.version, one.format) for one in record.locations] == [(2, "html")]
 
 
 def test_what_a_location_promised_stays_promised() -> None:
     promised = Location(uri=PLACE, sha512=DIGEST)
-    record, _ = binding.bind(PDI_NAME, Record(), (promised,))
-    again, _ = binding.bind(PDI_NAME, record, (Location(uri=PLACE, weight=2),))
+    record, _ = binding.bind_locations(PDI_NAME, Record(), (promised,))
+    again, _ = binding.bind_locations(PDI_NAME, record, (Location(uri=PLACE, weight=2),))
     assert [(one.sha512, one.weight) for one in again.locations] == [(DIGEST, 2)]
 
 
@@ -154,12 +161,12 @@ def test_what_a_location_promised_stays_promised() -> None:
 )
 def test_what_is_bound_for_ever_is_not_bound_otherwise(record: Record, location: Location) -> None:
     with pytest.raises(Conflict):
-        binding.bind(PDI_NAME, record, (location,))
+        binding.bind_locations(PDI_NAME, record, (location,))
 
 
 def test_at_least_one_location_is_needed() -> None:
     with pytest.raises(InvalidRequest):
-        binding.bind(NAME, Record(), ())
+        binding.bind_locations(NAME, Record(), ())
 
 
 def test_the_location_to_break_is_of_the_version_in_the_name() -> None:
@@ -194,12 +201,12 @@ def test_original_bytes_outlive_their_location() -> None:
 
 def test_a_name_that_lost_its_last_location_knows_why() -> None:
     one, two = Location(uri=PLACE), Location(uri=OTHER)
-    record = binding.broken(Record(locations=(one, two)), one, "anna", AT)
+    record = binding.break_location(Record(locations=(one, two)), one, "anna", AT)
     assert (record.locations, record.broken) == ((two,), None)
-    record = binding.broken(record, two, "anna", AT)
+    record = binding.break_location(record, two, "anna", AT)
     assert record.locations == ()
     assert record.broken == Tombstone(reason=f"its location {OTHER} was broken", at=AT, by="anna")
     of_version = Location(uri=PLACE, version=4)
-    record = binding.broken(Record(locations=(of_version,)), of_version, "anna", AT)
+    record = binding.break_location(Record(locations=(of_version,)), of_version, "anna", AT)
     assert [(one.number, one.at) for one in record.versions] == [(4, AT)]
     assert record.versions[0].broken is not None

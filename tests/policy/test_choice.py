@@ -11,8 +11,8 @@ from perdure.ids import parse
 from perdure.model import stored
 from perdure.model.queries import Choices, Description, Preference, Query, Redirect, Want
 from perdure.model.records import Location, Record
-from perdure.policy.binding import checked
-from perdure.policy.decide import decide
+from perdure.policy.binding import check_locations
+from perdure.policy.decide import decide_step
 from perdure.policy.preference import depends_on_reader
 
 NAME = parse("hdl:10.9999/x")
@@ -25,7 +25,7 @@ def at(name: str, **fields: object) -> Location:
 def chosen(*locations: Location, **asked: object) -> str:
     """The first label of the host that is chosen; `-` for none."""
     query = Query(identifier=NAME, **asked)  # type: ignore[arg-type]
-    step = decide(query, Record(locations=locations))
+    step = decide_step(query, Record(locations=locations))
     if isinstance(step, Description):
         return "-"
     assert isinstance(step, Redirect)
@@ -107,7 +107,7 @@ def test_lists_have_the_same_order() -> None:
         day="2026-11-21",
         dead=frozenset({"https://a.example/"}),
     )
-    step = decide(
+    step = decide_step(
         query, Record(locations=(at("a", weight=9), at("b"), at("old", valid_until="2020-01-01")))
     )
     assert isinstance(step, Choices)
@@ -147,8 +147,8 @@ def test_the_choice_for_all_holds_where_it_depends_on_nobody(
 @given(_some)
 def test_ordinary_locations_are_still_short_lines(location: Location) -> None:
     record = Record(at="2026-11-21T12:00:00Z", locations=(location,))
-    text = stored.encode(record).decode()
-    assert stored.decode(text) == record
+    text = stored.encode_stored(record).decode()
+    assert stored.decode_stored(text) == record
     ordinary = (location.language, location.region, location.weight) == (None, None, 1)
     assert text.startswith("2026") == ordinary
 
@@ -156,9 +156,9 @@ def test_ordinary_locations_are_still_short_lines(location: Location) -> None:
 def test_new_fields_are_kept_and_old_records_read() -> None:
     new = at("a", size=5, valid_from="2026-01-01", valid_until="2026-12-31")
     record = Record(at="2026-11-21T12:00:00Z", locations=(new,))
-    assert stored.decode(stored.encode(record).decode()) == record
+    assert stored.decode_stored(stored.encode_stored(record).decode()) == record
     old = '{"at":"2026-11-21T12:00:00Z","locations":[{"uri":"https://a.example/","weight":2}]}'
-    assert stored.decode(old).locations == (at("a", weight=2),)
+    assert stored.decode_stored(old).locations == (at("a", weight=2),)
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,4 @@ def test_new_fields_are_kept_and_old_records_read() -> None:
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest):
-        checked((at("a", **wrong),))
+        check_locations((at("a", **wrong),))

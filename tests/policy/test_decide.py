@@ -22,8 +22,8 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
-from perdure.policy.decide import decide, decide_part
-from perdure.policy.naming import wanted
+from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import language_quality, media_quality
 
 DOCUMENT = "pdi://oma.eop.gov.us/1997/09/01/1"
@@ -76,7 +76,7 @@ def outcome(suffix: str, what: Record | None, **query: Any) -> str:
     """What is decided, in a word: the identifier fetched, the host redirected to, …"""
     name = DOCUMENT + suffix if suffix.startswith(".") or not suffix else suffix
     try:
-        step = decide(Query(identifier=parse(name), **query), what)
+        step = decide_step(Query(identifier=parse(name), **query), what)
     except (NotFound, NotAcceptable) as error:
         return type(error).__name__
     match step:
@@ -303,7 +303,7 @@ def test_resources_are_filtered_by_what_is_accepted() -> None:
     query = {"want": Want.RESOURCES, "accept": accept("text/*")}
     assert outcome("", MANY, **query) == ".text.1 .html.1"
     with pytest.raises(NotAcceptable) as refused:
-        decide(
+        decide_step(
             Query(identifier=parse(DOCUMENT), want=Want.RESOURCES, accept=accept("image/png")), MANY
         )
     assert refused.value.offered == ("application/pdf", "text/html", "text/plain")
@@ -311,12 +311,12 @@ def test_resources_are_filtered_by_what_is_accepted() -> None:
 
 def test_errors_say_what_there_is() -> None:
     with pytest.raises(NoSuchVersion) as missing:
-        decide(
+        decide_step(
             Query(identifier=parse(DOCUMENT + ".text.9")), record(version(1, "text"), at("a", 4))
         )
     assert missing.value.versions == (1, 4)
     with pytest.raises(NotAcceptable) as refused:
-        decide(
+        decide_step(
             Query(identifier=parse(DOCUMENT + ".pdf.1")),
             record(version(1, "text"), at("a", 1, "html")),
         )
@@ -325,14 +325,14 @@ def test_errors_say_what_there_is() -> None:
 
 @pytest.mark.parametrize(("asked", "pinned"), [("", False), (".text", False), (".text.1", True)])
 def test_only_a_named_version_pins_the_answer(asked: str, pinned: bool) -> None:
-    step = decide(Query(identifier=parse(DOCUMENT + asked)), record(version(1, "text")))
+    step = decide_step(Query(identifier=parse(DOCUMENT + asked)), record(version(1, "text")))
     assert isinstance(step, Fetch)
     assert step.pinned is pinned
     assert not step.negotiated
 
 
 def test_a_chosen_format_is_marked_as_negotiated() -> None:
-    step = decide(Query(identifier=parse(DOCUMENT)), MANY)
+    step = decide_step(Query(identifier=parse(DOCUMENT)), MANY)
     assert isinstance(step, Fetch)
     assert step.negotiated
 
@@ -396,13 +396,13 @@ def test_an_answer_with_version_and_format_never_changes_except_to_a_tombstone(
 def test_nothing_that_was_withdrawn_is_fetched(there: Record, suffix: str, want: Want) -> None:
     gone = {one.number for one in there.versions if one.tombstone}
     try:
-        step = decide(Query(identifier=parse(DOCUMENT + suffix), want=want), there)
+        step = decide_step(Query(identifier=parse(DOCUMENT + suffix), want=want), there)
     except (NotFound, NotAcceptable):
         return
     assert not (there.tombstone and isinstance(step, (Fetch, Redirect, Choices)))
     fetches = (step,) if isinstance(step, Fetch) else getattr(step, "fetches", ())
     for fetch in fetches:
-        assert wanted(fetch.identifier)[0] not in gone
+        assert read_qualifiers(fetch.identifier)[0] not in gone
     assert isinstance(step, (Fetch, Redirect, Choices, Gone, Description))
 
 

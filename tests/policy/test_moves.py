@@ -32,7 +32,7 @@ HOST = Move(source="//old.example", target="//new.example:8080")
     ],
 )
 def test_what_a_rule_makes_of_an_address(move: Move, uri: str, expected: str | None) -> None:
-    assert move.applied(uri) == expected
+    assert move.apply_to(uri) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_a_rule_makes_of_an_address(move: Move, uri: str, expected: str | N
     ],
 )
 def test_rules_that_can_be_followed(sides: tuple[str, str]) -> None:
-    moves.check((Move(source=sides[0], target=sides[1]),))
+    moves.check_moves((Move(source=sides[0], target=sides[1]),))
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,27 @@ def test_rules_that_can_be_followed(sides: tuple[str, str]) -> None:
 )
 def test_rules_that_could_mean_something_else(sides: tuple[str, str]) -> None:
     with pytest.raises(InvalidRequest):
-        moves.check((BEGINNING, Move(source=sides[0], target=sides[1])))
+        moves.check_moves((BEGINNING, Move(source=sides[0], target=sides[1])))
 
 
 def test_the_first_rule_that_fits_is_applied_once() -> None:
     again = Move(source=NEW, target="https://third.example/")
-    record, outcome = moves.moved(Record(locations=(Location(uri=f"{OLD}x"),)), (BEGINNING, again))
+    record, outcome = moves.move_locations(
+        Record(locations=(Location(uri=f"{OLD}x"),)), (BEGINNING, again)
+    )
     assert [one.uri for one in record.locations] == [f"{NEW}x"]
     assert outcome is Outcome.CHANGED
 
 
 def test_a_record_to_which_no_rule_applies_is_unchanged() -> None:
     record = Record(locations=(Location(uri="https://third.example/"),))
-    assert moves.moved(record, (BEGINNING, HOST)) == (record, Outcome.UNCHANGED)
+    assert moves.move_locations(record, (BEGINNING, HOST)) == (record, Outcome.UNCHANGED)
 
 
 def test_two_locations_that_become_one_keep_the_promise_of_either() -> None:
     plain, promised = Location(uri=f"{OLD}x", weight=2), Location(uri=f"{NEW}x", sha512="ab" * 64)
     for locations in ((plain, promised), (promised, plain)):
-        record, outcome = moves.moved(Record(locations=locations), (BEGINNING,))
+        record, outcome = moves.move_locations(Record(locations=locations), (BEGINNING,))
         (one,) = record.locations
         assert (one.uri, one.sha512, outcome) == (f"{NEW}x", "ab" * 64, Outcome.CHANGED)
         assert one.weight == locations[0].weight
@@ -90,7 +92,7 @@ def test_two_locations_that_become_one_keep_the_promise_of_either() -> None:
 
 def test_locations_of_different_versions_stay_apart() -> None:
     locations = (Location(uri=f"{OLD}x", version=1), Location(uri=f"{NEW}x", version=2))
-    record, _ = moves.moved(Record(locations=locations), (BEGINNING,))
+    record, _ = moves.move_locations(Record(locations=locations), (BEGINNING,))
     assert [(one.uri, one.version) for one in record.locations] == [(f"{NEW}x", 1), (f"{NEW}x", 2)]
 
 
@@ -103,7 +105,7 @@ def test_the_values_of_a_handle_move_with_its_locations() -> None:
         Value(index=4, type="URL", data="https://third.example/"),
     )
     record = Record(locations=(Location(uri=f"{OLD}x"),), values=values)
-    moved, _ = moves.moved(record, (BEGINNING,))
+    moved, _ = moves.move_locations(record, (BEGINNING,))
     assert [one.index for one in moved.values] == [1, 2, 3, 4]
     assert moved.values[0].data == f"{NEW}x"
     assert f'href="{NEW}x" weight="2"' in moved.values[1].data
@@ -115,4 +117,4 @@ def test_a_list_of_places_that_do_not_move_is_kept_to_the_letter() -> None:
     listed = '<locations ><location href="https://third.example/"/></locations>'
     values = (Value(index=2, type="10320/loc", data=listed),)
     record = Record(locations=(Location(uri=f"{OLD}x"),), values=values)
-    assert moves.moved(record, (BEGINNING,))[0].values == values
+    assert moves.move_locations(record, (BEGINNING,))[0].values == values

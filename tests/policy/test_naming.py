@@ -16,7 +16,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Version
 from perdure.policy import naming
-from perdure.writing.ledger import representation
+from perdure.writing.ledger import make_representation
 
 NOW = "2026-11-21T12:00:00Z"
 
@@ -25,9 +25,9 @@ def test_everything_that_leads_back_to_a_record() -> None:
     record = Record(
         locations=(Location(uri="https://a.example/", sha512="a" * 128),),
         aliases=("hdl:1/2", "URN:IANA:1::Foo:::"),
-        versions=(Version(number=1, at=NOW, representations=(representation(text("one")),)),),
+        versions=(Version(number=1, at=NOW, representations=(make_representation(text("one")),)),),
     )
-    assert naming.references(record) == {
+    assert naming.list_references(record) == {
         "location:https://a.example/",
         "sha512:" + "a" * 128,
         "sha512:" + sha512(b"one"),
@@ -48,8 +48,8 @@ def test_everything_that_leads_back_to_a_record() -> None:
 )
 def test_a_record_knows_its_own_name(name: str) -> None:
     identifier = parse(name)
-    record = Record(name=naming.spelled(identifier))
-    assert str(naming.identify(identifier.key, record)) == str(identifier)
+    record = Record(name=naming.spell_name(identifier))
+    assert str(naming.identify_record(identifier.key, record)) == str(identifier)
 
 
 @pytest.mark.parametrize("format", ["*", "", "te.xt", "te/xt", "a+b+c", "é"])
@@ -70,14 +70,14 @@ def test_formats_have_a_canonical_form(format: str, canonical: str) -> None:
 def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, format: str) -> None:
     """However an identifier is spelled: the short way and the long way say the same."""
     try:
-        identifier = naming.bindable(name)
+        identifier = naming.check_bindable(name)
     except InvalidRequest:
         return
     if isinstance(identifier, Pdi):
         identifier = identifier.resource
-    record = Record(name=naming.spelled(identifier), at=NOW)
-    expected = str(naming.qualified(identifier, version, format))
-    assert naming.full_name(identifier.key, record, version, format) == expected
+    record = Record(name=naming.spell_name(identifier), at=NOW)
+    expected = str(naming.qualify_identifier(identifier, version, format))
+    assert naming.spell_full_name(identifier.key, record, version, format) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, form
 def test_the_full_name_by_example(name: str, version: int, format: str) -> None:
     identifier = parse(name)
     record = Record(name="" if isinstance(identifier, Pdi) else name)
-    full = naming.full_name(identifier.key, record, version, format)
-    assert full == str(naming.qualified(identifier, version, format))
+    full = naming.spell_full_name(identifier.key, record, version, format)
+    assert full == str(naming.qualify_identifier(identifier, version, format))

@@ -36,7 +36,7 @@ NAMESPACE = (
     ids=lambda one: type(one).__name__,
 )
 def test_the_addresses_that_a_command_would_bind(command: Command, expected: list[str]) -> None:
-    assert list(private_locations.of_command(command)) == expected
+    assert list(private_locations.list_command_addresses(command)) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_the_addresses_that_a_command_would_bind(command: Command, expected: lis
 def test_the_addresses_of_a_record(value: Value, expected: list[str]) -> None:
     place = Location(uri="https://a.example/")
     record = Record(locations=(place,), values=(value,))
-    assert list(private_locations.of_record(record)) == [place.uri, *expected]
+    assert list(private_locations.list_record_addresses(record)) == [place.uri, *expected]
 
 
 def test_only_what_is_allowed_lies_on_a_private_network() -> None:
-    private_locations.check([], ())
-    private_locations.check(["https://93.184.215.14/", "mailto:a@b.example"], ())
-    private_locations.check(["http://10.1.2.3/"], (ip_network("10.0.0.0/8"),))
+    private_locations.check_addresses([], ())
+    private_locations.check_addresses(["https://93.184.215.14/", "mailto:a@b.example"], ())
+    private_locations.check_addresses(["http://10.1.2.3/"], (ip_network("10.0.0.0/8"),))
     for uris in (["https://a.example/", "http://10.1.2.3/"], ["http://10.1.2.3/"]):
         with pytest.raises(InvalidRequest):
-            private_locations.check(uris, (ip_network("192.168.0.0/16"),))
+            private_locations.check_addresses(uris, (ip_network("192.168.0.0/16"),))

@@ -36,7 +36,7 @@ TOKEN = Token(
     ],
 )
 def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> None:
-    rights.check([TOKEN], operation, Object(authority, "", day), NOW)
+    rights.check_right([TOKEN], operation, Object(authority, "", day), NOW)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> No
 )
 def test_what_is_out_of_scope(operation: str, authority: str, day: str | None) -> None:
     with pytest.raises(Forbidden) as refused:
-        rights.check([TOKEN], operation, Object(authority, "", day), NOW)
+        rights.check_right([TOKEN], operation, Object(authority, "", day), NOW)
     assert refused.value.who == "press"
 
 
@@ -64,7 +64,7 @@ def test_what_is_out_of_scope(operation: str, authority: str, day: str | None) -
 def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
     token = msgspec.structs.replace(TOKEN, **fields)
     with pytest.raises(Unauthenticated):
-        rights.check([token], "mint", Object("oma.eop.gov.us", "", "2026-06-01"), NOW)
+        rights.check_right([token], "mint", Object("oma.eop.gov.us", "", "2026-06-01"), NOW)
 
 
 # scopes
@@ -120,7 +120,7 @@ def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
 )
 def test_scopes(scope: str, inside: list[str], outside: list[str]) -> None:
     for text, expected in [(one, True) for one in inside] + [(one, False) for one in outside]:
-        assert rights.covers(scope, rights.about(parse(text))) is expected
+        assert rights.covers_object(scope, rights.make_object(parse(text))) is expected
 
 
 series = st.sampled_from(["us", "gov.us", "eop.gov.us", "oma.eop.gov.us", "xeop.gov.us"])
@@ -141,16 +141,16 @@ OBJECTS = [
     *(Object(name, f"pdi://{name}/1997/09/01/1", "1997-09-01") for name in SERIES),
     *(Object(name, name) for name in ("hdl:1/2", "hdl:1/22", "hdl:11/2")),
     *(Object(name) for name in ("99999/fk4", "99999/fk44")),
-    *(rights.about(parse(f"ark:99999/{name}")) for name in ("fk", "fk4", "fk4/x", "fk44.x")),
+    *(rights.make_object(parse(f"ark:99999/{name}")) for name in ("fk", "fk4", "fk4/x", "fk44.x")),
 ]
 
 
 @given(scopes, scopes)
 def test_what_lies_within_covers_nothing_more(inner: str, outer: str) -> None:
     """ "A token never covers more than the one that it was granted from." """
-    if rights.lies_within(inner, outer):
+    if rights.is_within(inner, outer):
         for what in OBJECTS:
-            assert rights.covers(outer, what) or not rights.covers(inner, what)
+            assert rights.covers_object(outer, what) or not rights.covers_object(inner, what)
 
 
 def test_a_part_lies_within_the_whole() -> None:
@@ -159,14 +159,14 @@ def test_a_part_lies_within_the_whole() -> None:
     arks = ["ark:99999/fk4x", "99999/fk4x", "99999/fk4", "99999/fk", "*"]
     for links in (chain, arks, [*series, "*.oma.eop.gov.us", "*.eop.gov.us", "*"]):
         for at, outer in enumerate(links):
-            assert all(rights.lies_within(inner, outer) for inner in links[: at + 1])
-            assert not any(rights.lies_within(inner, outer) for inner in links[at + 1 :])
+            assert all(rights.is_within(inner, outer) for inner in links[: at + 1])
+            assert not any(rights.is_within(inner, outer) for inner in links[at + 1 :])
 
 
 @given(scopes)
 def test_every_scope_lies_within_itself_and_all(scope: str) -> None:
-    assert rights.lies_within(scope, scope)
-    assert rights.lies_within(scope, "*")
+    assert rights.is_within(scope, scope)
+    assert rights.is_within(scope, "*")
 
 
 # handing on
@@ -220,10 +220,10 @@ def test_what_ends_or_narrows_a_grant_does_so_to_all_that_came_of_it(
     fields: dict[str, object], error: type[Exception]
 ) -> None:
     what = Object("oma.eop.gov.us", "", "2026-06-01")
-    rights.check([GRANTED, GIVER], "mint", what, NOW)
+    rights.check_right([GRANTED, GIVER], "mint", what, NOW)
     narrowed = msgspec.structs.replace(GIVER, **fields)
     with pytest.raises(error):
-        rights.check([GRANTED, narrowed], "mint", what, NOW)
+        rights.check_right([GRANTED, narrowed], "mint", what, NOW)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,10 @@ def test_who_manages_a_token(
     operations: tuple[str, ...], authorities: tuple[str, ...], granted_by: str, expected: bool
 ) -> None:
     keeper = Token(name="keeper", digest="1" * 64, operations=operations, authorities=authorities)
-    assert rights.manages(keeper, msgspec.structs.replace(TOKEN, granted_by=granted_by)) is expected
+    assert (
+        rights.manages_token(keeper, msgspec.structs.replace(TOKEN, granted_by=granted_by))
+        is expected
+    )
 
 
 def test_a_token_of_all_that_there_can_be_has_a_meaning() -> None:
@@ -317,7 +320,7 @@ def test_a_token_that_means_nothing(fields: dict[str, object]) -> None:
     ],
 )
 def test_what_an_operation_on_a_name_is_about(name: str, what: tuple[str, str | None]) -> None:
-    about = rights.about(parse(name))
+    about = rights.make_object(parse(name))
     assert (about.authority, about.day) == what
 
 

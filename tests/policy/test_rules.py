@@ -47,7 +47,7 @@ def commit(record: Record, some: list[Any], number: int | None) -> Record:
     return with_plan(record, plan)
 
 
-def with_plan(record: Record, plan: rules.Plan | None) -> Record:
+def with_plan(record: Record, plan: rules.CommitPlan | None) -> Record:
     if plan is None or not plan.fresh:
         return record
     added = tuple(
@@ -67,7 +67,7 @@ def with_plan(record: Record, plan: rules.Plan | None) -> Record:
 def break_(record: Record, uri: str, content: Any) -> Record:
     location = binding.find_location(DOCUMENT, record, uri)
     plan = binding.plan_break(DOCUMENT, record, location, content)
-    return binding.broken(with_plan(record, plan), location, "ann", NOW)
+    return binding.break_location(with_plan(record, plan), location, "ann", NOW)
 
 
 steps = st.one_of(
@@ -77,7 +77,7 @@ steps = st.one_of(
         st.none() | st.integers(-1, 4),
     ),
     st.builds(
-        lambda some: lambda record: binding.bind(DOCUMENT, record, tuple(some))[0],
+        lambda some: lambda record: binding.bind_locations(DOCUMENT, record, tuple(some))[0],
         st.lists(locations, max_size=2),
     ),
     st.builds(
@@ -87,13 +87,13 @@ steps = st.one_of(
     ),
     st.builds(
         lambda tombstone, number: (
-            lambda record: rules.withdraw(DOCUMENT, record, tombstone, number)[0]
+            lambda record: rules.withdraw_record(DOCUMENT, record, tombstone, number)[0]
         ),
         tombstones,
         st.none() | st.integers(1, 4),
     ),
     st.builds(
-        lambda other: lambda record: binding.alias(DOCUMENT, record, parse(other))[0],
+        lambda other: lambda record: binding.add_aliases(DOCUMENT, record, parse(other))[0],
         st.sampled_from(["hdl:1/2", "URN:IANA:1::a:::", "urn:iana:1::A:::"]),
     ),
 )
@@ -118,7 +118,7 @@ def test_a_record_only_grows(changes: list[Any]) -> None:
         with suppress(PerdureError):
             record = change(before)
         assert promises(before) <= promises(record)
-        assert set(rules.version_numbers(before)) <= set(rules.version_numbers(record))
+        assert set(rules.list_versions(before)) <= set(rules.list_versions(record))
         assert set(before.aliases) <= set(record.aliases)
         for version in before.versions:
             after = record.version(version.number)
@@ -141,7 +141,11 @@ def test_what_is_promised_elsewhere_is_never_contradicted(changes: list[Any]) ->
             record = change(record)
         for location in record.locations:
             version = record.version(location.version) if location.version else None
-            held = version.find(location.format) if version and location.format else None
+            held = (
+                version.find_representation(location.format)
+                if version and location.format
+                else None
+            )
             if location.sha512 and held:
                 assert held.sha512 == location.sha512
 
@@ -190,7 +194,7 @@ def test_names_are_chosen_freely(uid: str) -> None:
 
 def test_bytes_become_the_next_version_unless_they_are_the_last_again() -> None:
     record = commit(Record(), [text("one")], None)
-    assert rules.version_numbers(record) == (1,)
+    assert rules.list_versions(record) == (1,)
     again = rules.plan_commit(DOCUMENT, record, (text("one"),), None)
     assert (again.version, again.fresh) == (1, ())
     other = rules.plan_commit(DOCUMENT, record, (text("two"),), None)
@@ -246,10 +250,10 @@ def test_nothing_is_added_to_what_was_withdrawn() -> None:
 def test_bytes_under_the_name_of_others_are_for_the_next_version() -> None:
     """Ruling http-put."""
     record = commit(Record(), [text("one")], None)
-    assert rules.version_meant(record, 1, (text("one"),)) == 1
-    assert rules.version_meant(record, 1, (text("h", "html"),)) == 1
-    assert rules.version_meant(record, 1, (text("two"),)) is None
-    assert rules.version_meant(record, None, (text("one"),)) is None
+    assert rules.choose_version(record, 1, (text("one"),)) == 1
+    assert rules.choose_version(record, 1, (text("h", "html"),)) == 1
+    assert rules.choose_version(record, 1, (text("two"),)) is None
+    assert rules.choose_version(record, None, (text("one"),)) is None
 
 
 def test_a_format_that_is_named_is_one_of_those_found() -> None:

@@ -12,7 +12,7 @@ from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNo
 from perdure.ids import parse
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
-from perdure.policy.unfolding import Beginning, join_part, split_part
+from perdure.policy.unfolding import NameBeginning, join_part, split_part
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.storage.ports import Records
 
@@ -126,7 +126,7 @@ def test_the_registered_beginning_of_a_name(
 ) -> None:
     found = unfold(unfolding({whole: HERE}), name)
     assert found is not None
-    assert found.inside == Beginning(parse(whole), delimiter, part)
+    assert found.inside == NameBeginning(parse(whole), delimiter, part)
     assert found.holder is HERE
 
 

@@ -17,8 +17,8 @@ from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
-from perdure.parts import ByteRange, Selector, parse
-from perdure.reading.extraction import GROUP, Extraction, registered
+from perdure.parts import ByteRange, Selector, parse_part
+from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
 
 LARGE = 2 << 20
 XPATH = '{"type": "XPathSelector", "value": "//a"}'
@@ -28,8 +28,8 @@ RANGE = f'{{"type": "RangeSelector", "startSelector": {XPATH}, "endSelector": {E
 
 
 @pytest.fixture(scope="module")
-def extraction() -> Iterator[Extraction]:
-    extraction = Extraction()
+def extraction() -> Iterator[PartExtraction]:
+    extraction = PartExtraction()
     yield extraction
     extraction.close()
 
@@ -54,7 +54,7 @@ def extraction() -> Iterator[Extraction]:
     ],
 )
 def test_where_a_part_waits(
-    extraction: Extraction,
+    extraction: PartExtraction,
     tmp_path: Path,
     media_type: str,
     part: str,
@@ -62,7 +62,7 @@ def test_where_a_part_waits(
     module: str | None,
 ) -> None:
     it = source(tmp_path, bytes(length), media_type)
-    place = extraction.place(it, parse(part, media_type))
+    place = extraction.find_place(it, parse_part(part, media_type))
     assert place.partition(":")[0].rpartition(".")[2] == (module or "")
 
 
@@ -70,41 +70,41 @@ def test_where_a_part_waits(
     "media_type", ["text/html", "text/sgml", "application/sgml", "text/xml", "image/svg+xml"]
 )
 def test_ids_that_are_listed_are_parts(
-    extraction: Extraction, tmp_path: Path, media_type: str
+    extraction: PartExtraction, tmp_path: Path, media_type: str
 ) -> None:
     element = b'<p id="z" xml:id="z">one</p>'
     document = source(tmp_path, b"<d>" + element + b"</d>", media_type, "us-ascii")
-    (listed,) = (one.items for one in extraction.extents(document) if one.syntax == "ID")
-    assert [cut(extraction, document, parse(one, media_type)) for one in listed] == [element]
+    (listed,) = (one.items for one in extraction.list_extents(document) if one.syntax == "ID")
+    assert [cut(extraction, document, parse_part(one, media_type)) for one in listed] == [element]
 
 
 def test_what_nobody_decodes_has_octets_all_the_same(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     """WAV with ADPCM is not cut by samples, nor CSV in UTF-7 by rows."""
     adpcm = struct.pack("<HHIIHH", 0x11, 1, 8000, 4055, 256, 4)
     chunks = b"fmt " + struct.pack("<I", len(adpcm)) + adpcm + b"data" + struct.pack("<I", 256)
     wav = b"RIFF" + struct.pack("<I", 4 + len(chunks) + 256) + b"WAVE" + chunks + bytes(256)
-    (octets,) = extraction.extents(source(tmp_path, wav, "audio/wav"))
+    (octets,) = extraction.list_extents(source(tmp_path, wav, "audio/wav"))
     assert (octets.syntax, octets.size) == ("byte=0,100", len(wav))
     table = source(tmp_path, b"a,b\r\n", "text/csv", "utf-7")
-    assert {"char=0,5", "byte=0,5"} <= {one.syntax for one in extraction.extents(table)}
+    assert {"char=0,5", "byte=0,5"} <= {one.syntax for one in extraction.list_extents(table)}
 
 
 def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "perdure.reading.extraction.registered", lambda: registered(_points("BARE"))
+        "perdure.reading.extraction.load_extractors", lambda: load_extractors(_points("BARE"))
     )
-    extraction = Extraction()
+    extraction = PartExtraction()
     with pytest.raises(PartNotSupported, match=r"install perdure\[media\]"):
-        extraction.extents(source(tmp_path, b"x", "text/plain"))
+        extraction.list_extents(source(tmp_path, b"x", "text/plain"))
     extraction.close()
 
 
-def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: Path) -> None:
+def test_a_refusal_names_what_can_be_written(extraction: PartExtraction, tmp_path: Path) -> None:
     it = source(tmp_path, b"RIFF", "audio/wav")
     with pytest.raises(PartNotSupported) as caught:
-        extraction.extract(it, parse("ffp(track_ID=1)", "audio/wav"))
+        extraction.cut_part(it, parse_part("ffp(track_ID=1)", "audio/wav"))
     offered = ("id=", "mp(/~time())", "offset()", "t=", "track=", "xywh=")
     assert caught.value.offered == offered
 
@@ -121,18 +121,18 @@ def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: P
     ],
 )
 def test_positions_beyond_the_resource_are_an_error(  # ruling: part-range
-    extraction: Extraction, tmp_path: Path, part: str
+    extraction: PartExtraction, tmp_path: Path, part: str
 ) -> None:
     """Only RFC 5147, RFC 7111, Media Fragments and IIIF clip what they name to what there is."""
     it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
     with pytest.raises(PartOutOfRange):
-        extraction.extract(it, parse(part, it.media_type))
+        extraction.cut_part(it, parse_part(part, it.media_type))
 
 
 @pytest.mark.parametrize("part", ["offset(4,10)", "offset(4,)"])
-def test_octets_up_to_the_end(extraction: Extraction, tmp_path: Path, part: str) -> None:
+def test_octets_up_to_the_end(extraction: PartExtraction, tmp_path: Path, part: str) -> None:
     it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
-    assert cut(extraction, it, parse(part, it.media_type)) == b"456789"
+    assert cut(extraction, it, parse_part(part, it.media_type)) == b"456789"
 
 
 # a part of a part
@@ -144,19 +144,21 @@ def refined(outer: dict[str, Any], inner: dict[str, Any]) -> str:
 
 
 def test_the_slices_of_a_part_of_a_part_are_those_of_the_source(
-    extraction: Extraction, tmp_path: Path
+    extraction: PartExtraction, tmp_path: Path
 ) -> None:
     data = "<d><s>é<p>one</p></s><s>é<p>two</p></s></d>".encode()
     it = source(tmp_path, data, "application/xml", "utf-8")
     second = {"type": "XPathSelector", "value": "/d/s[2]"}
     paragraph = {"type": "CssSelector", "value": "p"}
-    selector = parse(refined(second, paragraph), it.media_type)
+    selector = parse_part(refined(second, paragraph), it.media_type)
     assert cut(extraction, it, selector) == b"<p>two</p>"
     start = data.index(b"<p>two")
-    assert extraction.extract(it, selector).slices == (Span(start, start + 10),)
+    assert extraction.cut_part(it, selector).slices == (Span(start, start + 10),)
 
 
-def test_the_samples_of_an_interval_of_an_interval(extraction: Extraction, tmp_path: Path) -> None:
+def test_the_samples_of_an_interval_of_an_interval(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
     path = tmp_path / "made.wav"
     samples = bytes(index * 7 % 256 for index in range(2 * 8000 * 4))
     with wave.open(str(path), "wb") as made:
@@ -165,14 +167,16 @@ def test_the_samples_of_an_interval_of_an_interval(extraction: Extraction, tmp_p
     data = path.read_bytes()
     it = source(tmp_path, data, "audio/wav")
     outer, inner = ({"type": "FragmentSelector", "value": text} for text in ("t=1,3", "t=0.5,1"))
-    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    part = extraction.cut_part(it, parse_part(refined(outer, inner), it.media_type))
     with wave.open(io.BytesIO(content(part, it))) as read:
         found = read.readframes(8000)
     (span,) = part.slices  # from 1.5 to 2 seconds, of 16,000 bytes each
     assert found == samples[24000:32000] == data[span.start : span.stop]
 
 
-def test_bytes_that_are_not_stored_are_no_slices(extraction: Extraction, tmp_path: Path) -> None:
+def test_bytes_that_are_not_stored_are_no_slices(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
     """A part of WAV has a header of its own."""
     path = tmp_path / "made.wav"
     with wave.open(str(path), "wb") as made:
@@ -181,7 +185,7 @@ def test_bytes_that_are_not_stored_are_no_slices(extraction: Extraction, tmp_pat
     it = source(tmp_path, path.read_bytes(), "audio/wav")
     outer = {"type": "FragmentSelector", "value": "t=1,3"}
     inner = {"type": "DataPositionSelector", "start": 0, "end": 60}
-    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    part = extraction.cut_part(it, parse_part(refined(outer, inner), it.media_type))
     assert content(part, it)[:4] == b"RIFF"
     assert part.slices == ()
 
@@ -228,7 +232,7 @@ def test_of_two_with_the_same_rank_the_second_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     again = EntryPoint("again", f"{__name__}:CUTTER2", GROUP)
-    used = [one.place for one in registered([*_points("CUTTER"), again])]
+    used = [one.place for one in load_extractors([*_points("CUTTER"), again])]
     assert used == [f"{__name__}:CUTTER"]
     assert "ByteRange out of text/plain always is claimed by" in caplog.text
     assert "CUTTER2 of an unknown package: this plug-in is not used" in caplog.text
@@ -238,10 +242,10 @@ def test_of_two_with_the_same_rank_the_second_is_left_out(
 def test_one_that_cuts_some_documents_leaves_others_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
 ) -> None:
-    both = registered(_points(*names))
-    monkeypatch.setattr("perdure.reading.extraction.registered", lambda: both)
-    extraction = Extraction()
+    both = load_extractors(_points(*names))
+    monkeypatch.setattr("perdure.reading.extraction.load_extractors", lambda: both)
+    extraction = PartExtraction()
     for data, cut_by in ((b"short", b"_Choosy"), (b"rather long", b"_Cutter")):
         it = source(tmp_path, data, "text/plain")
-        assert content(extraction.extract(it, ByteRange(0, 1)), it) == cut_by
+        assert content(extraction.cut_part(it, ByteRange(0, 1)), it) == cut_by
     extraction.close()

@@ -70,20 +70,22 @@ def everything(pristine: Path) -> Iterator[tuple[Listings, list[Pdi]]]:
 
 
 def populate(registry: Registry, name: str) -> list[Pdi]:
-    shape = SHAPES.get(pdi.parse(name).uid or "")
+    shape = SHAPES.get(pdi.parse_pdi(name).uid or "")
     if shape is None:
         # Minting gives today's names only: this is what came from an older system, reserved.
-        reserved = pdi.parse(f"{name}.text.1")
-        registry.door.execute(Register(identifier=reserved))
+        reserved = pdi.parse_pdi(f"{name}.text.1")
+        registry.door.execute_command(Register(identifier=reserved))
         return [reserved]
     for suffix in shape:
-        member = pdi.parse(f"{name}.{suffix}")
+        member = pdi.parse_pdi(f"{name}.{suffix}")
         if suffix == "text.10":  # one of them lies elsewhere
             places = (Location(uri="https://a.example/"),)
-            registry.door.execute(Register(identifier=member, locations=places))
+            registry.door.execute_command(Register(identifier=member, locations=places))
         else:
-            registry.door.execute(Register(identifier=member, contents=(text(name, suffix[:-2]),)))
-    return [pdi.parse(f"{name}.{suffix}") for suffix in shape]
+            registry.door.execute_command(
+                Register(identifier=member, contents=(text(name, suffix[:-2]),))
+            )
+    return [pdi.parse_pdi(f"{name}.{suffix}") for suffix in shape]
 
 
 component = st.sampled_from
@@ -122,11 +124,11 @@ def test_a_listing_is_everything_that_matches_in_chronological_order(
     """ "Lexical sorts of identifiers produce a chronological ordering of PDIs, making various
     listings … automatically appear in a meaningful order" (section 2.3)."""
     resolver, members = everything
-    pattern = pdi.parse(text)
+    pattern = pdi.parse_pdi(text)
     listed: list[str] = []
     cursor = None
     while True:
-        page = resolver.listing(pattern, cursor=cursor, limit=limit)
+        page = resolver.list_page(pattern, cursor=cursor, limit=limit)
         resources = {one.resource for one in page.identifiers if isinstance(one, Pdi)}
         assert len(resources) <= limit
         listed += names(page.identifiers)
@@ -154,13 +156,13 @@ def test_wildcards_in_dates(
     """ "A date wildcard to the left of a fixed part (`1997/*/01`) is legal" (ruling
     pdi-wildcard)."""
     resolver, _ = everything
-    page = resolver.listing(pdi.parse(f"pdi://{series}/{pattern}/1"))
+    page = resolver.list_page(pdi.parse_pdi(f"pdi://{series}/{pattern}/1"))
     assert names(page.identifiers) == [f"pdi://{series}/{day}/1" for day in days]
 
 
 def test_the_example_of_the_issue(everything: tuple[Listings, list[Pdi]]) -> None:
     resolver, _ = everything
-    page = resolver.listing(pdi.parse(f"pdi://{SERIES}/1997/09/*/*.text.*"))
+    page = resolver.list_page(pdi.parse_pdi(f"pdi://{SERIES}/1997/09/*/*.text.*"))
     day = f"pdi://{SERIES}/1997/09/0"
     expected = [
         f"{day}{n}/{name}"
@@ -187,7 +189,7 @@ def test_an_interval_shows_what_is_directly_in_it(
     resolver, _ = everything
 
     def members(name: str) -> list[str]:
-        found = resolver.interval(pdi.parse(f"pdi://{SERIES}/{name}")).members
+        found = resolver.list_interval(pdi.parse_pdi(f"pdi://{SERIES}/{name}")).members
         return [str(one).removeprefix(f"pdi://{SERIES}/") for one in found]
 
     assert members("") == ["1996/", "1997/", "1998/", "2000/", "2004/", "12000/"]
@@ -200,24 +202,24 @@ def test_an_interval_shows_what_is_directly_in_it(
 def test_a_cursor_stays_valid_while_minting_goes_on(desk: Desk) -> None:
     for number in range(5):
         desk.mint(text(str(number)))
-    interval = pdi.parse(f"{TODAY}/")
-    first = desk.registry.listings.listing(interval, limit=2)
+    interval = pdi.parse_pdi(f"{TODAY}/")
+    first = desk.registry.listings.list_page(interval, limit=2)
     assert names(first.identifiers) == [f"{TODAY}/1", f"{TODAY}/2"]
     for number in range(3):
         desk.mint(text(str(number)))
     desk.register(f"pdi://{SERIES}/2026/11/20/7", locations=(Location(uri="https://a.example/"),))
-    second = desk.registry.listings.listing(interval, cursor=first.cursor, limit=3)
+    second = desk.registry.listings.list_page(interval, cursor=first.cursor, limit=3)
     assert names(second.identifiers) == [f"{TODAY}/{number}" for number in (3, 4, 5)]
-    third = desk.registry.listings.listing(interval, cursor=second.cursor, limit=3)
+    third = desk.registry.listings.list_page(interval, cursor=second.cursor, limit=3)
     assert names(third.identifiers) == [f"{TODAY}/{number}" for number in (6, 7, 8)]
 
 
 def test_a_cursor_holds_for_another_process_and_after_a_restart(desk: Desk) -> None:
     for number in range(4):
         desk.mint(text(str(number)))
-    first = desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), limit=3)
+    first = desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/"), limit=3)
     desk.reopen()
-    rest = desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), cursor=first.cursor)
+    rest = desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/"), cursor=first.cursor)
     assert names(rest.identifiers) == [f"{TODAY}/4"]
 
 
@@ -225,12 +227,12 @@ def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
     """An encapsulated URL is found by its normal form and called by its own."""
     minted = desk.mint(html("<p>"), uid="HTTP://WWW.example.org/%7Ejcma").identifier
     desk.withdraw(minted)
-    [listed] = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*")).identifiers
+    [listed] = desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/*.html.*")).identifiers
     assert str(listed) == minted
     second = desk.mint(html("<p>"), uid="doi:10.1000/A%20b").identifier
-    page = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*"), limit=1)
+    page = desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/*.html.*"), limit=1)
     assert names(page.identifiers) == [second]
-    rest = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*"), cursor=page.cursor)
+    rest = desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/*.html.*"), cursor=page.cursor)
     assert names(rest.identifiers) == [minted]
 
 
@@ -239,23 +241,25 @@ def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
 )
 def test_a_cursor_that_is_none_of_the_listing_is_refused(desk: Desk, cursor: str) -> None:
     with pytest.raises(InvalidRequest, match="cursor"):
-        desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), cursor=cursor)
+        desk.registry.listings.list_page(pdi.parse_pdi(f"{TODAY}/"), cursor=cursor)
 
 
 def test_other_schemes_lie_in_no_interval(desk: Desk) -> None:
     for name in ("hdl:1/2", "ark:12345/x6", "URN:IANA:1::a:::", "urn:isbn:9780141036144"):
         desk.bind(name, "https://a.example/", register=True)
     desk.mint(text("a"))
-    page = desk.registry.listings.listing(pdi.parse(f"pdi://{SERIES}/"))
+    page = desk.registry.listings.list_page(pdi.parse_pdi(f"pdi://{SERIES}/"))
     assert names(page.identifiers) == [f"{TODAY}/1"]
 
 
 def test_what_has_the_same_bytes_in_another_format_or_version(desk: Desk) -> None:
     desk.mint(text("same"), html("same"))
     desk.commit(f"{TODAY}/1", text("other"))
-    desk.registry.door.execute(Commit(identifier=parse(f"{TODAY}/1"), contents=(text("same"),)))
-    desk.registry.door.execute(Mint(authority=SERIES, contents=(text("other"),)))
+    desk.registry.door.execute_command(
+        Commit(identifier=parse(f"{TODAY}/1"), contents=(text("same"),))
+    )
+    desk.registry.door.execute_command(Mint(authority=SERIES, contents=(text("other"),)))
     digest = desk.record(f"{TODAY}/1").versions[0].representations[0].sha512
-    found = names(desk.registry.listings.same_bytes(digest))
+    found = names(desk.registry.listings.find_same_bytes(digest))
     assert found == [f"{TODAY}/1.text.1", f"{TODAY}/1.html.1", f"{TODAY}/1.text.3"]
-    assert desk.registry.listings.same_bytes("0" * 128) == ()
+    assert desk.registry.listings.find_same_bytes("0" * 128) == ()

@@ -137,7 +137,7 @@ def test_nothing_but_its_place_is_known_of_a_qualifier(desk: Desk) -> None:
         with pytest.raises(NotFound):
             found.choose(want)
     with pytest.raises(NotFound):
-        desk.registry.listings.names_of(found)
+        desk.registry.listings.list_resolved_names(found)
 
 
 def test_a_qualifier_of_what_lies_nowhere_else_is_not_found(desk: Desk) -> None:
@@ -162,7 +162,7 @@ def test_a_part_is_cut_from_what_is_held_before_it_is_looked_for_elsewhere(desk:
         Value(index=1, type="URL", data="https://a.example/both"),
         Value(index=2, type="TEMPLATE", data="# {location}/{part}"),
     )
-    desk.registry.door.execute(Assign(identifier=parse(name), values=values))
+    desk.registry.door.execute_command(Assign(identifier=parse(name), values=values))
     found = resolve(desk, f"{name}#char=0,4")
     assert isinstance(found.step, Fetch)
     place = found.choose(Want.LOCATION)
@@ -250,17 +250,17 @@ def counting(desk: Desk) -> Iterator[list[str]]:
     """The keys of all records that are read inside."""
     read: list[str] = []
     records = desk.registry.records
-    original = records.raw
+    original = records.find_stored
 
     def raw(key: str) -> str | None:
         read.append(key)
         return original(key)
 
-    records.raw = raw  # type: ignore[method-assign]
+    records.find_stored = raw  # type: ignore[method-assign]
     try:
         yield read
     finally:
-        del records.raw
+        del records.find_stored
 
 
 def ask(desk: Desk, target: str, *fields: tuple[bytes, bytes]) -> int:

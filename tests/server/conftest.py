@@ -25,8 +25,8 @@ import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.server import ServerState
 
-from perdure.server.protocol.doctor import echo_answer
-from perdure.server.protocol.http import RawTargetProtocol, raw_target
+from perdure.server.protocol.doctor import make_echo_answer
+from perdure.server.protocol.http import RawTargetProtocol, get_raw_target
 
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "targets.json").read_text()
@@ -64,9 +64,9 @@ async def mirror(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCalla
         body += message["body"]
         if not message["more_body"]:
             break
-    echo = echo_answer(scope)
+    echo = make_echo_answer(scope)
     if echo is None:
-        line = json.dumps([scope["method"], raw_target(scope).decode("latin-1")]).encode()
+        line = json.dumps([scope["method"], get_raw_target(scope).decode("latin-1")]).encode()
         seen = {
             "path": scope["path"],
             "raw_path": scope["raw_path"].decode("latin-1"),

@@ -26,10 +26,10 @@ from perdure.ids import parse
 from perdure.model.commands import Bind, Command, Commit, Content, Mint, Receipt, SaveToken
 from perdure.model.records import Location, Token
 from perdure.policy.operations import OPERATIONS
-from perdure.policy.tokens import new_token
+from perdure.policy.tokens import make_token
 from perdure.registry import Registry, initialise
 from perdure.server.serve import GRACE
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 
 SERIES = "oma.eop.gov.us"
 OTHER_SERIES = "archive.nara.gov.us"
@@ -46,7 +46,7 @@ run(Path(sys.argv[1]), port=int(port), workers=int(workers), grace=int(grace))
 
 def text(data: bytes, format: str = "text", media_type: str = "text/plain", **more: Any) -> Content:
     """Content for a command."""
-    return content(data, format=format, media_type=media_type, **more)
+    return make_content(data, format=format, media_type=media_type, **more)
 
 
 class Deployment:
@@ -100,7 +100,7 @@ class Deployment:
     # -----------------------
 
     def do(self, command: Command) -> Receipt:
-        return self.registry.door.execute(command)
+        return self.registry.door.execute_command(command)
 
     def mint(self, *contents: Content, **fields: Any) -> str:
         """A new PDI, fully qualified."""
@@ -116,7 +116,7 @@ class Deployment:
 
     def token(self, name: str, **fields: Any) -> str:
         """A secret with this scope; with all operations on all authorities if not said."""
-        secret, digest = new_token()
+        secret, digest = make_token()
         scope = {"operations": OPERATIONS, "authorities": ("*",)} | fields
         self.do(SaveToken(token=Token(name=name, digest=digest, **scope)))
         return secret

@@ -23,13 +23,13 @@ def test_a_revoked_token_is_forgotten_in_every_process(tmp_path: Path) -> None:
         Registry(tmp_path) as serving,
         Generation(tmp_path) as count,
     ):
-        writing.door.execute(SaveToken(token=token))
+        writing.door.execute_command(SaveToken(token=token))
         bearers = Bearers(serving.records, count)
-        assert bearers.find("ab") == token
-        assert bearers.find("cd") is None
+        assert bearers.find_token("ab") == token
+        assert bearers.find_token("cd") is None
         revoked = msgspec.structs.replace(token, revoked="2026-11-21T00:00:00Z")
-        writing.door.execute(SaveToken(token=revoked))
-        found = bearers.find("ab")
+        writing.door.execute_command(SaveToken(token=revoked))
+        found = bearers.find_token("ab")
         assert found is not None
         assert found.revoked
 
@@ -47,11 +47,11 @@ def test_a_token_that_was_looked_up_while_it_was_revoked_is_not_remembered(tmp_p
         def token_named(self, name: str) -> Token:
             found, self.now = self.now, revoked
             if found is token:
-                count.grow()
-                assert bearers.named(name) == revoked
+                count.note_revision()
+                assert bearers.find_named(name) == revoked
             return found
 
     with Generation(tmp_path) as count:
         bearers = Bearers(cast(Records, Overtaken()), count)
-        assert bearers.named("t") == token  # asked before it was revoked
-        assert bearers.named("t") == revoked
+        assert bearers.find_named("t") == token  # asked before it was revoked
+        assert bearers.find_named("t") == revoked

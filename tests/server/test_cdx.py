@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         warc.response("http://hot.example/", f"2018-01-01T00:{minute:02}:{second:02}Z", b"hot")
     path = warc.finish()
     with deployed(place / "registry") as running:
-        running.registry.archive.add(path)
+        running.registry.archive.add_file(path)
         yield running
 
 

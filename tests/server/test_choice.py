@@ -13,9 +13,9 @@ from tests.server.deployment import Deployment, deployed
 from perdure.ids import parse
 from perdure.model.commands import Register
 from perdure.model.records import Location
-from perdure.upkeep.linkcheck import Finding, Links, Verdict
-from perdure.upkeep.linkcheck.state import Bound
-from perdure.upkeep.linkcheck.verdict import Expected
+from perdure.upkeep.linkcheck import LinkFinding, Links, LinkVerdict
+from perdure.upkeep.linkcheck.state import BoundLocation
+from perdure.upkeep.linkcheck.verdict import ExpectedContent
 
 NAME = "hdl:21.T14999/many"
 
@@ -68,11 +68,13 @@ def test_caches_are_told_what_it_depends_on(site: Deployment) -> None:
     assert {one.strip() for one in vary.split(",")} == {"accept", "accept-language", "cf-ipcountry"}
 
 
-def _found(site: Deployment, name: str, *verdicts: tuple[str, Verdict]) -> None:
+def _found(site: Deployment, name: str, *verdicts: tuple[str, LinkVerdict]) -> None:
     with closing(Links(site.root)) as links:
-        run = links.begin("", (Bound(name, Expected(uri)) for uri, _ in verdicts))
-        links.save(run, (Finding(uri=uri, verdict=one) for uri, one in verdicts))
-        links.end(run)
+        run = links.begin_run(
+            "", (BoundLocation(name, ExpectedContent(uri)) for uri, _ in verdicts)
+        )
+        links.save_findings(run, (LinkFinding(uri=uri, verdict=one) for uri, one in verdicts))
+        links.end_run(run)
 
 
 def _wait(site: Deployment, name: str, expected: str) -> None:
@@ -87,20 +89,20 @@ def test_what_is_dead_is_skipped_and_taken_back(site: Deployment) -> None:
     places = ("https://one.example/", "https://two.example/")
     site.bind(name, *places)
     assert sent(site, name) == "one"
-    _found(site, name, (places[0], Verdict.DEAD), (places[1], Verdict.OK))
+    _found(site, name, (places[0], LinkVerdict.DEAD), (places[1], LinkVerdict.OK))
     _wait(site, name, "two")
     told = json.loads(site.get(f"/{name}?locations", "Accept: application/json").body)
     assert told["identifiers"] == [places[1], places[0]]
     assert [one["health"]["verdict"] for one in told["locations"]] == ["dead", "ok"]
     page = site.get(f"/{name}?landing").body.decode()
     assert "dead on" in page
-    _found(site, name, (places[0], Verdict.OK), (places[1], Verdict.OK))
+    _found(site, name, (places[0], LinkVerdict.OK), (places[1], LinkVerdict.OK))
     _wait(site, name, "one")
 
 
 def test_where_all_are_dead_the_first_is_given(site: Deployment) -> None:
     site.bind("hdl:21.T14999/one", "https://only.example/")
-    _found(site, "hdl:21.T14999/one", ("https://only.example/", Verdict.DEAD))
+    _found(site, "hdl:21.T14999/one", ("https://only.example/", LinkVerdict.DEAD))
     time.sleep(1.5)
     assert sent(site, "hdl:21.T14999/one") == "only"
 
@@ -139,7 +141,7 @@ def test_what_runs_is_no_location(site: Deployment, uri: str) -> None:
         body=body,
     )
     assert answer.status == 400
-    assert len(site.registry.listings.record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
+    assert len(site.registry.listings.find_record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
 
 
 class TestPartsOfWhatLiesElsewhere:
@@ -160,7 +162,7 @@ class TestPartsOfWhatLiesElsewhere:
                 ),
             )
         )
-        _found(site, self.WHOLE, ("https://lost.example/x", Verdict.DEAD))
+        _found(site, self.WHOLE, ("https://lost.example/x", LinkVerdict.DEAD))
         end = time.monotonic() + 10
         while "lost" in site.get(f"/{self.WHOLE}").headers["location"]:
             assert time.monotonic() < end

@@ -16,7 +16,7 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 from perdure.cli import perdure
 from perdure.errors import BadSettings, Unavailable
-from perdure.server.protocol.doctor import ECHO, PROBES, echo_answer, probe
+from perdure.server.protocol.doctor import ECHO, PROBES, make_echo_answer, probe
 from perdure.server.protocol.http import EXTENSION, RawTargetProtocol
 
 
@@ -61,7 +61,7 @@ def test_over_tls(tmp_path: Path) -> None:
 
 def test_echo_discloses_the_request_line_and_nothing_else() -> None:
     fields = [(b"perdure-echo", b"1"), (b"cookie", b"secret")]
-    answer = echo_answer(asked("GET", b"/x?y#z", *fields))
+    answer = make_echo_answer(asked("GET", b"/x?y#z", *fields))
     assert answer is not None
     headers, body = answer
     assert json.loads(body) == {"method": "GET", "target": "/x?y#z"}
@@ -74,11 +74,11 @@ def test_echo_discloses_the_request_line_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH", "get"])
 def test_echo_never_stands_in_for_a_change(method: str) -> None:
-    assert echo_answer(asked(method, b"/x", (ECHO.lower().encode(), b"1"))) is None
+    assert make_echo_answer(asked(method, b"/x", (ECHO.lower().encode(), b"1"))) is None
 
 
 def test_echo_only_for_a_doctor() -> None:
-    assert echo_answer(asked("GET", b"/x", (b"perdure-echoes", b"1"))) is None
+    assert make_echo_answer(asked("GET", b"/x", (b"perdure-echoes", b"1"))) is None
 
 
 async def stranger(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -102,7 +102,7 @@ async def folding(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCall
         raise ConnectionError
     raw = scope["extensions"][EXTENSION]
     raw["raw"] = raw["raw"].replace(b"//", b"/")  # type: ignore[attr-defined]
-    headers, body = echo_answer(scope) or ([], b"")
+    headers, body = make_echo_answer(scope) or ([], b"")
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 

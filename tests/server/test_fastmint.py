@@ -15,7 +15,7 @@ from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, 
 
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
-from perdure.policy.tokens import new_token
+from perdure.policy.tokens import make_token
 
 MINT = f"/pdi://{SERIES}/"
 LETTER = b"To whom it may concern.\r\n"
@@ -161,11 +161,11 @@ def test_tokens(site: Deployment, secret: str) -> None:
     reader = site.token("no minting", operations=("bind",))
     late = site.token("too late", expires="2020-01-01T00:00:00Z")
     before = taken(site)
-    for one, status in ((other, 403), (reader, 403), (late, 401), (new_token()[0], 401)):
+    for one, status in ((other, 403), (reader, 403), (late, 401), (make_token()[0], 401)):
         assert [answer.status for answer in ask(site, *[put(one, TYPE)] * 2)] == [status] * 2
     assert taken(site) == before
 
-    passing, digest = new_token()
+    passing, digest = make_token()
     scope = Token(name="passing", digest=digest, operations=("mint",), authorities=("*",))
     site.do(SaveToken(token=scope))
     with site.connect() as wire:
@@ -291,4 +291,4 @@ def test_what_was_begun_is_finished_when_the_server_stops(
         for one in depositors:
             one.join(30)
         assert len(names) == len(set(names)) > 160
-        assert site.registry.records.count() == len(names)
+        assert site.registry.records.count_records() == len(names)

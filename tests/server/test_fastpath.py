@@ -14,13 +14,13 @@ from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.ids.pdi import plain_key
+from perdure.ids.pdi import read_plain_key
 from perdure.model import stored
 from perdure.model.commands import Bind, Break, Withdraw
 from perdure.model.queries import Query, Redirect
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.policy.decide import decide
-from perdure.server.fast.path import only_uri
+from perdure.policy.decide import decide_step
+from perdure.server.fast.path import find_only_uri
 
 # the short way to decide
 # -----------------------
@@ -70,7 +70,7 @@ names = st.sampled_from(
 def test_the_short_way_decides_as_decide_does(name: str, record: Record) -> None:
     uri = _short_way(name, record)
     try:
-        step = decide(Query(identifier=parse(name)), record)
+        step = decide_step(Query(identifier=parse(name)), record)
     except PerdureError:
         assert uri is None
         return
@@ -87,11 +87,11 @@ def test_the_short_way_is_the_common_one(name: str, location: Location) -> None:
 
 
 def _short_way(name: str, record: Record) -> str | None:
-    plain = plain_key(name)
+    plain = read_plain_key(name)
     assert plain is not None
     key, format, version = plain
     assert key == parse(name).key
-    return only_uri(stored.encode(record).decode(), version, format)
+    return find_only_uri(stored.encode_stored(record).decode(), version, format)
 
 
 # against a server

@@ -83,9 +83,9 @@ def test_what_is_not_granted(
     site: Deployment, head: str, fields: dict[str, Any], status: int, code: str
 ) -> None:
     grant = {"name": "greedy", "operations": ["mint"], "authorities": [SERIES]} | fields
-    before = site.registry.records.tokens()
+    before = site.registry.records.list_tokens()
     refused(site.post("/tokens", grant, token=head), status, code)
-    assert site.registry.records.tokens() == before
+    assert site.registry.records.list_tokens() == before
 
 
 def test_nobody_grants_without_a_token_or_the_right(site: Deployment) -> None:

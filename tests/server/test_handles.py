@@ -271,7 +271,7 @@ def test_urls_are_locations_and_locations_are_urls(api: Api) -> None:
     urls = {1: "http://a.example/", 5: "http://b.example/", 2: "http://c.example/"}
     assert api.told(handle) == {index: ("URL", urls[index]) for index in sorted(urls)}
     api.ask("DELETE", f"{handle}?index=1", api.admin)
-    record = api.site.registry.listings.record(parse(f"hdl:{handle}"))
+    record = api.site.registry.listings.find_record(parse(f"hdl:{handle}"))
     assert record is not None
     assert {one.uri for one in record.locations} == {"http://b.example/", "http://c.example/"}
 
@@ -295,7 +295,7 @@ def test_10320_loc(api: Api) -> None:
     )
     assert code(api.put(handle, value(1, "10320/loc", written))) == (200, 1)
     assert api.told(handle) == {1: ("10320/loc", written)}
-    record = api.site.registry.listings.record(parse(f"hdl:{handle}"))
+    record = api.site.registry.listings.find_record(parse(f"hdl:{handle}"))
     assert record is not None
     assert [(one.uri, one.region, one.weight) for one in record.locations] == [
         ("http://uk.example/", "gb", 0),
@@ -433,7 +433,7 @@ def test_secrets_are_seen_nowhere(api: Api) -> None:
         shown = api.site.get(page).body.decode()
         assert "scrypt" not in shown
         assert "for administrators" not in shown
-    raw = api.site.registry.records.raw(parse(f"hdl:{ADMIN}").key)
+    raw = api.site.registry.records.find_stored(parse(f"hdl:{ADMIN}").key)
     assert raw is not None
     assert SECRET not in raw
     log = json.dumps(api.site.log())

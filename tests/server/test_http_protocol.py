@@ -31,7 +31,12 @@ from uvicorn.server import ServerState
 
 from perdure.errors import BadSettings
 from perdure.server.protocol.head import LONGEST_HEAD, LONGEST_TARGET
-from perdure.server.protocol.http import Fast, RawTargetProtocol, protocol_class, raw_target
+from perdure.server.protocol.http import (
+    Fast,
+    RawTargetProtocol,
+    get_raw_target,
+    make_protocol_class,
+)
 
 LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 MORE = b" HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -160,7 +165,7 @@ def test_trickling_head() -> None:
 
 @pytest.mark.parametrize("target", [b"/fast", b"/slow"])
 def test_idle_connections_are_closed(target: bytes) -> None:
-    fast = protocol_class(lambda _, target, __: FOUND if target == b"/fast" else None)
+    fast = make_protocol_class(lambda _, target, __: FOUND if target == b"/fast" else None)
     with serving(fast, timeout_keep_alive=1) as running:
         assert len(running.exchange(b"GET " + target + MORE)) == 1
         assert len(running.exchange(b"GET " + target + MORE, b"\r\n")) == 1
@@ -289,7 +294,7 @@ def test_no_request_line_gets_past_the_protocol() -> None:
     targets = []
 
     async def app(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        targets.append(raw_target(scope))
+        targets.append(get_raw_target(scope))
         await mirror(scope, receive, send)
 
     async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
@@ -323,7 +328,7 @@ class Asked:
 
 def test_fast_answer() -> None:
     asked = Asked()
-    with serving(protocol_class(asked)) as running:
+    with serving(make_protocol_class(asked)) as running:
         before = running.server.server_state.total_requests
         fields = b"\r\nHost: a\r\nACCEPT:  x/y \r\n\r\n"
         answers = running.exchange(b"GET /fast#x? HTTP/1.1" + fields, b"GET /slow" + LAST)
@@ -356,7 +361,7 @@ def test_fast_answer() -> None:
 def test_when_fast_is_asked(request_: bytes, *, fast: bool) -> None:
     """For GET and HEAD without body, of a head that llhttp accepts, where others may follow."""
     asked = Asked()
-    answers = drive(protocol_class(asked), [request_])
+    answers = drive(make_protocol_class(asked), [request_])
     assert len(asked.calls) == fast
     assert len(answers) == 1
 
@@ -370,7 +375,7 @@ def test_fast_answers_keep_their_place() -> None:
     )
     sent += b"GET /slow/6" + LAST
     for size in (1, 50, len(sent)):
-        answers = drive(protocol_class(Asked()), in_pieces(sent, size))
+        answers = drive(make_protocol_class(Asked()), in_pieces(sent, size))
         assert statuses(answers) == [302, 200, 302, 200, 302, 200]
 
 
@@ -392,7 +397,7 @@ def test_familiar_fields_do_not_excuse_a_request_line(last: bytes, status: int) 
     lines = [b"GET /slow HTTP/1.1", b"GET /fast HTTP/1.1", b"GET /slow#?x HTTP/1.1", last]
     asked = Asked()
     pieces = [piece for line in lines for piece in (line + fields, *[b"\r\n"] * 20)]
-    first, second, third, answer = drive(protocol_class(asked), pieces)
+    first, second, third, answer = drive(make_protocol_class(asked), pieces)
     assert first.line[1] == "/slow"
     assert second.status == 302
     assert third.line[1] == "/slow#?x"
@@ -493,7 +498,7 @@ def test_fast_answers_tell_the_time_of_the_server() -> None:
 
 def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "uvicorn.access")
-    with serving(protocol_class(Asked())) as running:
+    with serving(make_protocol_class(Asked())) as running:
         running.exchange(b"GET /fast?x" + MORE, b"GET /slow?x" + LAST)
     fast, slow = (r.getMessage() for r in caplog.records if r.name == "uvicorn.access")
     assert fast.partition(" - ")[2] == '"GET /fast?x HTTP/1.1" 302'
@@ -516,7 +521,7 @@ def on_wire(
     async def run() -> None:
         config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None, **settings)
         wire = Wire()
-        protocol = protocol_class(fast, head_seconds=0.1)(
+        protocol = make_protocol_class(fast, head_seconds=0.1)(
             config, ServerState(), {}, asyncio.get_running_loop()
         )
         protocol.connection_made(wire)
@@ -575,7 +580,7 @@ def test_a_stop_finishes_what_was_begun() -> None:
         await mirror(scope, receive, send)
 
     with (
-        serving(protocol_class(Asked()), app) as running,
+        serving(make_protocol_class(Asked()), app) as running,
         running.connect() as busy,
         running.connect() as idle,
     ):
@@ -661,7 +666,7 @@ def test_refusals_say_what_is_wrong() -> None:
 
 def test_target_is_not_guessed() -> None:
     with pytest.raises(BadSettings, match="does not pass on request targets"):
-        raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})
+        get_raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})
 
 
 # the client's end
@@ -765,7 +770,7 @@ def test_a_body_that_breaks_off_behind_its_answer_or_within() -> None:
 def test_fast_answers_before_the_end() -> None:
     """Also those that wait until the client reads."""
     many = 3000
-    with serving(protocol_class(Asked())) as running:
+    with serving(make_protocol_class(Asked())) as running:
         assert half_closed(running, (b"GET /fast" + MORE) * many).count(b"302 Found") == many
 
     async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:

@@ -16,7 +16,7 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.about import About, Agent, Code, Relation, Rights, Text, person
+from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
 from perdure.model.commands import Alias, Describe, Register, Withdraw
 from perdure.model.records import Location
 
@@ -48,7 +48,7 @@ def letter(site: Deployment) -> str:
     whole = str(parse(name).whole.resource)
     site.commit(whole, text(b"second\r\n", language="en"))
     about = About(
-        titles=(Text(value="A letter"),),
+        titles=(DescriptionText(value="A letter"),),
         creators=(_jane(),),
         year="1997",
         resource_type="Text",
@@ -61,7 +61,7 @@ def letter(site: Deployment) -> str:
 
 def _jane() -> Agent:
     orcid = Code(value="0000-0002-1825-0097", scheme="ORCID")
-    return msgspec.structs.replace(person("Doe, Jane"), codes=(orcid,))
+    return msgspec.structs.replace(parse_person("Doe, Jane"), codes=(orcid,))
 
 
 def page(answer: Answer) -> html.HtmlElement:
@@ -78,7 +78,7 @@ def test_it_says_what_the_thing_is(site: Deployment, letter: str) -> None:
     found = page(site.get(f"/{letter}?landing")).text_content()
     for words in ("A letter", letter, "Jane", "1997", "Version 2", "Version 1", "SHA-512", "CC0"):
         assert words in found
-    record = site.registry.listings.record(parse(letter))
+    record = site.registry.listings.find_record(parse(letter))
     assert record is not None
     assert record.versions[0].representations[0].sha512 in found
 
@@ -108,11 +108,11 @@ def test_json_ld_is_inside(site: Deployment, letter: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY_SCHEME)
 def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
-    from perdure.reading.targets import path_of
+    from perdure.reading.targets import spell_path
 
     identifier = parse(name)
     site.do(Register(identifier=identifier, locations=(Location(uri="https://a.example/1"),)))
-    path = path_of(identifier)
+    path = spell_path(identifier)
     # of a PWID every "?" is the item's, but for the words that ask
     assert site.get(f"/{path}").headers["location"] == "https://a.example/1"
     browser = site.get(f"/{path}?info", "Accept: text/html")
@@ -125,7 +125,10 @@ def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
 def test_nothing_that_was_said_is_markup(site: Deployment) -> None:
     name = "hdl:21.T14999/nasty"
     site.do(Register(identifier=parse(name), locations=(Location(uri="https://a.example/'x&y"),)))
-    about = About(titles=(Text(value=NASTY),), descriptions=(Text(value=NASTY, kind="Abstract"),))
+    about = About(
+        titles=(DescriptionText(value=NASTY),),
+        descriptions=(DescriptionText(value=NASTY, kind="Abstract"),),
+    )
     site.do(Describe(identifier=parse(name), about=about))
     answer = site.get(f"/{name}?landing")
     found = page(answer)
@@ -140,7 +143,7 @@ def test_nothing_that_was_said_is_markup(site: Deployment) -> None:
 def test_no_title_turns_the_name_around(site: Deployment) -> None:
     name = "hdl:21.T14999/turned"
     site.do(Register(identifier=parse(name), locations=(Location(uri="https://a.example/1"),)))
-    titles = (Text(value="a \u202eelgoog\u2066 title"),)
+    titles = (DescriptionText(value="a \u202eelgoog\u2066 title"),)
     site.do(Describe(identifier=parse(name), about=About(titles=titles)))
     found = page(site.get(f"/{name}?landing"))
     shown = (found.findtext(".//title"), found.findtext(".//h1"), found.findtext(".//blockquote"))

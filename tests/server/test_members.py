@@ -11,7 +11,7 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Content, Register
 from perdure.upkeep.collection import forms
 
@@ -19,8 +19,9 @@ LETTER = b"To whom it may concern\r\n"
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
 
 
-def document(*found: Member, **about: object) -> Content:
-    data = members.write(Collection(**{"title": "A corpus"} | about | {"members": found}))  # type: ignore[arg-type]
+def document(*found: CollectionMember, **about: object) -> Content:
+    fields = {"title": "A corpus"} | about | {"members": found}
+    data = members.write_collection(Collection(**fields))  # type: ignore[arg-type]
     return text(data, members.FORMAT, members.MEDIA_TYPE)
 
 
@@ -39,13 +40,13 @@ def letter(site: Deployment) -> str:
 def corpus(site: Deployment, letter: str) -> str:
     return site.mint(
         document(
-            Member(identifier=letter, name="letter", title="<b>A letter</b>"),
-            Member(identifier=f"{letter}#char=3,7", name="a part"),
-            Member(identifier=PWID),
-            Member(identifier="doi:10.1000/182"),
-            Member(identifier="hdl:1839/00-0000"),
-            Member(identifier="ark:12148/btv1b8449691v"),
-            Member(identifier="urn:isbn:9780141036144"),
+            CollectionMember(identifier=letter, name="letter", title="<b>A letter</b>"),
+            CollectionMember(identifier=f"{letter}#char=3,7", name="a part"),
+            CollectionMember(identifier=PWID),
+            CollectionMember(identifier="doi:10.1000/182"),
+            CollectionMember(identifier="hdl:1839/00-0000"),
+            CollectionMember(identifier="ark:12148/btv1b8449691v"),
+            CollectionMember(identifier="urn:isbn:9780141036144"),
         )
     )
 
@@ -156,7 +157,7 @@ def test_the_list_comes_in_pages(site: Deployment, corpus: str) -> None:
 
 def test_other_identifiers_have_members_too(site: Deployment) -> None:
     handle = "hdl:1839/corpus"
-    one = document(Member(identifier="doi:10.1000/182", name="x"))
+    one = document(CollectionMember(identifier="doi:10.1000/182", name="x"))
     site.do(Register(identifier=parse(handle), contents=(one,)))
     found = json.loads(site.get(f"/{handle}?members", "Accept: application/json").body)
     (row,) = found["members"]
@@ -197,13 +198,13 @@ def test_whoever_takes_html_only_gets_the_page(site: Deployment, corpus: str) ->
 @pytest.mark.parametrize("kind", ["text/plain", "text/csv", "text/turtle"])
 def test_lists_that_are_read_again(site: Deployment, corpus: str, kind: str) -> None:
     """The pages of a list, read and put together, are the collection."""
-    whole = members.read(site.get(f"/{corpus}").body)
-    found: list[Member] = []
+    whole = members.read_collection(site.get(f"/{corpus}").body)
+    found: list[CollectionMember] = []
     target = f"/{corpus}?members&limit=3"
     while target:
         page = site.get(target, f"Accept: {kind}")
         assert (page.status, page.headers["content-type"]) == (200, f"{kind}; charset=utf-8")
-        shown = forms.read(page.body)
+        shown = forms.read_collection(page.body)
         assert (shown.title, shown.creators) == (whole.title, whole.creators)
         if kind == "text/turtle":
             assert f"<{corpus}#member={len(found) + 1}>".encode() in page.body
@@ -232,8 +233,8 @@ def test_evil_cursors_are_refused_or_empty(site: Deployment, corpus: str, cursor
 
 
 def test_numbers_stay_in_a_version(site: Deployment, letter: str) -> None:
-    first = site.mint(document(Member(identifier="hdl:1/1")))
-    newer = document(Member(identifier="hdl:1/2"), Member(identifier="hdl:1/1"))
+    first = site.mint(document(CollectionMember(identifier="hdl:1/1")))
+    newer = document(CollectionMember(identifier="hdl:1/2"), CollectionMember(identifier="hdl:1/1"))
     second = site.commit(first.rsplit(".", 2)[0], newer)
     assert site.get(f"/{first}%23member=1").headers["location"].endswith("1/1")
     assert site.get(f"/{second}%23member=1").headers["location"].endswith("1/2")

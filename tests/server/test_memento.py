@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.response("http://gone.example/", "2016-01-22T11:20:29Z", b"gone", status="404 Not Found")
     path = warc.finish()
     with deployed(place / "registry") as running:
-        running.registry.archive.add(path)
+        running.registry.archive.add_file(path)
         yield running
 
 

@@ -16,7 +16,7 @@ from tests.server.deployment import Deployment, deployed, resource, text
 from perdure import metadata
 from perdure.ids import parse
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described
+from perdure.metadata.port import DescribedResource
 from perdure.model.commands import Describe
 
 TYPES = {
@@ -261,8 +261,8 @@ def put(
 @pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl", "json"])
 def test_metadata_are_put_and_come_back(site: Deployment, blank: str, name: str) -> None:
     kind = metadata.load_formats()[name].media_types[0]
-    what = Described(identifier=parse(blank), about=FULL, url=f"{site.base}/{blank}")
-    record = metadata.write(what, name)
+    what = DescribedResource(identifier=parse(blank), about=FULL, url=f"{site.base}/{blank}")
+    record = metadata.write_record(what, name)
     answer = put(site, blank, record, kind, token=site.token(f"describes {name}"))
     assert answer.status == 200, answer.body
     assert json.loads(answer.body)["outcome"] == "changed"
@@ -306,7 +306,7 @@ def test_who_may_not_describe_changes_nothing(site: Deployment, blank: str) -> N
     problem(put(site, blank, body, TYPES["datacite"], token=None), 401, "unauthenticated")
     other = site.token("commits only", operations=("commit", "bind"))
     problem(put(site, blank, body, TYPES["datacite"], token=other), 403, "forbidden")
-    assert site.registry.records.record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
+    assert site.registry.records.find_record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
 
 
 def test_if_match_keeps_two_writers_apart(site: Deployment, blank: str) -> None:
@@ -346,7 +346,7 @@ def test_what_is_invalid_changes_nothing(
 ) -> None:
     answer = put(site, blank, body, TYPES[kind], token=site.token(f"errs {status} {len(body)}"))
     problem(answer, status, code)
-    assert site.registry.records.record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
+    assert site.registry.records.find_record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
 
 
 def test_a_licence_that_browsers_would_run_is_no_link(site: Deployment, blank: str) -> None:
@@ -363,7 +363,7 @@ def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str)
     root = etree.fromstring(answer.body)
     said = root.find("about/{http://datacite.org/schema/kernel-4}resource")
     assert said is not None
-    xml_text.schema("datacite-4.6.xsd").assertValid(etree.fromstring(etree.tostring(said)))
+    xml_text.load_schema("datacite-4.6.xsd").assertValid(etree.fromstring(etree.tostring(said)))
     shown = json.loads(site.get(f"/{named}?info", "Accept: application/json").body)
     assert shown["about"]["titles"][0]["value"] == "Words & <Things>"
 

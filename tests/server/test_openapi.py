@@ -97,7 +97,7 @@ def test_every_operation_has_its_body(document: dict[str, Any]) -> None:
 
 def test_every_problem_is_told(document: dict[str, Any]) -> None:
     told = {code: one["status"] for code, one in document["x-problems"].items()}
-    assert told == {code: status for code, (status, _) in problems.explanations().items()}
+    assert told == {code: status for code, (status, _) in problems.list_explanations().items()}
     responses = document["components"]["responses"]
     for code, status in told.items():
         assert f"`{code}`" in responses[f"Problem{status}"]["description"]

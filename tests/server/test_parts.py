@@ -84,7 +84,9 @@ def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> 
 @pytest.mark.parametrize("authority", [SHOULDER, AUTHORITY])
 def test_four_transports_where_names_have_no_hash(site: Deployment, authority: str) -> None:
     """# ruling: fragment-transport"""
-    receipt = site.registry.door.execute(Mint(authority=authority, contents=(text(LETTER),)))
+    receipt = site.registry.door.execute_command(
+        Mint(authority=authority, contents=(text(LETTER),))
+    )
     name = receipt.identifier
     targets = (
         f"/{name}?part=char%3D3,10",
@@ -103,7 +105,7 @@ def test_hyphens_mean_nothing_in_an_ark_and_much_in_a_part(site: Deployment) -> 
     """All that `row=2-3` has an ARK has, too  # ruling: fragment-transport"""
     table = b"a,b\r\n1,2\r\n3,4\r\n" + b"5,6\r\n" * 30
     command = Mint(authority=SHOULDER, contents=(text(table, "csv", "text/csv"),))
-    name = site.registry.door.execute(command).identifier
+    name = site.registry.door.execute_command(command).identifier
     written = f"{name[:-1]}-{name[-1]}"
     for target in (
         f"/{name}?part=row=2-3",

@@ -56,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     digest = "sha1:" + base64.b32encode(hashlib.sha1(NOISE).digest()).decode()
     warc.revisit(f"{SITE}again", "2016-01-22T11:20:40Z", digest, f"{SITE}long", DATE)
     with deployed(place / "registry", archive_id="a.org", replay_origin="http://r.test") as running:
-        running.registry.archive.add(warc.finish())
+        running.registry.archive.add_file(warc.finish())
         yield running
 
 
@@ -183,7 +183,7 @@ def test_a_damaged_record_is_never_a_whole_one(site: Deployment, tmp_path: Path)
     warc = Warc(tmp_path / "cut.warc.gz")
     warc.response("http://cut.example/", DATE, NOISE, media_type="video/mp4")
     file = warc.finish()
-    site.registry.archive.add(file)
+    site.registry.archive.add_file(file)
     target = f"/replay/{AT}id_/http://cut.example/"
     assert site.get(target).body == NOISE
     file.write_bytes(file.read_bytes()[:400_000])

@@ -47,7 +47,7 @@ def test_every_code_is_documented_with_its_status() -> None:
     documented = {code: int(status) for code, status in rows}
     assert len(rows) == len(documented)
     assert documented == {
-        code: status.value for code, (status, _) in problems.explanations().items()
+        code: status.value for code, (status, _) in problems.list_explanations().items()
     }
 
 
@@ -60,7 +60,7 @@ def test_a_class_of_a_plug_in_takes_the_status_of_the_nearest_above() -> None:
     class TooLate(Forbidden):
         code = "too-late"
 
-    assert problems.of_error(TooLate(who="a", needed="b")).status == 403
+    assert problems.make_problem(TooLate(who="a", needed="b")).status == 403
 
 
 @pytest.mark.parametrize("kind", tree(), ids=lambda kind: kind.code)
@@ -70,14 +70,14 @@ def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
         name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
     fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
-    problem = problems.of_error(whole(**fields))
+    problem = problems.make_problem(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code
     assert set(problem.members) == {*kind.fields, *kind.computed}
 
 
 def test_a_reason_has_code_and_status_of_its_parent_and_members_of_its_own() -> None:
-    problem = problems.of_error(SerialNotCome(identifier="pdi://a.example.us/9", last=3))
+    problem = problems.make_problem(SerialNotCome(identifier="pdi://a.example.us/9", last=3))
     assert (problem.status, problem.code) == (400, "invalid-request")
     assert problem.members == {
         "what": "'pdi://a.example.us/9'",

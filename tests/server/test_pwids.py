@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.resource(f"{DR}", date, b"\x89PNG of a page", "image/png")
     warc.resource(f"{DR}film", date, b"film", "video/mp4")
     with deployed(place / "registry", **SETTINGS) as running:
-        running.registry.archive.add(warc.finish())
+        running.registry.archive.add_file(warc.finish())
         yield running
 
 
@@ -348,11 +348,11 @@ def test_captures_without_digests_are_compared_by_their_bytes(
     target = f"/{name('part', f'{DR}arc')}"
     for file in ("a.arc", "b.arc"):
         (tmp_path / file).write_bytes(arc(b"one"))
-        site.registry.archive.add(tmp_path / file)
+        site.registry.archive.add_file(tmp_path / file)
     answer = site.get(target)
     assert (answer.status, answer.body, verdict(answer)) == (200, b"one", "exact;fits=2")
     (tmp_path / "c.arc").write_bytes(arc(b"two"))
-    site.registry.archive.add(tmp_path / "c.arc")
+    site.registry.archive.add_file(tmp_path / "c.arc")
     answer = site.get(target)
     assert (answer.status, verdict(answer)) == (300, "exact;fits=3")
     fits = told(answer)["fits"]

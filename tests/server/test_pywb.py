@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         warc.response(DR, f"{year}-01-22T11:20:29Z", page)
     warc.response(f"{DR}x?a=1&b=2", "2016-01-22T11:20:30Z", b"with a query")
     with deployed(place / "registry") as running:
-        running.registry.archive.add(warc.finish())
+        running.registry.archive.add_file(warc.finish())
         yield running
 
 

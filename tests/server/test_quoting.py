@@ -13,9 +13,9 @@ from lxml import html
 from tests.server.deployment import Deployment, deployed, text
 
 from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.port import Source, Span, body_chunks
+from perdure.extractors.port import Source, Span, iterate_body
 from perdure.extractors.text.characters import TextExtractor
-from perdure.server.resource.quoting import characters
+from perdure.server.resource.quoting import find_characters
 
 LETTER = "Lieber Freund,\r\nschöne Grüße aus Kyoto (京都)!\nBis bald, bis bald.\r\n".encode()
 CANONICAL = re.sub("\r\n|\r|\n", "\r\n", LETTER.decode())
@@ -129,7 +129,7 @@ def test_the_characters_of_a_slice_cut_that_slice(
     span = Span(lead + len(written[:start].encode(codec)), lead + len(written[:stop].encode(codec)))
     if "\r\n" in (written[max(start - 1, 0) : start + 1], written[stop - 1 : stop + 1]):
         return  # a line break that was torn apart
-    part = TextExtractor().extract(source, characters(source, span), NoIndexes())
+    part = TextExtractor().extract_part(source, find_characters(source, span), NoIndexes())
     canonical = re.sub("\r\n|\r|\n", "\r\n", written[start:stop])
     assert part.slices == (span,)
-    assert b"".join(body_chunks(part.body, source)) == canonical.encode(codec)
+    assert b"".join(iterate_body(part.body, source)) == canonical.encode(codec)

@@ -111,7 +111,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     )
     path = warc.finish()
     with deployed(place / "registry", replay_origin=REPLAY) as running:
-        running.registry.archive.add(path)
+        running.registry.archive.add_file(path)
         yield running
 
 
@@ -331,7 +331,7 @@ def test_damaged_records_never_look_complete(site: Deployment, tmp_path: Path) -
     warc = Warc(tmp_path / "cut.warc.gz")
     warc.response("http://cut.example/", "2016-01-22T11:20:29Z", bytes(range(256)) * 4096)
     whole = warc.finish()
-    site.registry.archive.add(whole)
+    site.registry.archive.add_file(whole)
     assert site.get(f"/replay/{AT}id_/http://cut.example/").status == 200
     data = whole.read_bytes()
     whole.write_bytes(data[: len(data) // 2])

@@ -88,7 +88,7 @@ def test_a_page_covers_what_its_pattern_covers() -> None:
     assert find(b"/tokens/a:b") is find_route("showToken").handler
     assert find(b"/hrls/handles") is find(b"/hrls/handles/") is find(b"/hrls/handles/?URL=*")
     assert find(b"/pdi://a.us/") is find(b"pdi://a.us/") is find(b"/pdi%3a%2f%2fa.us%2f")
-    assert find(b"/pdi://a.us/") is reading.get
+    assert find(b"/pdi://a.us/") is reading.answer_get
 
 
 def test_a_method_without_a_route() -> None:
@@ -96,9 +96,9 @@ def test_a_method_without_a_route() -> None:
         found = find_handler(method, read_target(raw), raw)
         return found and found.handler
 
-    assert find("PATCH", b"/healthz") is methods.undefined
-    assert find("PATCH", b"/urn:x-a:b") is methods.undefined
-    assert find("OPTIONS", b"*") is methods.options
+    assert find("PATCH", b"/healthz") is methods.refuse_method
+    assert find("PATCH", b"/urn:x-a:b") is methods.refuse_method
+    assert find("OPTIONS", b"*") is methods.answer_options
     assert find("TRACE", b"*") is None
 
 

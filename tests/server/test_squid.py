@@ -22,7 +22,7 @@ import pytest
 from perdure.model.commands import Mint
 from perdure.model.records import Location
 from perdure.registry import Registry, initialise
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 
 RESOLVER = "127.0.0.80"
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")
@@ -103,9 +103,13 @@ def test_squid_resolves_a_urn_through_us(tmp_path: Path) -> None:
     with Registry(root) as registry:
         locations = (Location(uri="http://127.0.0.1/one"), Location(uri="http://127.0.0.1/two"))
         mint = Mint(authority="oma.eop.gov.us", format="text", locations=locations)
-        bound = registry.door.execute(mint).identifier
-        data = content(b"held here\r\n", format="text", media_type="text/plain", charset="us-ascii")
-        held = registry.door.execute(Mint(authority="oma.eop.gov.us", contents=(data,))).identifier
+        bound = registry.door.execute_command(mint).identifier
+        data = make_content(
+            b"held here\r\n", format="text", media_type="text/plain", charset="us-ascii"
+        )
+        held = registry.door.execute_command(
+            Mint(authority="oma.eop.gov.us", contents=(data,))
+        ).identifier
     command = [sys.executable, "-m", "perdure.cli", "-C", str(root), "serve"]
     with running(
         [*command, "--host", RESOLVER, "--port", "80"], RESOLVER, 80, tmp_path / "serve.log"

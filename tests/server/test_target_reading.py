@@ -16,12 +16,12 @@ from perdure.ids.pdi import Pdi
 from perdure.policy.unfolding import join_part
 from perdure.reading.targets import (
     Question,
-    identify,
-    path_of,
+    read_identifier,
     read_name,
     read_question,
     read_target,
-    uri_of,
+    spell_path,
+    spell_uri,
 )
 from perdure.server.routes.dispatch import is_page
 
@@ -86,14 +86,14 @@ def test_what_has_no_colon_is_a_page(raw: bytes, text: str, question: str | None
 @example(parse("pdi://0.us/2000/1/1/http:%2f%2fexample%2eorg%23%2541#char=0,0"))
 @given(testing.values())
 def test_every_identifier_can_be_written_in_a_target(identifier: Identifier) -> None:
-    path = path_of(identifier)
+    path = spell_path(identifier)
     assert re.fullmatch("[!-~]+", path)
     assert "#" not in path
     target = read_target(f"/{path}".encode())
     assert target.question is None
     sent = identifier if isinstance(identifier, Pdi) else identifier.whole
-    assert identify(target.text) == sent
-    assert re.fullmatch("[!-~]+", uri_of(identifier))
+    assert read_identifier(target.text) == sent
+    assert re.fullmatch("[!-~]+", spell_uri(identifier))
 
 
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200))
@@ -102,7 +102,7 @@ def test_any_target_is_read_or_refused(text: str) -> None:
     target = read_target(text.encode())
     with contextlib.suppress(MalformedIdentifier, UnknownScheme, InvalidRequest):
         read_question(target.question)
-        identify(target.text)
+        read_identifier(target.text)
 
 
 # parts  # ruling: fragment-transport
@@ -111,23 +111,23 @@ def test_any_target_is_read_or_refused(text: str) -> None:
 
 def test_a_part_is_the_same_however_it_is_sent() -> None:
     wanted = parse(f"{PDI}#char=37,51")
-    assert identify(f"{PDI}#char=37,51") == wanted
-    assert identify(f"{PDI}%23char=37,51") == wanted
-    assert identify(f"{PDI}%23char%3d37,51".replace("%3d", "=")) == wanted
+    assert read_identifier(f"{PDI}#char=37,51") == wanted
+    assert read_identifier(f"{PDI}%23char=37,51") == wanted
+    assert read_identifier(f"{PDI}%23char%3d37,51".replace("%3d", "=")) == wanted
     beside = read_name(PDI, "char=37,51")
     assert join_part(beside.identifier, beside.part) == (wanted, None)
-    assert identify(f"urn:{PDI}%23char=37,51") == wanted
+    assert read_identifier(f"urn:{PDI}%23char=37,51") == wanted
 
 
 def test_an_escaped_hash_within_a_unique_id_stays_there() -> None:
     text = "pdi://oma.eop.gov.us/1994/10/20/http:%2f%2fa%23b.html.1"
-    assert str(identify(text)) == text
-    assert str(identify(f"{text}%23name=c,d")) == f"{text}#name=c,d"
+    assert str(read_identifier(text)) == text
+    assert str(read_identifier(f"{text}%23name=c,d")) == f"{text}#name=c,d"
 
 
 def test_a_part_belongs_to_the_pdi_that_is_cited_last() -> None:
     text = f"{PDI}@(1,2)=pdi://oma.eop.gov.us/1997/09/02/3.text.1"
-    assert identify(f"{text}%23char=1,2") == parse(f"{text}#char=1,2")
+    assert read_identifier(f"{text}%23char=1,2") == parse(f"{text}#char=1,2")
 
 
 # escapes
@@ -135,10 +135,10 @@ def test_a_part_belongs_to_the_pdi_that_is_cited_last() -> None:
 
 
 def test_the_text_of_a_handle_stands_escaped_in_a_target() -> None:
-    assert str(identify("hdl:1839/a%23b%2525")) == "hdl:1839/a#b%25"
-    assert str(identify("doi:10.1000/%C3%A9")) == "doi:10.1000/é"
+    assert str(read_identifier("hdl:1839/a%23b%2525")) == "hdl:1839/a#b%25"
+    assert str(read_identifier("doi:10.1000/%C3%A9")) == "doi:10.1000/é"
     with pytest.raises(MalformedIdentifier):
-        identify("doi:10.1000/%ff")
+        read_identifier("doi:10.1000/%ff")
 
 
 @pytest.mark.parametrize(
@@ -152,16 +152,16 @@ def test_the_text_of_a_handle_stands_escaped_in_a_target() -> None:
 )
 def test_a_name_is_one_escaped_segment_of_a_path(written: str, name: str) -> None:
     """A path parameter as clients write it (RFC 6570, 3.2.2): they may leave `:` as it is."""
-    assert identify(read_target(f"/{written}?info".encode()).text) == parse(name)
+    assert read_identifier(read_target(f"/{written}?info".encode()).text) == parse(name)
     assert read_target(f"/{written}?info".encode()).question == "info"
 
 
 def test_an_identifier_may_be_escaped_as_a_whole() -> None:
-    assert str(identify("urn%3Apdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1.text.1")) == (
+    assert str(read_identifier("urn%3Apdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1.text.1")) == (
         "pdi://a.us/1997/09/01/1.text.1"
     )
     with pytest.raises(MalformedIdentifier):
-        identify("pdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1%0D%0A.text.1")
+        read_identifier("pdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1%0D%0A.text.1")
 
 
 # questions
@@ -217,8 +217,8 @@ _FULL = "pdi://a.example.us/2026/11/21/1.text.1"
     ],
 )
 def test_a_number_sign_that_came_escaped_begins_a_part(text: str, meant: str) -> None:
-    assert identify(text) == parse(meant)
-    assert ("#" in str(identify(text))) == ("#" in meant)
+    assert read_identifier(text) == parse(meant)
+    assert ("#" in str(read_identifier(text))) == ("#" in meant)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_a_number_sign_that_came_escaped_begins_a_part(text: str, meant: str) ->
 )
 def test_a_part_has_one_number_sign_and_something_behind_it(text: str) -> None:
     with pytest.raises(MalformedIdentifier):
-        identify(text)
+        read_identifier(text)
 
 
 def test_a_question_mark_of_a_pdi_is_escaped_in_a_path() -> None:
     one = parse("pdi://a.us/2026/11/20/1.pdf.1#x-mine=(a,B),C/d?*+")
-    assert path_of(one).count("%3f") == str(one).count("?") == 1
-    assert identify(path_of(one)) == one
+    assert spell_path(one).count("%3f") == str(one).count("?") == 1
+    assert read_identifier(spell_path(one)) == one
 
 
 @pytest.mark.parametrize(

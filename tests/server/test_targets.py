@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.server.conftest import TABLE, Answer, Running, drive
 
-from perdure.server.protocol.head import header_fields, why_refused, why_refused_so_far
+from perdure.server.protocol.head import explain_refusal, find_early_refusal, split_fields
 from perdure.server.protocol.http import RawTargetProtocol
 
 BEFORE = b"GET /before HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -91,10 +91,12 @@ def test_table_is_of_one_mind() -> None:
     """The pure reading of a request line agrees with the table, for a whole head and for a part."""
     for case in TABLE["lines"]:
         line = case["line"].encode("latin-1") + b"\r\n"
-        early = why_refused_so_far(line)
+        early = find_early_refusal(line)
         assert (early is None) == ("target" in case)
         if early is not None:
-            assert why_refused(line + b"Host: a\r\n\r\n").status == early.status == case["status"]
+            assert (
+                explain_refusal(line + b"Host: a\r\n\r\n").status == early.status == case["status"]
+            )
 
 
 def test_path_and_query_are_split_at_the_first_question_mark(targets_server: Running) -> None:
@@ -264,7 +266,7 @@ def test_fields_are_taken_apart_as_llhttp_does(fields: bytes) -> None:
     fields, end, _ = (b"\r\n" + fields + b"\r\n").partition(b"\r\n\r\n")
     bare = BareLlhttp(b"GET / HTTP/1.1" + fields + end)
     if bare.headers:
-        assert header_fields(fields + end) == bare.headers[0]
+        assert split_fields(fields + end) == bare.headers[0]
 
 
 @given(garbage=st.lists(st.binary(max_size=40) | streams, max_size=4))

@@ -40,7 +40,7 @@ from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Register, SaveToken, Withdraw
 from perdure.model.records import Location, Token
-from perdure.policy.tokens import digest, new_token
+from perdure.policy.tokens import digest_secret, make_token
 from perdure.server.protocol.head import LONGEST_TARGET
 from perdure.storage.spool import IN_MEMORY
 
@@ -752,7 +752,9 @@ def test_no_token_that_is_known(site: Deployment, secret: str, field: str) -> No
 def test_a_token_that_is_revoked_while_it_is_used(site: Deployment, secret: str) -> None:
     token = site.token("for now")
     assert minted(site, token)
-    known = Token(name="for now", digest=digest(token), operations=("mint",), authorities=("*",))
+    known = Token(
+        name="for now", digest=digest_secret(token), operations=("mint",), authorities=("*",)
+    )
     site.do(SaveToken(token=msgspec.structs.replace(known, revoked="2026-01-01T00:00:00Z")))
     with storing_nothing(site, secret):
         problem(site.put(MINT, LETTER, token=token), 401, "unauthenticated")
@@ -766,7 +768,7 @@ def test_what_is_unknown_is_unknown_to_anybody(site: Deployment) -> None:
 
 def test_secrets_are_written_nowhere(site: Deployment) -> None:
     """Asked last of all about every token that was used above, known or not."""
-    unknown, _ = new_token()
+    unknown, _ = make_token()
     problem(site.put(MINT, LETTER, token=unknown), 401, "unauthenticated")
     assert any(line.get("target") == MINT for line in site.log())  # it does log requests
     written = (site.root.parent / f"{site.port}.log").read_text("utf-8")

@@ -20,7 +20,7 @@ class StoreDesk(Desk):
 
     def __init__(self, root: Path, clock: Clock, store: Store) -> None:
         self.store = store
-        store.create(root)
+        store.create_registry(root)
         super().__init__(root, clock)
 
     def _open(self) -> Registry:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import Corrupt
-from perdure.model.changes import Mark
-from perdure.storage.sqlite.changelog import Row, pack_row, unpack_row
+from perdure.model.changes import ChangeMark
+from perdure.storage.sqlite.changelog import ChangeRow, pack_row, unpack_row
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 
@@ -24,7 +24,7 @@ times = st.one_of(
 words = st.integers(0, 1 << 40)
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 rows = st.builds(
-    Row,
+    ChangeRow,
     act=words,
     actor=words,
     at=times,
@@ -39,7 +39,7 @@ rows = st.builds(
 
 @given(rows, st.tuples(times, texts), st.one_of(st.none(), st.binary(min_size=32, max_size=32)))
 def test_a_row_is_read_as_it_was_written(
-    row: Row, before: tuple[str, str], chain: bytes | None
+    row: ChangeRow, before: tuple[str, str], chain: bytes | None
 ) -> None:
     for one in (row, row._replace(records=1, last=row.first)):
         assert unpack_row(pack_row(one, before, chain), before) == (one, chain)
@@ -47,7 +47,7 @@ def test_a_row_is_read_as_it_was_written(
 
 @given(rows, st.tuples(times, texts), st.data())
 def test_a_row_that_is_cut_off_or_goes_on_is_none(
-    row: Row, before: tuple[str, str], data: st.DataObject
+    row: ChangeRow, before: tuple[str, str], data: st.DataObject
 ) -> None:
     packed = pack_row(row, before, None)
     cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
@@ -91,7 +91,7 @@ def test_only_the_salt_can_be_destroyed(desk: Desk) -> None:
     connection.execute("UPDATE changes SET row=? WHERE position=2", (bare,))
     connection.close()
     with closing(SqliteRecords(desk.root)) as reader:
-        found = reader.changes(limit=10)
+        found = reader.list_changes(limit=10)
     assert found[1].salt is None
     assert [one.chain for one in found] == [one.chain for one in before]
     assert found[1].digest == before[1].digest
@@ -113,18 +113,18 @@ def test_a_damaged_row_is_told_with_its_mark(desk: Desk, damage: str) -> None:
     connection.execute(damage)
     connection.close()
     with closing(SqliteRecords(desk.root)) as reader:
-        assert len(reader.changes(limit=30)) == 30
+        assert len(reader.list_changes(limit=30)) == 30
         with pytest.raises(Corrupt, match=r"change 1\.(40|33)"):
-            reader.changes(Mark(1, 10), limit=50)
-        assert len(reader.changes(Mark(1, 64), limit=50)) == 17
+            reader.list_changes(ChangeMark(1, 10), limit=50)
+        assert len(reader.list_changes(ChangeMark(1, 64), limit=50)) == 17
 
 
 def test_a_minted_document_is_found_by_its_change(desk: Desk) -> None:
     desk.mint(text("one"))
     (change,) = desk.registry.changes("1.1")
     assert (change.act, change.actor) == ("mint", "local")
-    ((key, line),) = desk.registry.records.lines_of(change)
-    assert (key, line) == (change.first, desk.registry.records.raw(key))
+    ((key, line),) = desk.registry.records.find_lines(change)
+    assert (key, line) == (change.first, desk.registry.records.find_stored(key))
     assert desk.record(f"{TODAY}/1").at == change.at
 
 

@@ -13,17 +13,17 @@ from tests.storage.registries import unpack_registry
 
 from perdure.errors import Unavailable
 from perdure.ids import parse
-from perdure.model.changes import Mark, digest_lines
+from perdure.model.changes import ChangeMark, digest_lines
 from perdure.registry import Registry
 from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, NEWEST_FORMAT, create
+from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, NEWEST_FORMAT, create_registry
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.transfer.backup import back_up
 from perdure.upkeep.transfer.exporting import export_lines
-from perdure.upkeep.transfer.renewal import rebuild
+from perdure.upkeep.transfer.renewal import rebuild_registry
 
 AT = "2026-11-22T12:00:00Z"
 DAY = f"pdi://{SERIES}/2026/11/21"
@@ -44,7 +44,7 @@ def sound(root: Path) -> Registry:
     """The registry, after everything in it was checked."""
     registry = Registry(root, environment={})
     assert all(one.problem is None for one in check_changes(registry.records))
-    found = list(audit.verify(registry.records, registry.segments))
+    found = list(audit.verify_digests(registry.records, registry.segments))
     assert (len(found), [one for one in found if one.problem]) == (15, [])
     return registry
 
@@ -64,12 +64,16 @@ def format_of(root: Path) -> object:
 def test_reading_an_older_registry_changes_nothing(old: Path) -> None:
     before = (old / FILE).read_bytes()
     with Registry(old, environment={}) as registry:
-        assert registry.records.count() == 320
-        assert registry.listings.record(parse(f"{DAY}/9")) is not None
-        assert registry.records.referring("location:https://a.example/handle")
-        assert registry.records.token_named("press") is not None
-        assert len(registry.records.history(parse(f"{DAY}/9").key)) == 3
-        assert (registry.head(), registry.changes(), registry.records.epochs()) == (None, [], [])
+        assert registry.records.count_records() == 320
+        assert registry.listings.find_record(parse(f"{DAY}/9")) is not None
+        assert registry.records.find_referring("location:https://a.example/handle")
+        assert registry.records.find_token_named("press") is not None
+        assert len(registry.records.list_revisions(parse(f"{DAY}/9").key)) == 3
+        assert (registry.head(), registry.changes(), registry.records.list_epochs()) == (
+            None,
+            [],
+            [],
+        )
     assert (old / FILE).read_bytes() == before
     assert format_of(old) == FIRST_FORMAT
 
@@ -99,7 +103,7 @@ def test_the_first_writer_migrates_and_numbers_all_there_is(old: Path) -> None:
 def test_a_migrated_file_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     with closing(SqliteJournal(old)) as journal:
         journal.number_changes(AT)
-    create(tmp_path)
+    create_registry(tmp_path)
     tables = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
     assert asked(old, tables) == asked(tmp_path, tables)
     for name in ("records", "history", "token_changes", "changes", "words", "epochs"):
@@ -114,34 +118,37 @@ def test_a_migrated_registry_is_changed_verified_and_rebuilt(old: Path) -> None:
     desk.break_("hdl:2000/0007", "https://i.example/7")
     head = desk.registry.head()
     assert head is not None
-    assert head.mark == Mark(1, 3)
+    assert head.mark == ChangeMark(1, 3)
     desk.registry.close()
     sound(old).close()
     before = promises(old)
-    assert [step.problem for step in rebuild(old, SqliteStore(), now=AT)] == [None] * 3
+    assert [step.problem for step in rebuild_registry(old, SqliteStore(), now=AT)] == [None] * 3
     assert promises(old) == before
     with sound(old) as registry:
         (begun,) = registry.changes("1.3")
-        assert (begun.mark, begun.act) == (Mark(2, 1), "begin")
-        assert registry.records.epochs()[2].previous == head
+        assert (begun.mark, begun.act) == (ChangeMark(2, 1), "begin")
+        assert registry.records.list_epochs()[2].previous == head
         assert not [one for one in check_changes(registry.records, against=head) if one.problem]
 
 
 def test_an_older_registry_is_rebuilt_and_numbered(old: Path) -> None:
     before = promises(old)
-    assert [step.problem for step in rebuild(old, SqliteStore(), now=AT)] == [None] * 3
+    assert [step.problem for step in rebuild_registry(old, SqliteStore(), now=AT)] == [None] * 3
     assert promises(old) == before
     with sound(old) as registry:
-        assert [one.reason for one in registry.records.epochs()] == ["reconstructed", "numbered"]
+        assert [one.reason for one in registry.records.list_epochs()] == [
+            "reconstructed",
+            "numbered",
+        ]
 
 
 def test_a_registry_whose_file_was_lost_gives_no_number_twice(old: Path) -> None:
     with closing(SqliteJournal(old)) as journal:
         journal.number_changes(AT)
     (old / FILE).unlink()
-    assert list(rebuild(old, SqliteStore(), now=AT))
+    assert list(rebuild_registry(old, SqliteStore(), now=AT))
     with Registry(old, environment={}) as registry:
-        (epoch,) = registry.records.epochs()
+        (epoch,) = registry.records.list_epochs()
         assert (epoch.epoch, epoch.reason, epoch.previous) == (29_922_480, "rebuild", None)
         assert not [one for one in check_changes(registry.records) if one.problem]
 
@@ -162,7 +169,7 @@ def test_a_newer_registry_is_refused_with_a_sentence(old: Path) -> None:
     connection.execute(f"PRAGMA user_version={NEWEST_FORMAT + 1}")
     connection.close()
     with closing(SqliteRecords(old)) as reader, pytest.raises(Unavailable) as refused:
-        reader.count()
+        reader.count_records()
     assert f"its format is {NEWEST_FORMAT + 1}" in str(refused.value)
     assert "use the release that wrote it" in str(refused.value)
 
@@ -208,7 +215,7 @@ def test_numbering_goes_on_where_it_was_interrupted(many: Path, place: Path) -> 
             number(root, commits=commits)
         except apsw.ConstraintError:
             with closing(SqliteRecords(root)) as reader:
-                assert all(one.epoch == 0 for one in reader.changes(limit=10_000))
+                assert all(one.epoch == 0 for one in reader.list_changes(limit=10_000))
             number(root, commits=None)
             with closing(SqliteRecords(root)) as reader:
                 assert [said(reader)] == expected
@@ -223,9 +230,9 @@ def test_numbering_goes_on_where_it_was_interrupted(many: Path, place: Path) -> 
 def said(reader: SqliteRecords) -> list[tuple[object, ...]]:
     """All changes but for their salts, and what follows from those."""
     found: list[tuple[object, ...]] = []
-    for one in reader.changes(limit=10_000):
+    for one in reader.list_changes(limit=10_000):
         assert one.salt is not None
-        assert digest_lines(one.salt, one.actor, reader.lines_of(one)) == one.digest
+        assert digest_lines(one.salt, one.actor, reader.find_lines(one)) == one.digest
         scope = (one.first, one.last, one.count, one.revision)
         found.append((str(one.mark), one.at, one.act, one.actor, *scope))
     return found

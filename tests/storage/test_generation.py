@@ -31,32 +31,32 @@ def test_all_processes_see_the_count_at_once(tmp_path: Path) -> None:
         assert other.stdin
         assert other.stdout
         for expected in (1, 2, 3):
-            here.grow()
+            here.note_revision()
             other.stdin.write("look\n")
             assert int(other.stdout.readline()) == expected
         other.stdin.write("grow\n")
-        assert int(other.stdout.readline()) == here.count == 4
+        assert int(other.stdout.readline()) == here.revision_count == 4
         other.stdin.close()
 
 
 def test_the_count_outlives_its_readers(tmp_path: Path) -> None:
     with Generation(tmp_path) as generation:
-        generation.grow()
+        generation.note_revision()
     with Generation(tmp_path) as generation:
-        assert generation.count == 1
+        assert generation.revision_count == 1
 
 
 def test_the_count_wraps_instead_of_failing(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"\xff" * 8)
     with Generation(tmp_path) as generation:
-        generation.grow()
-        assert generation.count == 0
+        generation.note_revision()
+        assert generation.revision_count == 0
 
 
 def test_the_counters_of_an_earlier_release_grow(tmp_path: Path) -> None:
     """Its file had room for one."""
     (tmp_path / FILE).write_bytes((7).to_bytes(8, sys.byteorder))
     with Generation(tmp_path) as generation, Generation(tmp_path) as other:
-        assert (generation.count, generation.changes) == (7, 0)
-        generation.wake()
-        assert (other.count, other.changes) == (7, 1)
+        assert (generation.revision_count, generation.change_count) == (7, 0)
+        generation.note_change()
+        assert (other.revision_count, other.change_count) == (7, 1)

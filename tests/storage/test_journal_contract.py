@@ -15,9 +15,9 @@ from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     TOKEN,
+    ChainHead,
+    ChangeMark,
     Deed,
-    Head,
-    Mark,
     digest_lines,
     link_change,
 )
@@ -39,7 +39,7 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 @pytest.fixture
 def journal(store: Store, place: Path) -> Iterator[Journal]:
-    store.create(place)
+    store.create_registry(place)
     with closing(store.open_journal(place)) as opened:
         opened.number_changes(AT)
         yield opened
@@ -54,57 +54,57 @@ def reader(store: Store, place: Path, journal: Journal) -> Iterator[Records]:
 
 def line(uri: str = "https://a.example/", revision: int = 1) -> str:
     record = Record(at=AT, revision=revision, locations=(Location(uri=uri),))
-    return stored.encode(record).decode()
+    return stored.encode_stored(record).decode()
 
 
 def add(journal: Journal, *keys: str) -> None:
-    journal.begin()
-    journal.add([(key, line()) for key in keys], MINT)
-    journal.commit()
+    journal.begin_batch()
+    journal.add_records([(key, line()) for key in keys], MINT)
+    journal.commit_batch()
 
 
 def test_a_new_registry_begins_its_first_epoch(reader: Records) -> None:
-    (change,) = reader.changes(limit=10)
-    (epoch,) = reader.epochs()
-    assert (change.mark, change.act, change.count) == (Mark(1, 1), BEGIN, 0)
+    (change,) = reader.list_changes(limit=10)
+    (epoch,) = reader.list_epochs()
+    assert (change.mark, change.act, change.count) == (ChangeMark(1, 1), BEGIN, 0)
     assert (epoch.epoch, epoch.reason, epoch.previous) == (1, "created", None)
     assert link_change(NO_CHAIN, change) == change.chain
-    assert reader.head() == change.head
+    assert reader.find_head() == change.head
 
 
 def test_the_place_before_all_changes_is_always_known(store: Store, place: Path) -> None:
-    store.create(place)
+    store.create_registry(place)
     with closing(store.open_records(place)) as empty:
-        for mark in (None, Mark(0, 0), Mark(1, 0)):
-            assert empty.changes(mark, limit=10) == []
-        assert (empty.head(), empty.epochs()) == (None, [])
+        for mark in (None, ChangeMark(0, 0), ChangeMark(1, 0)):
+            assert empty.list_changes(mark, limit=10) == []
+        assert (empty.find_head(), empty.list_epochs()) == (None, [])
     with closing(store.open_journal(place)) as opened:
         opened.number_changes(AT)
-        for mark in (None, Mark(0, 0), Mark(1, 0)):
-            assert [one.act for one in opened.changes(mark, limit=10)] == [BEGIN]
+        for mark in (None, ChangeMark(0, 0), ChangeMark(1, 0)):
+            assert [one.act for one in opened.list_changes(mark, limit=10)] == [BEGIN]
 
 
 def test_changes_are_numbered_once(journal: Journal) -> None:
     journal.number_changes("2026-11-22T00:00:00Z")
-    assert [one.mark for one in journal.changes(limit=10)] == [Mark(1, 1)]
+    assert [one.mark for one in journal.list_changes(limit=10)] == [ChangeMark(1, 1)]
 
 
 def test_what_a_batch_brings_is_seen_in_it_and_by_others_when_it_is_durable(
     journal: Journal, reader: Records
 ) -> None:
-    journal.begin()
-    journal.add([("hdl:1/1", line())], MINT)
-    assert journal.raw("hdl:1/1") == line()
-    assert reader.raw("hdl:1/1") is None
+    journal.begin_batch()
+    journal.add_records([("hdl:1/1", line())], MINT)
+    assert journal.find_stored("hdl:1/1") == line()
+    assert reader.find_stored("hdl:1/1") is None
     seen: list[str | None] = []
-    journal.commit(after=lambda: seen.append(reader.raw("hdl:1/1")))
+    journal.commit_batch(after=lambda: seen.append(reader.find_stored("hdl:1/1")))
     assert seen == [None]
-    assert reader.raw("hdl:1/1") == line()
+    assert reader.find_stored("hdl:1/1") == line()
 
 
 def test_each_record_alone_has_a_change_of_its_own(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/2", "hdl:1/1")
-    found = reader.changes(Mark(1, 1), limit=10)
+    found = reader.list_changes(ChangeMark(1, 1), limit=10)
     assert [(one.first, one.last, one.count, one.revision) for one in found] == [
         ("hdl:1/2", "hdl:1/2", 1, 1),
         ("hdl:1/1", "hdl:1/1", 1, 1),
@@ -114,12 +114,12 @@ def test_each_record_alone_has_a_change_of_its_own(journal: Journal, reader: Rec
 
 def test_a_run_is_one_change(journal: Journal, reader: Records) -> None:
     rows = [(f"hdl:1/{number:03}", line(f"https://a.example/{number}")) for number in range(100)]
-    journal.begin()
+    journal.begin_batch()
     journal.add_run(rows, MINT)
-    journal.commit()
-    (change,) = reader.changes(Mark(1, 1), limit=10)
+    journal.commit_batch()
+    (change,) = reader.list_changes(ChangeMark(1, 1), limit=10)
     assert (change.first, change.last, change.count) == ("hdl:1/000", "hdl:1/099", 100)
-    assert reader.lines_of(change) == rows
+    assert reader.find_lines(change) == rows
     assert change.salt is not None
     assert digest_lines(change.salt, "press", rows) == change.digest
 
@@ -128,132 +128,134 @@ def test_lines_of_a_run_are_its_own_whatever_came_between_and_after(
     journal: Journal, reader: Records
 ) -> None:
     rows = [(f"hdl:1/{number}", line()) for number in (1, 3, 5)]
-    journal.begin()
+    journal.begin_batch()
     journal.add_alike([key for key, _ in rows], line(), MINT)
-    journal.commit()
+    journal.commit_batch()
     add(journal, "hdl:1/2", "hdl:1/4")
-    journal.begin()
-    journal.revise("hdl:1/3", line("https://b.example/", 2), 2, BIND)
-    journal.commit()
-    _, run, two, four, revised = reader.changes(limit=10)
-    assert reader.lines_of(run) == rows
-    assert reader.lines_of(two) == [("hdl:1/2", line())]
-    assert reader.lines_of(four) == [("hdl:1/4", line())]
-    assert reader.lines_of(revised) == [("hdl:1/3", line("https://b.example/", 2))]
+    journal.begin_batch()
+    journal.revise_record("hdl:1/3", line("https://b.example/", 2), 2, BIND)
+    journal.commit_batch()
+    _, run, two, four, revised = reader.list_changes(limit=10)
+    assert reader.find_lines(run) == rows
+    assert reader.find_lines(two) == [("hdl:1/2", line())]
+    assert reader.find_lines(four) == [("hdl:1/4", line())]
+    assert reader.find_lines(revised) == [("hdl:1/3", line("https://b.example/", 2))]
     assert (revised.act, revised.actor, revised.revision) == ("bind", "local", 2)
 
 
 def test_numbers_are_gapless_and_the_chain_holds(journal: Journal, reader: Records) -> None:
     for number in range(70):
         add(journal, f"hdl:1/{number}")
-    found = reader.changes(limit=1000)
-    assert [one.mark for one in found] == [Mark(1, number) for number in range(1, 72)]
+    found = reader.list_changes(limit=1000)
+    assert [one.mark for one in found] == [ChangeMark(1, number) for number in range(1, 72)]
     chain = NO_CHAIN
     for change in found:
         chain = link_change(chain, change)
         assert change.chain == chain
     for since in (0, 1, 31, 32, 33, 70):
-        assert reader.changes(Mark(1, since), limit=3) == found[since : since + 3]
-    assert reader.changes(Mark(1, 71), limit=3) == []
+        assert reader.list_changes(ChangeMark(1, since), limit=3) == found[since : since + 3]
+    assert reader.list_changes(ChangeMark(1, 71), limit=3) == []
 
 
 def test_a_batch_that_is_taken_back_gives_no_number(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/1")
-    journal.begin()
-    journal.add([("hdl:1/2", line())], MINT)
-    journal.revise("hdl:1/1", line("https://b.example/", 2), 2, BIND)
-    journal.rollback()
-    assert reader.raw("hdl:1/2") is None
-    assert reader.raw("hdl:1/1") == line()
+    journal.begin_batch()
+    journal.add_records([("hdl:1/2", line())], MINT)
+    journal.revise_record("hdl:1/1", line("https://b.example/", 2), 2, BIND)
+    journal.roll_back()
+    assert reader.find_stored("hdl:1/2") is None
+    assert reader.find_stored("hdl:1/1") == line()
     add(journal, "hdl:1/3")
-    found = reader.changes(limit=10)
+    found = reader.list_changes(limit=10)
     assert [(one.mark, one.first) for one in found[1:]] == [
-        (Mark(1, 2), "hdl:1/1"),
-        (Mark(1, 3), "hdl:1/3"),
+        (ChangeMark(1, 2), "hdl:1/1"),
+        (ChangeMark(1, 3), "hdl:1/3"),
     ]
     assert link_change(found[1].chain, found[2]) == found[2].chain
 
 
 def test_numbers_go_on_in_the_next_journal(store: Store, place: Path, journal: Journal) -> None:
     add(journal, *(f"hdl:1/{number}" for number in range(40)))
-    head = journal.head()
+    head = journal.find_head()
     with closing(store.open_journal(place)) as following:
         following.number_changes(AT)
-        assert following.head() == head
+        assert following.find_head() == head
         add(following, "hdl:2/1")
-        found = following.changes(Mark(1, 41), limit=10)
-        assert [one.mark for one in found] == [Mark(1, 42)]
+        found = following.list_changes(ChangeMark(1, 41), limit=10)
+        assert [one.mark for one in found] == [ChangeMark(1, 42)]
         assert head is not None
         assert link_change(bytes.fromhex(head.chain), found[0]) == found[0].chain
 
 
 def test_a_new_epoch_names_the_last_change_before_it(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/1")
-    head = reader.head()
+    head = reader.find_head()
     assert head is not None
-    journal.begin()
+    journal.begin_batch()
     journal.begin_epoch("rebuild", AT, "local")
-    journal.commit()
+    journal.commit_batch()
     add(journal, "hdl:1/2")
-    assert reader.epochs()[1].previous == head
-    begun, added = reader.changes(Mark(1, 2), limit=10)
-    assert (begun.mark, begun.act, added.mark) == (Mark(2, 1), BEGIN, Mark(2, 2))
+    assert reader.list_epochs()[1].previous == head
+    begun, added = reader.list_changes(ChangeMark(1, 2), limit=10)
+    assert (begun.mark, begun.act, added.mark) == (ChangeMark(2, 1), BEGIN, ChangeMark(2, 2))
     assert link_change(bytes.fromhex(head.chain), begun) == begun.chain
-    assert reader.changes(Mark(2, 0), limit=10) == [begun, added]
-    assert reader.lines_of(begun) == [("", reader.epochs()[1].line)]
+    assert reader.list_changes(ChangeMark(2, 0), limit=10) == [begun, added]
+    assert reader.find_lines(begun) == [("", reader.list_epochs()[1].line)]
 
 
-@pytest.mark.parametrize("mark", [Mark(1, 3), Mark(2, 1), Mark(0, 1)])
-def test_changes_that_never_were_are_told(journal: Journal, mark: Mark) -> None:
+@pytest.mark.parametrize("mark", [ChangeMark(1, 3), ChangeMark(2, 1), ChangeMark(0, 1)])
+def test_changes_that_never_were_are_told(journal: Journal, mark: ChangeMark) -> None:
     add(journal, "hdl:1/1")
     with pytest.raises(Conflict, match=r"the last change here is 1\.2"):
-        journal.changes(mark, limit=1)
+        journal.list_changes(mark, limit=1)
 
 
 def test_a_name_is_added_once(journal: Journal) -> None:
     add(journal, "hdl:1/1")
-    journal.begin()
+    journal.begin_batch()
     with pytest.raises(Exception, match=r"records\.key|hdl:1/1"):
-        journal.add([("hdl:1/1", line())], MINT)
-    journal.rollback()
+        journal.add_records([("hdl:1/1", line())], MINT)
+    journal.roll_back()
 
 
 def test_a_change_of_a_token_is_one_of_the_registry(journal: Journal, reader: Records) -> None:
     deed = Deed(TOKEN, AT, "local")
-    journal.begin()
+    journal.begin_batch()
     journal.save_token(TOKEN_OF_PRESS, None, deed)
-    journal.commit()
-    journal.begin()
+    journal.commit_batch()
+    journal.begin_batch()
     journal.save_token(TOKEN_OF_PRESS, TOKEN_OF_PRESS, deed)
-    journal.commit()
-    first, second = reader.changes(Mark(1, 1), limit=10)
+    journal.commit_batch()
+    first, second = reader.list_changes(ChangeMark(1, 1), limit=10)
     assert [(one.act, one.first, one.revision) for one in (first, second)] == [
         (TOKEN, "token:press", 1),
         (TOKEN, "token:press", 2),
     ]
     assert not first.is_public
     assert first.salt is not None
-    assert digest_lines(first.salt, "local", reader.lines_of(first)) == first.digest
-    assert "d1" not in reader.lines_of(first)[0][1]
-    assert len(reader.token_history("press")) == 2
-    assert reader.token("d1") == reader.token_named("press") == TOKEN_OF_PRESS
+    assert digest_lines(first.salt, "local", reader.find_lines(first)) == first.digest
+    assert "d1" not in reader.find_lines(first)[0][1]
+    assert len(reader.list_token_changes("press")) == 2
+    assert reader.find_token("d1") == reader.find_token_named("press") == TOKEN_OF_PRESS
 
 
 def test_references_are_found(journal: Journal, reader: Records) -> None:
-    journal.begin()
-    journal.refer([(reference_hash("alias:a"), "hdl:1/2"), (reference_hash("alias:a"), "hdl:1/1")])
-    journal.stage([(reference_hash("alias:b"), "hdl:1/3")])
-    journal.commit()
-    assert reader.referring("alias:a") == ["hdl:1/1", "hdl:1/2"]
-    journal.begin()
+    journal.begin_batch()
+    journal.add_references(
+        [(reference_hash("alias:a"), "hdl:1/2"), (reference_hash("alias:a"), "hdl:1/1")]
+    )
+    journal.stage_references([(reference_hash("alias:b"), "hdl:1/3")])
+    journal.commit_batch()
+    assert reader.find_referring("alias:a") == ["hdl:1/1", "hdl:1/2"]
+    journal.begin_batch()
     journal.merge_staged()
     journal.merge_staged()
-    journal.commit()
-    assert reader.referring("alias:b") == ["hdl:1/3"]
+    journal.commit_batch()
+    assert reader.find_referring("alias:b") == ["hdl:1/3"]
 
 
 def test_the_last_serial_of_a_day(journal: Journal) -> None:
-    assert journal.last_serial(DAY) == 0
+    assert journal.find_last_serial(DAY) == 0
     add(
         journal,
         f"{DAY}/a1",
@@ -262,51 +264,51 @@ def test_the_last_serial_of_a_day(journal: Journal) -> None:
         f"{DAY}/~memo",
         "oma.eop.gov.us/20261122/a1",
     )
-    assert journal.last_serial(DAY) == 10
+    assert journal.find_last_serial(DAY) == 10
     add(journal, f"{DAY}/s1000000000000000000")
-    assert journal.last_serial(DAY) == 10
+    assert journal.find_last_serial(DAY) == 10
 
 
 def test_answers_are_remembered_and_forgotten(journal: Journal) -> None:
-    journal.begin()
+    journal.begin_batch()
     journal.save_answer("press", "k1", "request", "receipt", AT)
-    journal.commit()
-    assert journal.answered("press", "k1") == ("request", "receipt")
-    assert journal.answered("desk", "k1") is None
-    journal.begin()
+    journal.commit_batch()
+    assert journal.find_answer("press", "k1") == ("request", "receipt")
+    assert journal.find_answer("desk", "k1") is None
+    journal.begin_batch()
     journal.forget_answers("2026-11-21T12:00:01Z")
-    journal.commit()
-    assert journal.answered("press", "k1") is None
+    journal.commit_batch()
+    assert journal.find_answer("press", "k1") is None
 
 
 def test_segments_grow_and_are_remembered(journal: Journal, reader: Records) -> None:
-    assert journal.growing_segment() is None
-    journal.begin()
+    assert journal.find_growing_segment() is None
+    journal.begin_batch()
     journal.save_segment(1, 100, AT, grows=True)
     journal.save_segment(2, 5, AT, grows=False)
     journal.save_segment(1, 200, "later", grows=True)
-    journal.commit()
-    assert journal.growing_segment() == (1, 200, AT)
-    assert reader.segments() == [(1, 200, AT), (2, 5, AT)]
+    journal.commit_batch()
+    assert journal.find_growing_segment() == (1, 200, AT)
+    assert reader.list_segments() == [(1, 200, AT), (2, 5, AT)]
 
 
 def test_look_ups_that_are_held_see_one_state(journal: Journal, reader: Records) -> None:
-    lookup = reader.lookup()
-    lookup.hold()
+    lookup = reader.open_lookup()
+    lookup.hold_state()
     assert lookup("hdl:1/1") is None
     add(journal, "hdl:1/1")
     assert lookup("hdl:1/1") is None
-    lookup.release()
+    lookup.release_state()
     assert lookup("hdl:1/1") == line()
 
 
 def test_revisions_are_counted(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/1", "hdl:1/2")
-    journal.begin()
-    journal.revise("hdl:1/1", line(revision=2), 2, BIND)
-    journal.commit()
-    assert (reader.count(), reader.count_revisions()) == (2, 3)
-    assert [one.revision for one in reader.history("hdl:1/1")] == [1, 2]
+    journal.begin_batch()
+    journal.revise_record("hdl:1/1", line(revision=2), 2, BIND)
+    journal.commit_batch()
+    assert (reader.count_records(), reader.count_revisions()) == (2, 3)
+    assert [one.revision for one in reader.list_revisions("hdl:1/1")] == [1, 2]
 
 
 # The store
@@ -323,11 +325,11 @@ def test_a_copy_is_a_registry_of_its_own(store: Store, place: Path, journal: Jou
     assert store.is_past(target, work)
     assert store.is_past(work, place)
     assert not store.is_past(place, work)
-    store.install(work, target)
+    store.install_registry(work, target)
     with closing(store.open_records(target)) as copied:
-        head = copied.head()
-        assert isinstance(head, Head)
-        assert (head.mark, copied.raw("hdl:1/2")) == (Mark(1, 2), None)
+        head = copied.find_head()
+        assert isinstance(head, ChainHead)
+        assert (head.mark, copied.find_stored("hdl:1/2")) == (ChangeMark(1, 2), None)
 
 
 def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: Journal) -> None:
@@ -335,21 +337,21 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
     journal.close()
     work = place / "work"
     work.mkdir()
-    store.create(work)
-    with store.salvage(place) as old, closing(store.open_renewal(work)) as renewal:
-        renewal.begin()
+    store.create_registry(work)
+    with store.open_salvage(place) as old, closing(store.open_renewal(work)) as renewal:
+        renewal.begin_batch()
         renewal.take_over(old)
-        rows = {key: (record, position) for key, record, position in old.records()}
+        rows = {key: (record, position) for key, record, position in old.read_records()}
         first, position = rows["hdl:1/1"]
-        renewal.keep("hdl:1/1", first, position, None)
+        renewal.keep_record("hdl:1/1", first, position, None)
         second, position = rows["hdl:1/2"]
-        renewal.keep("hdl:1/2", stored.decode(line(revision=2)), position, second)
-        renewal.put("hdl:1/3", stored.decode(line()))
-        renewal.commit()
+        renewal.keep_record("hdl:1/2", stored.decode_stored(line(revision=2)), position, second)
+        renewal.put_record("hdl:1/3", stored.decode_stored(line()))
+        renewal.commit_batch()
         renewal.note_renewed(AT, "rebuild")
-    store.install(work, place)
+    store.install_registry(work, place)
     with closing(store.open_records(place)) as renewed:
-        found = renewed.changes(Mark(1, 1), limit=10)
+        found = renewed.list_changes(ChangeMark(1, 1), limit=10)
         assert [(str(one.mark), one.act, one.first, one.revision) for one in found] == [
             ("1.2", "mint", "hdl:1/1", 1),
             ("1.3", "mint", "hdl:1/2", 1),
@@ -359,5 +361,5 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
         ]
         for change in found:
             assert change.salt is not None
-            lines = renewed.lines_of(change)
+            lines = renewed.find_lines(change)
             assert digest_lines(change.salt, change.actor, lines) == change.digest

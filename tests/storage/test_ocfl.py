@@ -41,8 +41,8 @@ def contents(desk: Desk) -> list[bytes]:
     """All bytes as a reader finds them who has no file open yet."""
     with Registry(desk.root, environment={}, clock=desk.clock) as fresh:
         return [
-            fresh.listings.read(one.representations[0])
-            for _, record in fresh.records.scan("", "~", limit=100)
+            fresh.listings.read_bytes(one.representations[0])
+            for _, record in fresh.records.scan_records("", "~", limit=100)
             for one in record.versions
         ]
 
@@ -80,8 +80,8 @@ def test_an_inventory_says_whose_segment_it_is(complete: Desk) -> None:
     inventory = json.loads((ocfl.object_path(complete.root, 3) / "inventory.json").read_bytes())
     assert inventory["id"] == "urn:perdure:segment:000003"
     assert inventory["versions"]["v1"]["created"] == "2026-11-21T12:00:00Z"
-    assert ocfl.promised_digest(complete.root, 3) in inventory["manifest"]
-    assert ocfl.numbers(complete.root) == [1, 3]
+    assert ocfl.read_promised_digest(complete.root, 3) in inventory["manifest"]
+    assert ocfl.list_objects(complete.root) == [1, 3]
 
 
 def test_numbers_go_on_after_sealed_segments(complete: Desk) -> None:
@@ -170,7 +170,7 @@ def test_what_an_archive_holds_is_not_written_to_through_the_other_link(desk: De
     desk.mint(text("one"))
     desk.registry.close()
     loose = segment_path(desk.root, 1)
-    ocfl.seal(desk.root, 1, loose, at="2026-11-21T12:00:00Z")
+    ocfl.seal_segment(desk.root, 1, loose, at="2026-11-21T12:00:00Z")
     loose.hardlink_to(ocfl.content_path(desk.root, 1))
     desk.reopen()
     desk.mint(text("two"))
@@ -197,7 +197,7 @@ def test_reading_goes_on_while_segments_are_sealed(desk: Desk) -> None:
         while not done.is_set():
             segments = Segments(desk.root)  # nothing is open yet: each path is looked up anew
             try:
-                found = [segments.read(one.segment, one.offset, one.length) for one in places]
+                found = [segments.read_bytes(one.segment, one.offset, one.length) for one in places]
                 assert found == data
             except BaseException as error:
                 failures.append(error)

@@ -37,7 +37,7 @@ def copy(root: Path) -> SqliteRecords:
     """Made while the original is open."""
     target = root.parent / "copy"
     target.mkdir()
-    list(copies.backup(root, target / opening.FILE))
+    list(copies.copy_registry(root, target / opening.FILE))
     return SqliteRecords(target)
 
 
@@ -78,7 +78,7 @@ def fill(desk: Desk) -> None:
     desk.alias(f"{TODAY}/2", "hdl:1/2")
     desk.bind("hdl:1/3", "https://a.example/", register=True)
     for token in (PRESS, DESK):
-        desk.registry.door.execute(SaveToken(token=token))
+        desk.registry.door.execute_command(SaveToken(token=token))
 
 
 def key(name: str) -> str:
@@ -86,69 +86,69 @@ def key(name: str) -> str:
 
 
 def test_a_record_by_its_key(records: Records) -> None:
-    found = records.record(key(f"{TODAY}/2"))
+    found = records.find_record(key(f"{TODAY}/2"))
     assert found is not None
     assert (found.revision, len(found.versions), found.aliases) == (4, 2, ("hdl:1/2",))
-    assert records.record(key(f"{TODAY}/11")) is None
+    assert records.find_record(key(f"{TODAY}/11")) is None
 
 
 def test_a_scan_is_in_order_and_excludes_its_end(records: Records) -> None:
     low, high = key(f"{TODAY}/2"), key(f"{TODAY}/10")
-    found = [one for one, _ in records.scan(low, high, limit=100)]
+    found = [one for one, _ in records.scan_records(low, high, limit=100)]
     assert found == [key(f"{TODAY}/{number}") for number in range(2, 10)]
-    assert [one for one, _ in records.scan(low, high, limit=3)] == found[:3]
-    assert records.scan(high, low, limit=100) == []
-    assert records.scan(low, high, limit=100)[0][1] == records.record(low)
+    assert [one for one, _ in records.scan_records(low, high, limit=3)] == found[:3]
+    assert records.scan_records(high, low, limit=100) == []
+    assert records.scan_records(low, high, limit=100)[0][1] == records.find_record(low)
 
 
 def test_the_first_key(records: Records) -> None:
-    assert records.first_key("", "~") == key("hdl:1/3")
-    assert records.first_key(key(f"{TODAY}/10") + "\0", key(f"{TODAY}/99")) is None
-    assert records.first_key(key(f"{TODAY}/2"), key(f"{TODAY}/2")) is None
+    assert records.find_first_key("", "~") == key("hdl:1/3")
+    assert records.find_first_key(key(f"{TODAY}/10") + "\0", key(f"{TODAY}/99")) is None
+    assert records.find_first_key(key(f"{TODAY}/2"), key(f"{TODAY}/2")) is None
 
 
 def test_what_refers_to_something(records: Records) -> None:
     both = sorted([key(f"{TODAY}/2"), key("hdl:1/3")])
-    assert records.referring("location:https://a.example/") == both
-    assert records.referring(f"sha512:{sha512(b'again')}") == [key(f"{TODAY}/2")]
-    assert records.referring(f"sha512:{sha512(b'x')}") == [key(f"{TODAY}/2")]
-    assert records.referring(f"alias:{key('hdl:1/2')}") == [key(f"{TODAY}/2")]
-    assert records.referring("location:https://b.example/") == []
+    assert records.find_referring("location:https://a.example/") == both
+    assert records.find_referring(f"sha512:{sha512(b'again')}") == [key(f"{TODAY}/2")]
+    assert records.find_referring(f"sha512:{sha512(b'x')}") == [key(f"{TODAY}/2")]
+    assert records.find_referring(f"alias:{key('hdl:1/2')}") == [key(f"{TODAY}/2")]
+    assert records.find_referring("location:https://b.example/") == []
 
 
 def test_the_history_is_complete_and_in_order(records: Records) -> None:
-    history = records.history(key(f"{TODAY}/2"))
+    history = records.list_revisions(key(f"{TODAY}/2"))
     assert [one.revision for one in history] == [1, 2, 3, 4]
     assert [len(one.versions) for one in history] == [1, 2, 2, 2]
-    assert history[-1] == records.record(key(f"{TODAY}/2"))
-    assert records.history(key(f"{TODAY}/99")) == []
+    assert history[-1] == records.find_record(key(f"{TODAY}/2"))
+    assert records.list_revisions(key(f"{TODAY}/99")) == []
 
 
 def test_raw_records_and_look_ups_say_the_same(records: Records) -> None:
-    lookup = records.lookup()
+    lookup = records.open_lookup()
     for name in (f"{TODAY}/1", "hdl:1/3", f"{TODAY}/11"):
-        raw = records.raw(key(name))
+        raw = records.find_stored(key(name))
         assert lookup(key(name)) == raw
-        assert (raw is None) is (records.record(key(name)) is None)
+        assert (raw is None) is (records.find_record(key(name)) is None)
 
 
 def test_counts(records: Records) -> None:
-    assert (records.count(), records.count_revisions()) == (11, 14)
+    assert (records.count_records(), records.count_revisions()) == (11, 14)
 
 
 def test_every_change_verifies(records: Records) -> None:
-    assert [one.number for one in records.changes(limit=100)] == list(range(1, 18))
+    assert [one.number for one in records.list_changes(limit=100)] == list(range(1, 18))
     assert not [one for one in check_changes(records) if one.problem]
 
 
 def test_tokens(records: Records) -> None:
-    assert records.token("d1") == PRESS
-    assert records.token("d3") is None
-    assert records.tokens() == [DESK, PRESS]
+    assert records.find_token("d1") == PRESS
+    assert records.find_token("d3") is None
+    assert records.list_tokens() == [DESK, PRESS]
 
 
 def test_what_was_acknowledged_before_the_call_is_seen(desk: Desk) -> None:
     with closing(SqliteRecords(desk.root)) as other:
         for number in range(1, 6):
             desk.mint(text("a"), authority=SERIES)
-            assert other.record(key(f"{TODAY}/{number}")) is not None
+            assert other.find_record(key(f"{TODAY}/{number}")) is not None

@@ -62,14 +62,14 @@ def test_found_at_once_and_for_ever(desk: Desk, reader: SqliteRecords) -> None:
         keys.append(bind(desk, number))
         waiting.append(unmerged(desk.root))
         for one, key in enumerate(keys):
-            assert reader.referring(f"location:https://a.example/{one}") == [key]
+            assert reader.find_referring(f"location:https://a.example/{one}") == [key]
     assert max(waiting) < MOST + 2 * SLICES + 2  # two for each name, and a slice with each
     assert waiting != sorted(waiting)  # and so it was merged
     even = sorted(keys[::2])
-    assert reader.referring("location:https://all.example/0") == even
+    assert reader.find_referring("location:https://all.example/0") == even
     with closing(SqliteRecords(desk.root)) as another:
-        assert another.referring("location:https://all.example/0") == even
-    assert reader.referring("location:https://nobody.example/") == []
+        assert another.find_referring("location:https://all.example/0") == even
+    assert reader.find_referring("location:https://nobody.example/") == []
 
 
 def test_what_came_while_others_were_merged(desk: Desk, reader: SqliteRecords) -> None:
@@ -81,7 +81,7 @@ def test_what_came_while_others_were_merged(desk: Desk, reader: SqliteRecords) -
     desk.reopen()
     keys += [bind(desk, number) for number in range(4, 20)]
     for one, key in enumerate(keys):
-        assert reader.referring(f"location:https://a.example/{one}") == [key]
+        assert reader.find_referring(f"location:https://a.example/{one}") == [key]
     assert unmerged(desk.root) < before + 2 * 16
 
 
@@ -89,33 +89,33 @@ def test_more_at_once_than_can_wait(root: Path) -> None:
     """As in a rebuild, whose batches are as large as segments."""
     with closing(SqliteJournal(root)) as writer:
         many = [(reference_hash(str(one)), f"key {one}") for one in range(50)]
-        writer.begin()
-        writer.refer(many)
-        writer.commit()
+        writer.begin_batch()
+        writer.add_references(many)
+        writer.commit_batch()
         assert unmerged(root) == 0
-        assert writer.referring("7") == ["key 7"]
+        assert writer.find_referring("7") == ["key 7"]
 
 
 def test_a_batch_that_is_undone(root: Path) -> None:
     with closing(SqliteJournal(root)) as writer, closing(SqliteRecords(root)) as reader:
         for one in range(30):
-            writer.begin()
-            writer.refer([(reference_hash(str(one)), f"key {one}")])
-            writer.rollback()
-            writer.begin()
-            writer.refer([(reference_hash(f"kept {one}"), f"key {one}")])
-            writer.commit()
-            assert reader.referring(str(one)) == []
-            assert reader.referring(f"kept {one}") == [f"key {one}"]
+            writer.begin_batch()
+            writer.add_references([(reference_hash(str(one)), f"key {one}")])
+            writer.roll_back()
+            writer.begin_batch()
+            writer.add_references([(reference_hash(f"kept {one}"), f"key {one}")])
+            writer.commit_batch()
+            assert reader.find_referring(str(one)) == []
+            assert reader.find_referring(f"kept {one}") == [f"key {one}"]
         assert unmerged(root) < 30
-        assert all(reader.referring(f"kept {one}") == [f"key {one}"] for one in range(30))
+        assert all(reader.find_referring(f"kept {one}") == [f"key {one}"] for one in range(30))
 
 
 def test_what_a_revision_repeats_is_told_once(desk: Desk, reader: SqliteRecords) -> None:
     key = bind(desk, 1)
     for uri in ("https://b.example/", "https://c.example/"):
         desk.bind("hdl:1/1", uri)
-        assert reader.referring("location:https://a.example/1") == [key]
+        assert reader.find_referring("location:https://a.example/1") == [key]
 
 
 def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
@@ -127,8 +127,8 @@ def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
     connection.execute("DROP TABLE recent_references")
     connection.close()
     with closing(SqliteRecords(desk.root)) as reader:
-        assert reader.referring("location:https://a.example/1") == [key]
-        assert reader.referring(f"location:https://a.example/{TODAY}") == []
+        assert reader.find_referring("location:https://a.example/1") == [key]
+        assert reader.find_referring(f"location:https://a.example/{TODAY}") == []
 
 
 def test_what_older_releases_wrote_down_is_taken_over(place: Path, clock: Clock) -> None:
@@ -149,5 +149,5 @@ def test_what_older_releases_wrote_down_is_taken_over(place: Path, clock: Clock)
     desk.registry.close()
     assert asked(desk.root, "SELECT count(*) FROM sqlite_master WHERE name='recent_refers'") == 0
     with closing(SqliteRecords(desk.root)) as reader:
-        assert reader.referring("location:https://i.example/1") == [key]
-        assert reader.referring("location:https://all.example/1") == [key]
+        assert reader.find_referring("location:https://i.example/1") == [key]
+        assert reader.find_referring("location:https://all.example/1") == [key]

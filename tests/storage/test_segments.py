@@ -26,13 +26,13 @@ def held(tmp_path: Path) -> Iterator[Segments]:
 
 
 def test_exactly_what_was_asked_for(held: Segments) -> None:
-    assert held.read(7, 0, 6) == b"000007"
-    assert held.read(301, 256 * 1000 + 3, 4) == bytes([3, 4, 5, 6])
-    assert held.read(7, 3, 0) == b""
+    assert held.read_bytes(7, 0, 6) == b"000007"
+    assert held.read_bytes(301, 256 * 1000 + 3, 4) == bytes([3, 4, 5, 6])
+    assert held.read_bytes(7, 3, 0) == b""
 
 
 def test_large_reads_come_in_pieces(held: Segments) -> None:
-    pieces = list(held.chunks(301, 5, (1 << 20) - 10))
+    pieces = list(held.read_chunks(301, 5, (1 << 20) - 10))
     assert max(map(len, pieces)) == CHUNK
     assert b"".join(pieces) == (bytes(range(256)) * 4096)[5:-5]
 
@@ -40,31 +40,31 @@ def test_large_reads_come_in_pieces(held: Segments) -> None:
 @pytest.mark.parametrize(("offset", "length"), [(1025, 10), (1030, 1), (5000, 1)])
 def test_the_end_of_the_file_is_an_alarm(held: Segments, offset: int, length: int) -> None:
     with pytest.raises(Corrupt, match="the end of the file"):
-        held.read(7, offset, length)
+        held.read_bytes(7, offset, length)
 
 
 def test_a_segment_that_is_not_there_is_an_alarm(held: Segments) -> None:
     with pytest.raises(Corrupt):
-        held.read(999, 0, 1)
+        held.read_bytes(999, 0, 1)
     with pytest.raises(Corrupt):
-        held.path(999)
+        held.find_path(999)
 
 
 def test_the_number_of_open_files_is_bounded(held: Segments) -> None:
     for number in range(1, 301):
-        assert held.read(number, 0, 6) == b"%06d" % number
+        assert held.read_bytes(number, 0, 6) == b"%06d" % number
     assert len(os.listdir("/proc/self/fd")) < 200  # noqa: PTH208 - it asks for names, not for paths
 
 
 def test_a_file_that_is_being_read_is_not_closed(held: Segments) -> None:
-    pieces = held.chunks(301, 0, 1 << 20)
+    pieces = held.read_chunks(301, 0, 1 << 20)
     first = next(pieces)
     for number in range(1, 301):
-        held.read(number, 0, 6)
+        held.read_bytes(number, 0, 6)
     held.close()
     assert len(first) + sum(map(len, pieces)) == 1 << 20
 
 
 def test_all_numbers_in_order(held: Segments, tmp_path: Path) -> None:
     (tmp_path / "segments" / "notes.txt").write_text("not a segment")
-    assert segment.numbers(tmp_path) == list(range(1, 302))
+    assert segment.list_segments(tmp_path) == list(range(1, 302))

@@ -10,7 +10,7 @@ import blake3
 import pytest
 
 from perdure.errors import DigestMismatch, Incomplete, TooLarge
-from perdure.storage.spool import HEAD_ROOM, IN_MEMORY, Spool, content
+from perdure.storage.spool import HEAD_ROOM, IN_MEMORY, Spool, make_content
 
 PIECE = bytes(range(256)) * 4096  # 1 MiB
 
@@ -20,14 +20,14 @@ def test_a_few_bytes_stay_in_memory(tmp_path: Path) -> None:
         for _ in range(8):
             spool.write(PIECE)
         assert spool.head == PIECE[: 64 * 1024]
-        made = spool.finish(format="text", media_type="text/plain")
+        made = spool.finish_content(format="text", media_type="text/plain")
     data = PIECE * 8
     assert len(data) == IN_MEMORY
     assert (made.data, made.spooled, made.length) == (data, None, IN_MEMORY)
     assert made.sha512 == hashlib.sha512(data).hexdigest()
     assert made.blake3 == blake3.blake3(data).hexdigest()
     assert list(tmp_path.iterdir()) == []
-    assert content(data, format="text", media_type="text/plain") == made
+    assert make_content(data, format="text", media_type="text/plain") == made
 
 
 def test_many_bytes_go_to_a_file_behind_room_for_their_head(tmp_path: Path) -> None:
@@ -36,7 +36,9 @@ def test_many_bytes_go_to_a_file_behind_room_for_their_head(tmp_path: Path) -> N
             spool.write(PIECE)
         spool.write(b"!")
         assert spool.head == PIECE[: 64 * 1024]
-        made = spool.finish(format="text", media_type="text/plain", charset="utf-8", language="en")
+        made = spool.finish_content(
+            format="text", media_type="text/plain", charset="utf-8", language="en"
+        )
     [file] = tmp_path.iterdir()
     assert made.spooled == file.name
     assert made.data is None
@@ -71,7 +73,7 @@ def test_a_limit(tmp_path: Path) -> None:
         with pytest.raises(TooLarge):
             spool.write(b"!")
     with pytest.raises(TooLarge):
-        content(bytes(IN_MEMORY + 1), format="text", media_type="text/plain")
+        make_content(bytes(IN_MEMORY + 1), format="text", media_type="text/plain")
 
 
 def test_promises_are_checked(tmp_path: Path) -> None:
@@ -90,6 +92,6 @@ def test_promises_are_checked(tmp_path: Path) -> None:
 
 def test_nothing_is_something(tmp_path: Path) -> None:
     with Spool(tmp_path) as spool:
-        made = spool.finish(format="text", media_type="text/plain")
+        made = spool.finish_content(format="text", media_type="text/plain")
     assert (made.data, made.length) == (b"", 0)
     assert made.sha512.startswith("cf83e1357eefb8bd")  # FIPS 180-4, of the empty message

@@ -23,7 +23,7 @@ from perdure.storage.sqlite.records import SqliteRecords
 
 def test_what_is_committed_is_flushed(root: Path) -> None:
     """`synchronous=FULL` (2), also for a registry that came out of a backup."""
-    list(copies.backup(root, root.parent / "copy.sqlite"))
+    list(copies.copy_registry(root, root.parent / "copy.sqlite"))
     (root.parent / "copy.sqlite").replace(root / opening.FILE)
     with closing(SqliteJournal(root)) as writer:
         assert writer.connection.execute("PRAGMA journal_mode").get == "wal"
@@ -50,7 +50,7 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
         desk.mint(metadata={"abstract": "x" * 4096, "number": str(number)})
     target = desk.root.parent / "copy.sqlite"
     shares = []
-    work = copies.backup(desk.root, target, pages=4)
+    work = copies.copy_registry(desk.root, target, pages=4)
     for share in work:
         shares.append(share)
         desk.mint(text("written meanwhile"))
@@ -60,7 +60,7 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
     (desk.root.parent / "restored").mkdir()
     target.replace(desk.root.parent / "restored" / opening.FILE)
     with closing(SqliteRecords(desk.root.parent / "restored")) as restored:
-        assert restored.count() == 40
+        assert restored.count_records() == 40
         assert restored.connection.execute("PRAGMA integrity_check").get == "ok"
 
 
@@ -69,7 +69,7 @@ def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:
     desk.mint(text("one"))
     restored = desk.root.parent / "restored"
     initialise(restored, series=(SERIES,))
-    list(copies.backup(desk.root, restored / opening.FILE))
+    list(copies.copy_registry(desk.root, restored / opening.FILE))
     desk.mint(text("after the backup of the records"))
     shutil.copytree(desk.root / "segments", restored / "segments", dirs_exist_ok=True)
     opened = Desk(restored, desk.clock)
@@ -89,7 +89,7 @@ def test_a_long_read_does_not_stop_the_writer(desk: Desk) -> None:
             desk.mint(metadata={"abstract": "x" * 200_000})
         assert records.connection.execute("SELECT count(*) FROM records").get == 1
         records.connection.execute("COMMIT")
-        assert records.count() == 61
+        assert records.count_records() == 61
     for _ in range(3):
         desk.mint(text("more"))
     assert desk.problems() == []
@@ -207,7 +207,7 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
     file.write_bytes(data)
     names = [parse(f"{TODAY}/{number}") for number in range(1, 201)]
     with Registry(desk.root, environment={}) as registry, pytest.raises(Unavailable) as told:
-        list(map(registry.listings.record, names))
+        list(map(registry.listings.find_record, names))
     assert "'perdure rebuild'" in told.value.repair()
 
 
@@ -227,5 +227,5 @@ def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
 
 
 def test_a_registry_that_another_holds_is_waited_for(root: Path) -> None:
-    error = opening.unusable("the registry", apsw.BusyError("database is locked"), root)
+    error = opening.make_unusable("the registry", apsw.BusyError("database is locked"), root)
     assert error.repair() == "try again later"

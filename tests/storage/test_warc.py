@@ -19,7 +19,7 @@ from perdure.ids import LONGEST
 from perdure.storage.segments import warc
 from perdure.storage.spool import HEAD_ROOM
 
-BLOCK = warc.Block(
+BLOCK = warc.WarcBlock(
     uri="pdi://oma.eop.gov.us/1997/09/01/1.text.1",
     at="2026-11-21T12:00:00Z",
     media_type="text/plain;charset=us-ascii",
@@ -32,7 +32,7 @@ BLOCK = warc.Block(
 )
 
 
-head = partial(warc.head, id=next(warc.record_ids()))
+head = partial(warc.make_head, id=next(warc.make_record_ids()))
 
 
 def written(path: Path, *pieces: bytes) -> Path:
@@ -40,9 +40,9 @@ def written(path: Path, *pieces: bytes) -> Path:
     return path
 
 
-def read(path: Path) -> list[warc.Found]:
+def read(path: Path) -> list[warc.SegmentRecord]:
     with path.open("rb") as file:
-        return list(warc.read(file, where=path.name))
+        return list(warc.read_records(file, where=path.name))
 
 
 def test_a_head_has_the_fields_that_the_standard_demands() -> None:
@@ -65,7 +65,7 @@ def test_a_head_has_the_fields_that_the_standard_demands() -> None:
 def test_no_two_records_have_one_id() -> None:
     """UUIDs of version 8: "uniqueness will be implementation specific and MUST NOT be assumed"
     (RFC 9562 section 5.8). Here two writers draw different beginnings, and each counts."""
-    ids = [one for _ in range(100) for one in islice(warc.record_ids(), 100)]
+    ids = [one for _ in range(100) for one in islice(warc.make_record_ids(), 100)]
     assert len(set(ids)) == 10_000
     for one in ids:
         found = uuid.UUID(one.removeprefix("<urn:uuid:").removesuffix(">"))
@@ -107,7 +107,7 @@ def test_a_record_that_breaks_off_is_told_by_its_offset(
     """A reader stops at the first record that is not whole, and never invents one."""
     path = written(tmp_path_factory.mktemp("broken") / "a.warc", WHOLE, WHOLE[:length])
     with path.open("rb") as file:
-        records = warc.read(file, where=path.name)
+        records = warc.read_records(file, where=path.name)
         assert next(records).block == BLOCK
         with pytest.raises(Corrupt) as broken:
             next(records)

@@ -13,9 +13,9 @@ from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large
 
 from perdure.errors import Corrupt
 from perdure.ids import pdi
-from perdure.model.queries import Fetch, Finding, Gone, Query
+from perdure.model.queries import Fetch, Gone, IntegrityFinding, Query
 from perdure.model.records import Version
-from perdure.policy.naming import identify
+from perdure.policy.naming import identify_record
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl
 from perdure.storage.sqlite import copies
@@ -42,10 +42,10 @@ def full(desk: Desk) -> Desk:
     return desk
 
 
-def findings(desk: Desk, within: str | None = None) -> list[Finding]:
+def findings(desk: Desk, within: str | None = None) -> list[IntegrityFinding]:
     with Registry(desk.root, environment={}, clock=desk.clock) as fresh:
-        pattern = pdi.parse(within) if within else None
-        return list(audit.verify(fresh.records, fresh.segments, within=pattern))
+        pattern = pdi.parse_pdi(within) if within else None
+        return list(audit.verify_digests(fresh.records, fresh.segments, within=pattern))
 
 
 # Verifying
@@ -86,7 +86,7 @@ def spoil(desk: Desk, key: str, form: str | bytes) -> None:
 def test_a_record_that_is_none_is_found_and_the_rest_looked_at(
     full: Desk, form: str | bytes
 ) -> None:
-    key = pdi.parse(f"{TODAY}/2").key
+    key = pdi.parse_pdi(f"{TODAY}/2").key
     lost = sum(one.identifier.startswith(f"{TODAY}/2.") for one in findings(full))
     spoil(full, key, form)
     found = findings(full)
@@ -96,7 +96,7 @@ def test_a_record_that_is_none_is_found_and_the_rest_looked_at(
         Registry(full.root, environment={}, clock=full.clock) as fresh,
         pytest.raises(Corrupt, match="promised a record"),
     ):
-        fresh.records.record(key)
+        fresh.records.find_record(key)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_missing_segment(full: Desk) -> None:
 
 
 def rebuilt(
-    desk: Desk, *, expect: Callable[[audit.Rebuilt], bool] = lambda one: not one.problem
+    desk: Desk, *, expect: Callable[[audit.RebuiltSegment], bool] = lambda one: not one.problem
 ) -> Desk:
     """The registry that the segments alone give, in a directory of its own."""
     desk.registry.close()
@@ -161,7 +161,9 @@ def rebuilt(
         shutil.rmtree(root / name)
         shutil.copytree(desk.root / name, root / name)
     with closing(RenewedJournal(root)) as journal:
-        assert all(expect(one) for one in audit.rebuild(root, journal, now="2026-11-22T00:00:00Z"))
+        assert all(
+            expect(one) for one in audit.rebuild_index(root, journal, now="2026-11-22T00:00:00Z")
+        )
         journal.note_renewed("2026-11-22T00:00:00Z", "rebuild")
     return Desk(root, desk.clock)
 
@@ -169,9 +171,9 @@ def rebuilt(
 def promises(root: Path) -> dict[str, object]:
     """By name: versions with their formats and digests, and what was withdrawn."""
     with Registry(root, environment={}) as registry:
-        found = registry.records.scan("", "~", limit=100)
+        found = registry.records.scan_records("", "~", limit=100)
     return {
-        str(identify(key, record)): (list(map(told, record.versions)), record.tombstone)
+        str(identify_record(key, record)): (list(map(told, record.versions)), record.tombstone)
         for key, record in found
     }
 
@@ -195,7 +197,7 @@ def test_the_segments_suffice(full: Desk, sealed: bool) -> None:
     assert again.problems() == []
     step = again.resolve(f"{TODAY}/2.text.1")
     assert isinstance(step, Fetch)
-    assert again.registry.listings.read(step.representation) == LARGE
+    assert again.registry.listings.read_bytes(step.representation) == LARGE
     again.registry.close()
 
 
@@ -234,7 +236,7 @@ def test_serials_go_on_where_those_found_end(full: Desk) -> None:
 def test_names_are_found_by_their_bytes_again(full: Desk) -> None:
     again = rebuilt(full)
     digest = again.record(f"{TODAY}/1").versions[0].representations[0].sha512
-    found = again.registry.listings.same_bytes(digest)
+    found = again.registry.listings.find_same_bytes(digest)
     assert [str(one) for one in found] == [f"{TODAY}/1.text.1"]
     again.registry.close()
 
@@ -262,7 +264,7 @@ def test_a_segment_that_breaks_off_is_read_up_to_there(full: Desk) -> None:
     file.write_bytes(data[:broken] + b"X" + data[broken + 1 :])
     problems: list[str] = []
 
-    def note(one: audit.Rebuilt) -> bool:
+    def note(one: audit.RebuiltSegment) -> bool:
         problems.extend(filter(None, [one.problem]))
         return True
 
@@ -281,11 +283,11 @@ def test_a_segment_that_breaks_off_is_read_up_to_there(full: Desk) -> None:
 def test_a_backup_of_the_records_and_the_segments_tell_the_same(full: Desk) -> None:
     copy = full.root.parent / "copy"
     copy.mkdir()
-    list(copies.backup(full.root, copy / FILE))
+    list(copies.copy_registry(full.root, copy / FILE))
     shutil.copytree(full.root / "segments", copy / "segments")
     shutil.copy(full.root / "perdure.toml", copy)
     assert promises(copy) == promises(full.root)
     with Registry(copy, environment={}) as registry:
-        step = registry.reading.resolve(Query(identifier=pdi.parse(f"{TODAY}/2.text.1"))).step
+        step = registry.reading.resolve(Query(identifier=pdi.parse_pdi(f"{TODAY}/2.text.1"))).step
         assert isinstance(step, Fetch)
-        assert registry.listings.read(step.representation) == LARGE
+        assert registry.listings.read_bytes(step.representation) == LARGE

@@ -20,7 +20,9 @@ from perdure.writing.registrar import Answer, Registrar
 
 @pytest.fixture
 def committer(root: Path, clock: Clock) -> Iterator[Committer]:
-    opened = Committer(Registrar(root, settings.load(root, {}), SqliteJournal, clock=clock))
+    opened = Committer(
+        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+    )
     yield opened
     opened.close()
 
@@ -42,7 +44,7 @@ def enqueue_all(committer: Committer, commands: list[Command]) -> list[Answer]:
         return deliver
 
     for number, command in enumerate(commands):
-        committer.enqueue(command, deliver_to(number))
+        committer.enqueue_command(command, deliver_to(number))
     for _ in commands:
         assert done.acquire(timeout=60)
     assert [number for number, _ in answers] == list(range(len(commands)))
@@ -78,15 +80,15 @@ def test_a_mistake_of_ours_is_answered_too(
     assert isinstance(answers[1], Unavailable)
     assert "TypeError" in answers[1].reason
     assert "command failed" in caplog.text  # with its traceback, for whoever must mend it
-    assert committer.broken is None
-    assert committer.execute(mint(3)).identifier == f"{TODAY}/3.text.1"
+    assert committer.failure is None
+    assert committer.execute_command(mint(3)).identifier == f"{TODAY}/3.text.1"
 
 
 def test_waiting_and_queued_callers_share_one_counter(committer: Committer) -> None:
     names: list[str] = []
 
     def write() -> None:
-        names.extend(committer.execute(mint(number)).identifier for number in range(40))
+        names.extend(committer.execute_command(mint(number)).identifier for number in range(40))
 
     threads = [threading.Thread(target=write) for _ in range(6)]
     for thread in threads:
@@ -99,16 +101,18 @@ def test_waiting_and_queued_callers_share_one_counter(committer: Committer) -> N
 
 
 def test_closing_answers_what_was_accepted(root: Path, clock: Clock) -> None:
-    committer = Committer(Registrar(root, settings.load(root, {}), SqliteJournal, clock=clock))
+    committer = Committer(
+        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+    )
     answers: list[Answer] = []
     for number in range(300):
-        committer.enqueue(mint(number), answers.append)
+        committer.enqueue_command(mint(number), answers.append)
     committer.close()
     assert [type(answer) for answer in answers] == [Receipt] * 300
-    committer.enqueue(mint(), answers.append)
+    committer.enqueue_command(mint(), answers.append)
     assert isinstance(answers[-1], Unavailable)
     with pytest.raises(Unavailable):
-        committer.execute(mint())
+        committer.execute_command(mint())
     committer.close()  # once more harms nothing
 
 
@@ -116,6 +120,6 @@ def test_an_error_is_raised_anew_for_each_caller(committer: Committer) -> None:
     raised: list[PerdureError] = []
     for _ in range(2):
         with pytest.raises(InvalidRequest) as caught:
-            committer.execute(Mint(authority=SERIES, uid="7"))
+            committer.execute_command(Mint(authority=SERIES, uid="7"))
         raised.append(caught.value)
     assert raised[0] is not raised[1]

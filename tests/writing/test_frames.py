@@ -25,7 +25,7 @@ def pair() -> Iterator[Pair]:
 
 def all_frames(connection: socket.socket) -> list[bytes]:
     frames, found = Frames(connection), []
-    while some := frames.receive():
+    while some := frames.receive_frames():
         found += some
     return found
 
@@ -36,7 +36,7 @@ def test_frames_come_whole_and_in_order(turns: list[list[bytes]]) -> None:
     with one, other:
         sender = Frames(one)
         for turn in turns:
-            assert sender.send(turn) == len(turn)
+            assert sender.send_frames(turn) == len(turn)
         one.shutdown(socket.SHUT_WR)
         assert all_frames(other) == [frame for turn in turns for frame in turn]
 
@@ -47,7 +47,7 @@ def test_large_frames_among_small_ones(pair: Pair) -> None:
     received: list[list[bytes]] = []
     thread = threading.Thread(target=lambda: received.append(all_frames(pair[1])))
     thread.start()
-    assert Frames(pair[0]).send(turn) == len(turn)
+    assert Frames(pair[0]).send_frames(turn) == len(turn)
     pair[0].close()
     thread.join()
     assert received == [turn]
@@ -58,7 +58,7 @@ def test_what_did_not_go_out_is_counted(pair: Pair, size: int) -> None:
     """The other side does not read, until the sender gives up: it then finds what was counted."""
     pair[0].settimeout(0.2)
     turn = [b"%07d" % number + b"x" * size for number in range(40_000_000 // size // 10 + 4)]
-    count = Frames(pair[0]).send(turn)
+    count = Frames(pair[0]).send_frames(turn)
     assert count < len(turn)
     pair[0].close()
     assert all_frames(pair[1]) == turn[:count]
@@ -66,13 +66,13 @@ def test_what_did_not_go_out_is_counted(pair: Pair, size: int) -> None:
 
 def test_nobody_is_there(pair: Pair) -> None:
     pair[1].close()
-    assert Frames(pair[0]).send([b"a", b"b"]) == 0
+    assert Frames(pair[0]).send_frames([b"a", b"b"]) == 0
 
 
 def test_a_frame_that_nobody_would_send(pair: Pair) -> None:
     """What came before it counts."""
     pair[0].sendall(struct.pack("!I", 1) + b"a" + struct.pack("!I", LARGEST + 1))
     frames = Frames(pair[1])
-    assert frames.receive() == [b"a"]
+    assert frames.receive_frames() == [b"a"]
     with pytest.raises(OSError, match="a frame of"):
-        frames.receive()
+        frames.receive_frames()

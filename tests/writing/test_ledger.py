@@ -12,7 +12,7 @@ from tests.conftest import TODAY, Desk, large, text
 
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids import parse
-from perdure.model.commands import Load, Row
+from perdure.model.commands import Load, LoadRow
 from perdure.model.queries import Fetch
 from perdure.model.records import Location, Record
 from perdure.storage.reference_hashes import reference_hash
@@ -154,7 +154,7 @@ def test_a_missing_segment_is_told_to_readers(desk: Desk) -> None:
     step = desk.resolve(f"{TODAY}/1")
     assert isinstance(step, Fetch)
     with pytest.raises(Corrupt, match="promised a file"):
-        desk.registry.listings.read(step.representation)
+        desk.registry.listings.read_bytes(step.representation)
 
 
 def test_old_uploads_that_nobody_finished_are_cleared_away(desk: Desk) -> None:
@@ -175,20 +175,22 @@ def test_references_of_a_load_that_broke_off_are_merged_at_the_next_start(desk: 
     name = parse(f"{TODAY}/memo")
     record = Record(locations=(Location(uri="https://a.example/"),))
     refers = (reference_hash("location:https://a.example/"),)
-    row = Row(name.key, msgspec.json.encode(record), 1, refers)
-    desk.registry.door.execute(Load(rows=(row,)))
-    assert desk.registry.listings.named("https://a.example/") == ()
+    row = LoadRow(name.key, msgspec.json.encode(record), 1, refers)
+    desk.registry.door.execute_command(Load(rows=(row,)))
+    assert desk.registry.listings.find_bound("https://a.example/") == ()
     desk.reopen()
     desk.mint(text("the first write opens the registry"))
-    assert [str(one) for one in desk.registry.listings.named("https://a.example/")] == [str(name)]
+    assert [str(one) for one in desk.registry.listings.find_bound("https://a.example/")] == [
+        str(name)
+    ]
 
 
 @pytest.mark.parametrize("day", ["2026/11/21", "2026/11/22"])
 def test_serials_go_on_after_numbers_that_were_loaded(desk: Desk, day: str) -> None:
     desk.mint(text("one"))
     name = parse(f"pdi://oma.eop.gov.us/{day}/41")
-    row = Row(name.key, msgspec.json.encode(Record(minted="text")), 1)
-    desk.registry.door.execute(Load(rows=(row,), last=True))
+    row = LoadRow(name.key, msgspec.json.encode(Record(minted="text")), 1)
+    desk.registry.door.execute_command(Load(rows=(row,), last=True))
     desk.clock.set(day.replace("/", "-"))
     assert desk.mint(text("two")).identifier == f"pdi://oma.eop.gov.us/{day}/42.text.1"
 
@@ -227,5 +229,5 @@ def test_a_file_that_is_no_registry(desk: Desk, damage: str) -> None:
 def test_readers_need_no_writer(desk: Desk, tmp_path: Path) -> None:
     desk.mint(text("one"))
     reader = SqliteRecords(desk.root)
-    assert reader.count() == 1
+    assert reader.count_records() == 1
     reader.close()

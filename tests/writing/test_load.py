@@ -14,17 +14,17 @@ from msgspec.structs import replace
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.model import stored
-from perdure.model.commands import Content, Load, Mint, Outcome, Register, Row, Withdraw
+from perdure.model.commands import Content, Load, LoadRow, Mint, Outcome, Register, Withdraw
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.registry import Registry, initialise
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import warc
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit
-from perdure.writing.ledger import representation
+from perdure.writing.ledger import make_representation
 from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -40,7 +40,7 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
         yield opened
 
 
-def row(name: str, *uris: str, line: int = 1, **more: object) -> Row:
+def row(name: str, *uris: str, line: int = 1, **more: object) -> LoadRow:
     identifier = parse(f"pdi://{SERIES}/{name}")
     record = Record(
         at="2026-11-21T12:00:00Z",
@@ -48,42 +48,42 @@ def row(name: str, *uris: str, line: int = 1, **more: object) -> Row:
         **more,  # type: ignore[arg-type]  # fields of a record
     )
     hashes = tuple(reference_hash(f"location:{uri}") for uri in uris)
-    return Row(identifier.key, msgspec.json.encode(record), line, hashes)
+    return LoadRow(identifier.key, msgspec.json.encode(record), line, hashes)
 
 
-def with_bytes(one: Row, data: bytes, *, version: int = 1, format: str = "text") -> Row:
-    kept = content(data, format=format, media_type="text/plain", charset="us-ascii")
+def with_bytes(one: LoadRow, data: bytes, *, version: int = 1, format: str = "text") -> LoadRow:
+    kept = make_content(data, format=format, media_type="text/plain", charset="us-ascii")
     return msgspec.structs.replace(one, contents=(*one.contents, (version, kept)))
 
 
 def record(registry: Registry, name: str) -> Record:
-    found = registry.listings.record(parse(f"pdi://{SERIES}/{name}"))
+    found = registry.listings.find_record(parse(f"pdi://{SERIES}/{name}"))
     assert found is not None
     return found
 
 
 def served(registry: Registry, name: str, version: int = 1, format: str = "text") -> bytes:
     held = record(registry, name).version(version)
-    one = held.find(format) if held else None
+    one = held.find_representation(format) if held else None
     assert one is not None
-    return registry.listings.read(one)
+    return registry.listings.read_bytes(one)
 
 
 def test_new_rows_are_added_and_findable_by_their_references_at_the_end(
     registry: Registry,
 ) -> None:
     rows = (row("1997/09/01/1", "https://a.example/1"), row("1997/09/01/2", "https://a.example/2"))
-    receipt = registry.door.execute(Load(rows=rows))
+    receipt = registry.door.execute_command(Load(rows=rows))
     assert (receipt.outcome, receipt.accepted) == (Outcome.CREATED, 2)
-    registry.door.execute(Load(last=True))
-    found = registry.listings.named("https://a.example/2")
+    registry.door.execute_command(Load(last=True))
+    found = registry.listings.find_bound("https://a.example/2")
     assert [str(one) for one in found] == [f"pdi://{SERIES}/1997/09/01/2"]
 
 
 def test_a_repeated_row_changes_nothing(registry: Registry) -> None:
     again = with_bytes(row("1997/09/01/1", "https://a.example/1"), b"text")
-    registry.door.execute(Load(rows=(again,)))
-    receipt = registry.door.execute(Load(rows=(again,)))
+    registry.door.execute_command(Load(rows=(again,)))
+    receipt = registry.door.execute_command(Load(rows=(again,)))
     assert (receipt.outcome, receipt.accepted) == (Outcome.UNCHANGED, 1)
     assert record(registry, "1997/09/01/1").revision == 1
 
@@ -91,20 +91,20 @@ def test_a_repeated_row_changes_nothing(registry: Registry) -> None:
 def test_a_row_adds_to_what_is_known(registry: Registry) -> None:
     first = with_bytes(row("1997/09/01/1", "https://a.example/1"), b"first")
     second = with_bytes(row("1997/09/01/1", "https://b.example/1"), b"second", version=2)
-    registry.door.execute(Load(rows=(first,)))
-    receipt = registry.door.execute(Load(rows=(second,)))
+    registry.door.execute_command(Load(rows=(first,)))
+    receipt = registry.door.execute_command(Load(rows=(second,)))
     assert (receipt.accepted, receipt.rejected) == (1, ())
     grown = record(registry, "1997/09/01/1")
     assert [one.uri for one in grown.locations] == ["https://a.example/1", "https://b.example/1"]
     assert served(registry, "1997/09/01/1", 1) == b"first"
     assert served(registry, "1997/09/01/1", 2) == b"second"
-    history = registry.records.history(parse(f"pdi://{SERIES}/1997/09/01/1").key)
+    history = registry.records.list_revisions(parse(f"pdi://{SERIES}/1997/09/01/1").key)
     assert [one.revision for one in history] == [1, 2]
 
 
 def test_other_bytes_for_a_version_are_refused_and_the_rest_goes_on(registry: Registry) -> None:
-    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
-    receipt = registry.door.execute(
+    registry.door.execute_command(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    receipt = registry.door.execute_command(
         Load(
             rows=(
                 with_bytes(row("1997/09/01/1", line=7), b"others"),
@@ -121,30 +121,30 @@ def test_other_bytes_for_a_version_are_refused_and_the_rest_goes_on(registry: Re
 def test_documents_are_kept_the_same_whichever_form_their_rows_have(registry: Registry) -> None:
     """The short form of a record that only holds a document has a short way to the disk."""
     at = "2026-11-21T12:00:00Z"
-    english = content(b"yes", **PLAIN, language="en")
-    page = content(b"yes", format="html", media_type="text/html", language="en")
+    english = make_content(b"yes", **PLAIN, language="en")
+    page = make_content(b"yes", format="html", media_type="text/html", language="en")
     cases = [
         (english, english),
-        (content(b"no", **PLAIN, language="en"),) * 2,
-        (content(b"ja", **PLAIN, language="de"),) * 2,
-        (content(b"<p>", format="html", media_type="text/html", charset="us-ascii"),) * 2,
+        (make_content(b"no", **PLAIN, language="en"),) * 2,
+        (make_content(b"ja", **PLAIN, language="de"),) * 2,
+        (make_content(b"<p>", format="html", media_type="text/html", charset="us-ascii"),) * 2,
         (english, page),  # of which the record says nothing yet
     ]
-    for first, encode in ((1, stored.encode), (11, msgspec.json.encode)):
+    for first, encode in ((1, stored.encode_stored), (11, msgspec.json.encode)):
         rows = []
         for number, (said, given) in enumerate(cases, first):
-            version = Version(number=1, at=at, representations=(representation(said),))
+            version = Version(number=1, at=at, representations=(make_representation(said),))
             text = encode(Record(at=at, versions=(version,)))
             name = f"1997/09/01/{number}"
             rows.append(replace(row(name), record=text, contents=((1, given),)))
-        registry.door.execute(Load(rows=tuple(sorted(rows, key=lambda one: one.key))))
+        registry.door.execute_command(Load(rows=tuple(sorted(rows, key=lambda one: one.key))))
     for number in range(1, len(cases)):
         assert _unplaced(registry, number) == _unplaced(registry, number + 10)
     assert _unplaced(registry, 3)[1] == [b"ja"]
     held = record(registry, "1997/09/01/5").versions[0].representations
     assert [one.format for one in held] == ["text", "html"]
     with (registry.root / "segments" / "000001.warc").open("rb") as file:
-        blocks = [found.block for found in warc.read(file, where="")]
+        blocks = [found.block for found in warc.read_records(file, where="")]
     heads = {one.uri.rpartition("/")[2]: replace(one, uri="") for one in blocks}
     for number, (_, given) in enumerate(cases, 1):
         assert heads[f"{number}.{given.format}.1"] == heads[f"{number + 10}.{given.format}.1"]
@@ -155,15 +155,15 @@ def _unplaced(registry: Registry, number: int) -> tuple[Record, list[bytes]]:
     found = record(registry, f"1997/09/01/{number}")
     (version,) = found.versions
     here = tuple(replace(one, offset=0) for one in version.representations)
-    data = [registry.listings.read(one) for one in version.representations]
+    data = [registry.listings.read_bytes(one) for one in version.representations]
     return replace(found, versions=(replace(version, representations=here),)), data
 
 
 def test_what_was_withdrawn_is_not_added_to(registry: Registry) -> None:
-    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    registry.door.execute_command(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
     name = parse(f"pdi://{SERIES}/1997/09/01/1")
-    registry.door.execute(Withdraw(identifier=name, reason="by mistake"))
-    receipt = registry.door.execute(
+    registry.door.execute_command(Withdraw(identifier=name, reason="by mistake"))
+    receipt = registry.door.execute_command(
         Load(rows=(with_bytes(row("1997/09/01/1"), b"more", version=2),))
     )
     assert receipt.accepted == 0
@@ -172,14 +172,14 @@ def test_what_was_withdrawn_is_not_added_to(registry: Registry) -> None:
 
 def test_dates_that_a_row_brings_stay(registry: Registry) -> None:
     """A version that moves in was committed on the day on which it was committed."""
-    kept = content(b"old", format="text", media_type="text/plain")
+    kept = make_content(b"old", format="text", media_type="text/plain")
     old = Version(
         number=1,
         at="1997-09-01T08:00:00Z",
         representations=(unplaced(kept, at="1997-09-02T08:00:00Z"),),
     )
     one = msgspec.structs.replace(row("1997/09/01/1", versions=(old,)), contents=((1, kept),))
-    registry.door.execute(Load(rows=(one,)))
+    registry.door.execute_command(Load(rows=(one,)))
     held = record(registry, "1997/09/01/1").versions[0]
     assert (held.at, held.representations[0].at) == ("1997-09-01T08:00:00Z", "1997-09-02T08:00:00Z")
     assert served(registry, "1997/09/01/1") == b"old"
@@ -200,21 +200,21 @@ def unplaced(kept: Content, *, at: str) -> Representation:
 def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Path) -> None:
     gone = Tombstone(reason="a court said so", at="1999-01-01T00:00:00Z", by="oma")
     one = with_bytes(row("1997/09/01/1", tombstone=gone), b"text")
-    registry.door.execute(Load(rows=(one,)))
+    registry.door.execute_command(Load(rows=(one,)))
     target = tmp_path / "new"
     target.mkdir()
-    opening.create(target)
+    opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild(registry.root, journal, now="now")
+        steps = audit.rebuild_index(registry.root, journal, now="now")
         assert all(step.problem is None for step in steps)
-    rebuilt = SqliteRecords(target).record(one.key)
+    rebuilt = SqliteRecords(target).find_record(one.key)
     assert rebuilt is not None
     assert rebuilt.tombstone == gone
 
 
 def test_a_serial_of_today_is_not_minted_again(registry: Registry) -> None:
-    registry.door.execute(Load(rows=(row("2026/11/21/41", "https://a.example/41"),)))
-    receipt = registry.door.execute(Mint(authority=SERIES))
+    registry.door.execute_command(Load(rows=(row("2026/11/21/41", "https://a.example/41"),)))
+    receipt = registry.door.execute_command(Mint(authority=SERIES))
     assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42.text.1"
 
 
@@ -224,8 +224,8 @@ def test_rows_out_of_order_are_refused_and_harm_nobody(
 ) -> None:
     rows = tuple(row(f"1997/09/01/{number}") for number in order)
     with pytest.raises(InvalidRequest):
-        registry.door.execute(Load(rows=rows))
-    assert registry.door.execute(Mint(authority=SERIES)).outcome is Outcome.CREATED
+        registry.door.execute_command(Load(rows=rows))
+    assert registry.door.execute_command(Mint(authority=SERIES)).outcome is Outcome.CREATED
 
 
 def test_a_load_of_more_bytes_than_are_buffered(registry: Registry) -> None:
@@ -233,9 +233,11 @@ def test_a_load_of_more_bytes_than_are_buffered(registry: Registry) -> None:
     rows = tuple(
         with_bytes(row(f"1997/09/01/{number}"), data) for number, data in enumerate(pieces, 1)
     )
-    registry.door.execute(Load(rows=rows))
+    registry.door.execute_command(Load(rows=rows))
     assert [served(registry, f"1997/09/01/{number}") for number in range(1, 6)] == pieces
-    assert all(found.problem is None for found in audit.verify(registry.records, registry.segments))
+    assert all(
+        found.problem is None for found in audit.verify_digests(registry.records, registry.segments)
+    )
 
 
 def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
@@ -243,14 +245,16 @@ def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
 ) -> None:
     """Handles may have any characters in them (RFC 3651 section 3)."""
     name = parse("doi:10.1000/\u00e9")
-    registry.door.execute(Register(identifier=name, contents=(content(b"x", **PLAIN),)))
+    registry.door.execute_command(
+        Register(identifier=name, contents=(make_content(b"x", **PLAIN),))
+    )
     target = tmp_path / "new"
     target.mkdir()
-    opening.create(target)
+    opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild(registry.root, journal, now="now")
+        steps = audit.rebuild_index(registry.root, journal, now="now")
         assert all(step.problem is None for step in steps)
-    rebuilt = SqliteRecords(target).record(name.key)
+    rebuilt = SqliteRecords(target).find_record(name.key)
     assert rebuilt is not None
     assert rebuilt.name == str(name)
 
@@ -259,7 +263,7 @@ def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
 # --------------
 
 
-def spill(registry: Registry, *rows: Row, name: str = "load.rows") -> str:
+def spill(registry: Registry, *rows: LoadRow, name: str = "load.rows") -> str:
     with (registry.root / "incoming" / name).open("wb") as file:
         write_rows(file, rows)
     return name
@@ -269,24 +273,24 @@ def test_an_atomic_load_takes_all_rows(registry: Registry) -> None:
     rows = [
         with_bytes(row(f"1997/09/{day:02}/1"), bytes([day]) * (1 << 20)) for day in range(1, 12)
     ]
-    receipt = registry.door.execute(Load(spilled=spill(registry, *rows), last=True))
+    receipt = registry.door.execute_command(Load(spilled=spill(registry, *rows), last=True))
     assert (receipt.accepted, receipt.rejected) == (11, ())
     assert served(registry, "1997/09/11/1") == b"\x0b" * (1 << 20)
 
 
 def test_an_atomic_load_takes_no_row_where_one_is_refused(registry: Registry) -> None:
-    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
-    before = registry.records.segments()
+    registry.door.execute_command(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    before = registry.records.list_segments()
     name = spill(
         registry,
         with_bytes(row("1997/08/31/1", line=1), b"new"),
         with_bytes(row("1997/09/01/1", line=2), b"others"),
     )
-    receipt = registry.door.execute(Load(spilled=name, last=True))
+    receipt = registry.door.execute_command(Load(spilled=name, last=True))
     assert (receipt.outcome, receipt.accepted) == (Outcome.UNCHANGED, 0)
     assert [line for line, _ in receipt.rejected] == [2]
-    assert registry.records.count() == 1
-    assert registry.records.segments() == before
+    assert registry.records.count_records() == 1
+    assert registry.records.list_segments() == before
 
 
 @pytest.mark.parametrize("name", ["absent", "../perdure.toml", "", "truncated"])
@@ -296,6 +300,6 @@ def test_a_file_that_cannot_be_loaded_is_refused_and_harms_nobody(
     whole = registry.root / "incoming" / spill(registry, row("1997/09/01/1"))
     (registry.root / "incoming" / "truncated").write_bytes(whole.read_bytes()[:-1])
     with pytest.raises(InvalidRequest):
-        registry.door.execute(Load(spilled=name))
-    assert registry.records.count() == 0
-    assert registry.door.execute(Mint(authority=SERIES)).outcome is Outcome.CREATED
+        registry.door.execute_command(Load(spilled=name))
+    assert registry.records.count_records() == 0
+    assert registry.door.execute_command(Mint(authority=SERIES)).outcome is Outcome.CREATED

@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,11 @@ from perdure.model.commands import (
     Command,
     Commit,
     Load,
+    LoadRow,
     Mint,
     Outcome,
     Receipt,
     Register,
-    Row,
     SaveToken,
     Withdraw,
 )
@@ -99,11 +100,11 @@ def test_eight_processes_mint_densely_and_uniquely(root: Path, start: StartWorke
 
 def read(registry: Registry, name: str) -> bytes:
     identifier = parse(name)
-    record = registry.listings.record(identifier)
+    record = registry.listings.find_record(identifier)
     assert record is not None
     version = record.version(int(name.rpartition(".")[2]))
     assert version is not None
-    return registry.listings.read(version.representations[0])
+    return registry.listings.read_bytes(version.representations[0])
 
 
 @pytest.mark.parametrize("same", [False, True])
@@ -149,7 +150,7 @@ def submit(registry: Registry, commands: list[Mint]) -> list[Receipt | PerdureEr
         done.release()
 
     for number, command in enumerate(commands):
-        registry.door.enqueue(command, lambda answer, number=number: deliver(number, answer))  # type: ignore[misc]  # the default binds the number
+        registry.door.enqueue_command(command, partial(deliver, number))
     for _ in commands:
         assert done.acquire(timeout=60)
     return [answers[number] for number in range(len(commands))]
@@ -164,7 +165,7 @@ def test_a_leader_that_is_killed_leaves_each_key_one_receipt(
     for _ in range(heard):
         leader.hear()
     with Registry(root, environment={}) as follower:
-        follower.door.elect()
+        follower.door.elect_leader()
         assert follower.door.committer is None  # somebody else leads
         commands = [mint(f"document {number}", once=f"k{number}") for number in range(200)]
         killer = threading.Timer(0.01 * heard, leader.kill)
@@ -193,8 +194,8 @@ def test_a_leader_that_stops_in_good_order_hands_over_and_loses_nothing(
     open_registry: OpenRegistry,
 ) -> None:
     leader, follower = open_registry(), open_registry()
-    leader.door.elect()
-    follower.door.elect()
+    leader.door.elect_leader()
+    follower.door.elect_leader()
     assert follower.door.committer is None
     commands = [mint(f"document {number}") for number in range(300)]
     stopping = threading.Timer(0.005, leader.close)
@@ -204,7 +205,7 @@ def test_a_leader_that_stops_in_good_order_hands_over_and_loses_nothing(
     assert [type(one) for one in answers] == [Receipt] * 300
     names = [one.identifier for one in answers if isinstance(one, Receipt)]
     assert serials(names) == list(range(1, 301))
-    assert follower.door.execute(mint()).identifier == f"{TODAY}/301.text.1"
+    assert follower.door.execute_command(mint()).identifier == f"{TODAY}/301.text.1"
     assert follower.door.committer is not None
 
 
@@ -248,8 +249,8 @@ def test_what_a_leader_did_not_take_is_handed_over_only_if_it_says_so(
         assert read(follower, names[0]) == b"two"
     else:
         assert [type(one) for one in answers[1:]] == [OutcomeUnknown, OutcomeUnknown]
-        assert follower.records.count() == 0
-    assert follower.door.execute(mint("four")).outcome is Outcome.CREATED
+        assert follower.records.count_records() == 0
+    assert follower.door.execute_command(mint("four")).outcome is Outcome.CREATED
 
 
 def test_a_worker_may_stop_while_others_write(root: Path, start: StartWorker) -> None:
@@ -268,40 +269,40 @@ def test_a_worker_may_stop_while_others_write(root: Path, start: StartWorker) ->
 
 def test_the_lock_has_one_holder(open_registry: OpenRegistry) -> None:
     first, second = open_registry(), open_registry()
-    first.door.execute(mint())
-    assert second.door.execute(mint()).identifier.endswith("/2.text.1")
+    first.door.execute_command(mint())
+    assert second.door.execute_command(mint()).identifier.endswith("/2.text.1")
     assert first.door.committer is not None
     assert second.door.committer is None
     first.close()
-    assert second.door.execute(mint()).identifier.endswith("/3.text.1")
+    assert second.door.execute_command(mint()).identifier.endswith("/3.text.1")
     assert second.door.committer is not None
     third = open_registry()
-    assert third.door.execute(mint()).identifier.endswith("/4.text.1")
+    assert third.door.execute_command(mint()).identifier.endswith("/4.text.1")
 
 
 def test_a_door_that_was_closed_takes_nothing(open_registry: OpenRegistry) -> None:
     leader, follower = open_registry(), open_registry()
-    leader.door.execute(mint())
-    follower.door.execute(mint())
+    leader.door.execute_command(mint())
+    follower.door.execute_command(mint())
     follower.close()
     leader.close()
     for registry in (leader, follower):
         with pytest.raises(Unavailable, match="this process is stopping"):
-            registry.door.execute(mint())
+            registry.door.execute_command(mint())
         registry.close()  # once more harms nothing
-    assert open_registry().door.execute(mint()).identifier.endswith("/3.text.1")
+    assert open_registry().door.execute_command(mint()).identifier.endswith("/3.text.1")
 
 
 def test_whoever_writes_while_the_door_closes_gets_an_answer(open_registry: OpenRegistry) -> None:
     registry = open_registry()
-    registry.door.execute(mint())
+    registry.door.execute_command(mint())
     receipts: list[str] = []
     refusals: list[str] = []
 
     def write() -> None:
         try:
             while True:
-                receipts.append(registry.door.execute(mint()).identifier)
+                receipts.append(registry.door.execute_command(mint()).identifier)
         except Unavailable as error:
             refusals.append(error.reason)
 
@@ -316,7 +317,7 @@ def test_whoever_writes_while_the_door_closes_gets_an_answer(open_registry: Open
     assert refusals == ["this process is stopping"] * 8
     assert serials(receipts) == list(range(2, len(receipts) + 2))
     with Registry(registry.root, environment={}) as again:
-        assert again.records.count() == len(receipts) + 1
+        assert again.records.count_records() == len(receipts) + 1
 
 
 # Event loops
@@ -326,11 +327,13 @@ def test_whoever_writes_while_the_door_closes_gets_an_answer(open_registry: Open
 @pytest.mark.parametrize("follows", [False, True])
 def test_an_event_loop_waits_without_blocking(open_registry: OpenRegistry, follows: bool) -> None:
     if follows:
-        open_registry().door.execute(mint())
+        open_registry().door.execute_command(mint())
     registry = open_registry()
 
     async def many() -> list[Receipt]:
-        return await asyncio.gather(*(registry.door.submit(mint(str(n))) for n in range(200)))
+        return await asyncio.gather(
+            *(registry.door.submit_command(mint(str(n))) for n in range(200))
+        )
 
     receipts = asyncio.run(many())
     first = 2 if follows else 1
@@ -338,7 +341,7 @@ def test_an_event_loop_waits_without_blocking(open_registry: OpenRegistry, follo
     assert (registry.door.committer is None) == follows
 
     async def wrong() -> Receipt:
-        return await registry.door.submit(Mint(authority=SERIES, uid="7"))
+        return await registry.door.submit_command(Mint(authority=SERIES, uid="7"))
 
     with pytest.raises(InvalidRequest):
         asyncio.run(wrong())
@@ -349,13 +352,13 @@ def test_an_event_loop_that_went_away_takes_nobody_along(open_registry: OpenRegi
 
     async def impatient() -> None:
         for number in range(50):
-            waiting = registry.door.submit(mint(str(number)))
+            waiting = registry.door.submit_command(mint(str(number)))
             await asyncio.sleep(0)
             if number % 2:
                 waiting.cancel()
 
     asyncio.run(impatient())  # its loop is closed before the last answers come
-    assert registry.door.execute(mint()).outcome is Outcome.CREATED
+    assert registry.door.execute_command(mint()).outcome is Outcome.CREATED
 
 
 # Strange places and strange clients
@@ -367,8 +370,8 @@ def test_a_directory_may_lie_deeper_than_the_path_of_a_socket(pristine: Path, pl
     deep = place / ("d" * 100) / ("e" * 100) / ("f" * 100)
     shutil.copytree(pristine, deep)
     with Registry(deep, environment={}) as leader, Registry(deep, environment={}) as follower:
-        leader.door.execute(mint())
-        assert follower.door.execute(mint()).identifier.endswith("/2.text.1")
+        leader.door.execute_command(mint())
+        assert follower.door.execute_command(mint()).identifier.endswith("/2.text.1")
         assert follower.door.committer is None
 
 
@@ -380,8 +383,8 @@ def test_what_another_leader_left_lying_is_in_nobodys_way(
     dead.bind(str(root / SOCKET))
     dead.close()
     leader, follower = open_registry(), open_registry()
-    leader.door.execute(mint())
-    assert follower.door.execute(mint()).identifier.endswith("/2.text.1")
+    leader.door.execute_command(mint())
+    assert follower.door.execute_command(mint()).identifier.endswith("/2.text.1")
     assert ((root / SOCKET).stat().st_mode & 0o777) == 0o600
 
 
@@ -410,7 +413,7 @@ def test_a_client_that_speaks_nonsense_is_told_in_its_turn(
     root: Path, open_registry: OpenRegistry
 ) -> None:
     leader = open_registry()
-    leader.door.execute(mint())
+    leader.door.execute_command(mint())
     client = connect(root)
     good = encode_command(mint())
     unknown = msgspec.msgpack.encode(("Destroy", {}))
@@ -425,36 +428,36 @@ def test_a_client_that_speaks_nonsense_is_told_in_its_turn(
     assert client.recv(4) == frame(b"")  # it is sent away in good order
     assert client.recv(1) == b""
     client.close()
-    assert leader.door.execute(mint()).identifier.endswith("/5.text.1")
+    assert leader.door.execute_command(mint()).identifier.endswith("/5.text.1")
 
 
 def test_clients_that_vanish_or_say_nothing_hold_nobody_up(
     root: Path, open_registry: OpenRegistry
 ) -> None:
     leader = open_registry()
-    leader.door.execute(mint())
+    leader.door.execute_command(mint())
     silent, vanishing, halfway = (connect(root) for _ in range(3))
     vanishing.sendall(frame(encode_command(mint())))
     vanishing.close()
     halfway.sendall(frame(encode_command(mint()))[:-1])
-    assert leader.door.execute(mint()).outcome is Outcome.CREATED
+    assert leader.door.execute_command(mint()).outcome is Outcome.CREATED
     leader.close()
     assert silent.recv(100) == frame(b"")
     assert halfway.recv(100) == frame(b"")  # half a command was not taken
     for client in (silent, halfway):
         client.close()
-    assert open_registry().records.count() == 3
+    assert open_registry().records.count_records() == 3
 
 
 def test_what_cannot_be_sent_is_refused(open_registry: OpenRegistry) -> None:
     leader, follower = open_registry(), open_registry()
-    leader.door.execute(mint())
+    leader.door.execute_command(mint())
     number = Mint(authority=SERIES, locations=(Location(uri="https://a.example/", weight=2**70),))
     for registry in (leader, follower):
         for command in (Mint(authority=SERIES, metadata={"title": "\ud800"}), number):
             with pytest.raises(InvalidRequest):
-                registry.door.execute(command)
-    assert follower.door.execute(mint()).identifier == f"{TODAY}/2.text.1"
+                registry.door.execute_command(command)
+    assert follower.door.execute_command(mint()).identifier == f"{TODAY}/2.text.1"
 
 
 # Commands and answers as bytes
@@ -492,7 +495,7 @@ tokens = st.builds(
     expires=st.none() | words,
 )
 rows = st.builds(
-    Row,
+    LoadRow,
     words,
     st.binary(max_size=9),
     st.integers(0, 9),

@@ -20,7 +20,7 @@ from perdure.archives.files import heads
 from perdure.archives.files.careful import Flaw
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.files.registered import RegisteredFiles
-from perdure.archives.files.scanning import Place, scan
+from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.port import Capture, Captures
@@ -29,7 +29,7 @@ from perdure.errors import PerdureError
 _NOT_INDEXED = "it is not in the index: the file has changed since it was added; add it again"
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class RecordCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one record, or one flaw of the file."""
 
     file: str
@@ -41,63 +41,63 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     is_record: bool = True
 
 
-def check(
-    file: ArchiveFile, place: Place, files: RegisteredFiles, captures: Captures
-) -> Iterator[Checked]:
+def check_file(
+    file: ArchiveFile, place: ArchivePlace, files: RegisteredFiles, captures: Captures
+) -> Iterator[RecordCheck]:
     """Read a file again and compare it with its index, `captures`.
 
     Raises OSError if the file is gone.
     """
     records = 0
-    for met in scan(place, file.name):
+    for met in scan_file(place, file.name):
         if isinstance(met, Flaw):
-            yield Checked(file=file.name, offset=met.offset, problem=met.what, is_record=False)
+            yield RecordCheck(file=file.name, offset=met.offset, problem=met.what, is_record=False)
             continue
         records += 1
         try:
-            with files.at(place, file.name, met.offset) as record:
-                compared, problem = _verify(record)
+            with files.open_at(place, file.name, met.offset) as record:
+                compared, problem = _verify_digests(record)
         except PerdureError as error:
             compared, problem = 0, str(error)
         if isinstance(met, Capture) and not _is_indexed(captures, met):
             problem = f"{_NOT_INDEXED}; {problem}" if problem else _NOT_INDEXED
-        yield Checked(file=file.name, offset=met.offset, problem=problem, digests=compared)
+        yield RecordCheck(file=file.name, offset=met.offset, problem=problem, digests=compared)
     if records != file.records:
         problem = f"it has {records} records now; it had {file.records} when it was added"
-        yield Checked(file=file.name, offset=0, problem=problem, is_record=False)
+        yield RecordCheck(file=file.name, offset=0, problem=problem, is_record=False)
 
 
 def _is_indexed(captures: Captures, met: Capture) -> bool:
     """Return whether the index has the record as it is now."""
-    here = ranges.seconds(met.key, met.time, met.time)
+    here = ranges.make_seconds_range(met.key, met.time, met.time)
     return any(
         (one.file, one.offset, one.uri, one.date) == (met.file, met.offset, met.uri, met.date)
-        for one in ranges.walk(captures, here)
+        for one in ranges.walk_range(captures, here)
     )
 
 
-def _verify(record: WarcRecord) -> tuple[int, str]:
+def _verify_digests(record: WarcRecord) -> tuple[int, str]:
     """Return the number of digests compared, and a description of what is wrong."""
     compared, problems = 0, []
-    kind = heads.value_of(record.fields, "WARC-Type")
-    readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.block]}
+    kind = heads.find_value(record.fields, "WARC-Type")
+    readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.read_block]}
     if kind != "revisit":  # the payload of a revisit is in another record
-        readings["Payload"] = [record.entity, record.unchunked]
+        readings["Payload"] = [record.read_entity, record.read_unchunked]
     for name, ways in readings.items():
-        promised = heads.value_of(record.fields, f"WARC-{name}-Digest")
+        promised = heads.find_value(record.fields, f"WARC-{name}-Digest")
         if not promised:
             continue
         compared += 1
-        problem = _compared(promised, ways)
+        problem = _compare_digest(promised, ways)
         if problem:
             problems.append(f"{name.lower()} digest: {problem}")
     if not compared:
-        for _ in record.block():  # raises Corrupt if the block is shorter than announced
+        for _ in record.read_block():  # raises Corrupt if the block is shorter than announced
             pass
     return compared, "; ".join(problems)
 
 
-def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
+def _compare_digest(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
     algorithm, text = digests.algorithm_of(promised), promised.partition(":")[2]
     if algorithm not in digests.ALGORITHMS:
         return f"unknown algorithm {algorithm[:40]!a}"
@@ -106,7 +106,7 @@ def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
         digest = hashlib.new(algorithm, usedforsecurity=False)
         for piece in way():
             digest.update(piece)
-        if digest.digest() in digests.readings(text.strip(), digest.digest_size):
+        if digest.digest() in digests.decode_readings(text.strip(), digest.digest_size):
             return ""
         found = found or digest.digest()
     return f"expected {text[:128]}, found {base64.b32encode(found).decode()}"

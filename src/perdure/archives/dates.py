@@ -24,17 +24,18 @@ _DATE = re.compile(
 )
 
 
-def second(date: str) -> str:
+def parse_second(date: str) -> str:
     """Return the second of a date, UTC, in 14 digits. Raises ValueError if it is not a date.
 
-    >>> second("2016-01-22T11:20:29.5Z"), second("2014-01"), second("20080430204825")
+    >>> (parse_second("2016-01-22T11:20:29.5Z"), parse_second("2014-01"),
+    ...  parse_second("20080430204825"))
     ('20160122112029', '20140101000000', '20080430204825')
     """
     found = _SECOND.fullmatch(date)
-    return "".join(found.groups()) if found else _careful(date)
+    return "".join(found.groups()) if found else _parse_carefully(date)
 
 
-def _careful(date: str) -> str:
+def _parse_carefully(date: str) -> str:
     found = _DATE.fullmatch(date.strip())
     if not found:
         raise ValueError(f"not a date: {date[:40]!r}")
@@ -58,26 +59,26 @@ def _careful(date: str) -> str:
     return f"{text[:-2]}60" if leap else text
 
 
-def whole_second(time: str) -> str:
+def format_second(time: str) -> str:
     """Return the date with the precision of the second.
 
-    >>> whole_second("20160122112029")
+    >>> format_second("20160122112029")
     '2016-01-22T11:20:29Z'
     """
-    return f"{_day(time[:8])}T{time[8:10]}:{time[10:12]}:{time[12:]}Z"
+    return f"{_format_day(time[:8])}T{time[8:10]}:{time[10:12]}:{time[12:]}Z"
 
 
 @lru_cache(maxsize=16384)  # the days of forty years; captures come in any order
-def _day(digits: str) -> str:
+def _format_day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
 def seconds_between(earlier: str, later: str) -> int:
     """Return the seconds from one 14-digit time to another; negative if the other is earlier."""
-    return int((_moment(later) - _moment(earlier)).total_seconds())
+    return int((_parse_moment(later) - _parse_moment(earlier)).total_seconds())
 
 
-def _moment(time: str) -> datetime:
+def _parse_moment(time: str) -> datetime:
     leap = time[12:] == "60"
     moment = datetime(
         int(time[:4]),

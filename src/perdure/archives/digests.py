@@ -5,9 +5,10 @@ is usually Base 32, sometimes Base 16 or Base 64.
 
 What must stay true: two digests are called different only if both are of the same algorithm.
 
->>> same("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+>>> sha1 = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+>>> compare_digests(sha1, "SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
 True
->>> same("md5:d41d8cd98f00b204e9800998ecf8427e", "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ") is None
+>>> compare_digests("md5:d41d8cd98f00b204e9800998ecf8427e", sha1) is None
 True
 """
 
@@ -27,7 +28,7 @@ def algorithm_of(digest: str) -> str:
     return digest.partition(":")[0].strip().lower().replace("-", "")
 
 
-def readings(text: str, size: int) -> list[bytes]:
+def decode_readings(text: str, size: int) -> list[bytes]:
     """Return all values of `size` bytes that the text of a digest can encode."""
     found = []
     readers: tuple[Callable[[str], bytes], ...] = (
@@ -42,7 +43,7 @@ def readings(text: str, size: int) -> list[bytes]:
     return [one for one in found if len(one) == size]
 
 
-def same(one: str, other: str) -> bool | None:
+def compare_digests(one: str, other: str) -> bool | None:
     """Return whether two digests are equal; None if they are of different algorithms."""
     if one == other:
         return True
@@ -54,5 +55,5 @@ def same(one: str, other: str) -> bool | None:
     if len(one) == len(other) and one.lower() != other.lower():  # nearly all comparisons
         return False
     size = hashlib.new(algorithm, usedforsecurity=False).digest_size
-    values = [readings(digest.partition(":")[2].strip(), size) for digest in (one, other)]
+    values = [decode_readings(digest.partition(":")[2].strip(), size) for digest in (one, other)]
     return not set(values[0]).isdisjoint(values[1])

@@ -8,7 +8,7 @@ from typing import Any
 from perdure.errors.processes import MissingLibrary
 
 
-def library(name: str) -> Any:
+def import_library(name: str) -> Any:
     """Return the module of this name. Raises Unavailable if it is not installed."""
     try:
         return import_module(name)

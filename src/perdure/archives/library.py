@@ -20,13 +20,13 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.archives.checking import Checked, check
+from perdure.archives.checking import RecordCheck, check_file
 from perdure.archives.files import wacz
-from perdure.archives.files.careful import Flaw, Shared
+from perdure.archives.files.careful import Flaw, SharedMember
 from perdure.archives.files.registered import RegisteredFiles
-from perdure.archives.files.scanning import Place, scan
+from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.index import runs, sqlite_index
-from perdure.archives.index.adding import Adding
+from perdure.archives.index.adding import FileAddition
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
@@ -45,7 +45,7 @@ Watch = Callable[[int], None]
 """Called with the number of bytes of a file that were read."""
 
 
-class Added(msgspec.Struct, frozen=True, kw_only=True):
+class AddedFile(msgspec.Struct, frozen=True, kw_only=True):
     """The result of adding a file."""
 
     file: ArchiveFile
@@ -85,82 +85,86 @@ class Library:
             self.captures = MergedCaptures([self.captures, RemoteCaptures(settings.capture_index)])
         self.files = RegisteredFiles(self._index)
 
-    def registered(self) -> list[ArchiveFile]:
+    def list_files(self) -> list[ArchiveFile]:
         """Return all archive files, in the order in which they were added."""
-        return self._index.files()
+        return self._index.list_files()
 
-    def flaws(self, file: ArchiveFile) -> list[Flaw]:
+    def list_flaws(self, file: ArchiveFile) -> list[Flaw]:
         """Return the flaws of a file that were recorded: the first thousand."""
-        return [Flaw(offset, what) for offset, what in self._index.flaws(file.id)]
+        return [Flaw(offset, what) for offset, what in self._index.list_flaws(file.id)]
 
-    def add(self, path: Path, *, move: bool = False, watch: Watch = lambda _: None) -> list[Added]:
+    def add_file(
+        self, path: Path, *, move: bool = False, watch: Watch = lambda _: None
+    ) -> list[AddedFile]:
         """Register an archive file and index its records; a WACZ file counts as several files.
 
         With `move`, the file is moved to the registry directory. Without it, the file stays where
         it is and must stay there. Raises OSError if the file cannot be read, StorageFailed,
         Unavailable or Conflict.
         """
-        sqlite_index.create(self._root)
+        sqlite_index.create_index(self._root)
         source = path.resolve(strict=True)
-        target = self._brought(source) if move else source
+        target = self._bring_file(source) if move else source
         if _is_package(target):
             added = self._add_package(target, watch)
         else:
-            added = [self._add_one(Place(path=str(target)), target.name, watch)]
+            added = [self._add_one(ArchivePlace(path=str(target)), target.name, watch)]
         if target != source:
             source.unlink()
         with storage_errors("the index of captures"):
-            runs.settle(self._root, self._index, most=self._settings.captures_in_sqlite)
+            runs.settle_index(self._root, self._index, most=self._settings.captures_in_sqlite)
         return added
 
-    def _add_package(self, path: Path, watch: Watch) -> list[Added]:
+    def _add_package(self, path: Path, watch: Watch) -> list[AddedFile]:
         """Add the archive files of a WACZ package, and last the package itself with its flaws.
 
         That way a package that was added only in part, because of a power failure, is read again.
         """
-        kept, state = self._kept(path), path.stat()
-        known = self._index.at(kept, 0)
+        kept, state = self._format_path(path), path.stat()
+        known = self._index.find_file_at(kept, 0)
         if known and (known.size, known.modified) == (state.st_size, state.st_mtime_ns):
-            return [self._unchanged(one) for one in self._index.files() if one.path == kept]
-        package = wacz.read(path, SUFFIXES)
+            return [
+                self._report_unchanged(one) for one in self._index.list_files() if one.path == kept
+            ]
+        package = wacz.read_package(path, SUFFIXES)
         flaws = list(package.flaws)
         added = []
         for entry in package.entries:
             name = f"{path.name}/{entry.name}"
             if entry.stored:
-                place = Place(path=str(path), base=entry.base, size=entry.size)
+                place = ArchivePlace(path=str(path), base=entry.base, size=entry.size)
                 added.append(self._add_one(place, name, watch))
                 continue
             flaws.append(Flaw(entry.base, f"{entry.name[:120]!a} is compressed in the package"))
             try:
-                inflated = self._inflated(path, entry)
+                inflated = self._inflate_entry(path, entry)
             except zipfile.BadZipFile as error:
                 flaws.append(Flaw(entry.base, f"{entry.name[:120]!a}: {error}"))
             else:
-                added.append(self._add_one(Place(path=str(inflated)), name, watch))
+                added.append(self._add_one(ArchivePlace(path=str(inflated)), name, watch))
         here = {(one.file.path, one.file.base) for one in added}
-        with Adding(self._root) as adding:
-            for one in self._index.files():
+        with FileAddition(self._root) as adding:
+            for one in self._index.list_files():
                 if one.path == kept and (one.path, one.base) not in here:
-                    adding.forget(one)
-            file = self._file(Place(path=str(path)), path.name, known)
+                    adding.forget_file(one)
+            file = self._describe_file(ArchivePlace(path=str(path)), path.name, known)
             file = msgspec.structs.replace(file, flaws=len(flaws))
-            done = adding.finish(file, [(one.offset, one.what) for one in flaws[:_FLAWS_KEPT]])
+            done = adding.finish_file(file, [(one.offset, one.what) for one in flaws[:_FLAWS_KEPT]])
         outcome = "replaced" if known else "added"
-        return [*added, Added(file=done, outcome=outcome, flaws=tuple(flaws[:_FLAWS_KEPT]))]
+        return [*added, AddedFile(file=done, outcome=outcome, flaws=tuple(flaws[:_FLAWS_KEPT]))]
 
-    def _unchanged(self, file: ArchiveFile) -> Added:
-        return Added(file=file, outcome="unchanged", flaws=tuple(self.flaws(file)))
+    def _report_unchanged(self, file: ArchiveFile) -> AddedFile:
+        return AddedFile(file=file, outcome="unchanged", flaws=tuple(self.list_flaws(file)))
 
-    def _inflated(self, path: Path, entry: wacz.Entry) -> Path:
+    def _inflate_entry(self, path: Path, entry: wacz.PackageEntry) -> Path:
         """Inflate an entry of a package into a file in the registry directory."""
         directory = self._root / FILES
         directory.mkdir(exist_ok=True)
         name = Path(entry.name).name
-        target = directory / self._free_name(name, lambda name: (directory / name).exists())
+        target = directory / self._find_free_name(name, lambda name: (directory / name).exists())
         try:
             with target.open("xb") as file:
-                wacz.extract(path, entry, file)
+                wacz.extract_entry(path, entry, file)
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
@@ -168,7 +172,7 @@ class Library:
             raise
         return target.resolve()
 
-    def _brought(self, source: Path) -> Path:
+    def _bring_file(self, source: Path) -> Path:
         """Link a file into the registry directory, or copy it if that is on another disk.
 
         The original name is removed once the file is in the index, so that the file always has one.
@@ -176,7 +180,9 @@ class Library:
         directory = self._root / FILES
         if source.parent == directory.resolve():
             return source
-        target = directory / self._free_name(source.name, lambda name: (directory / name).exists())
+        target = directory / self._find_free_name(
+            source.name, lambda name: (directory / name).exists()
+        )
         try:
             directory.mkdir(exist_ok=True)
             try:
@@ -185,35 +191,37 @@ class Library:
                 shutil.copy2(source, target)
                 with target.open("rb") as file:
                     os.fsync(file.fileno())
-            _flush(directory)
+            _flush_directory(directory)
         except OSError as error:
             target.unlink(missing_ok=True)
             raise StorageFailed(what=f"{source.name}", reason=error.strerror or "") from error
         return target.resolve()
 
-    def _kept(self, path: Path) -> str:
+    def _format_path(self, path: Path) -> str:
         """Return a path as the index stores it: relative if it is inside the registry."""
         root = self._root.resolve()
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
-    def _free_name(self, name: str, taken: Callable[[str], bool]) -> str:
+    def _find_free_name(self, name: str, taken: Callable[[str], bool]) -> str:
         """Return the name, with a number appended if it is taken."""
         free, number = name, 1
-        while taken(free) or self._index.file(free):
+        while taken(free) or self._index.find_file(free):
             number += 1
             free = f"{name}~{number}"
         return free
 
-    def _file(self, place: Place, name: str, known: ArchiveFile | None) -> ArchiveFile:
+    def _describe_file(
+        self, place: ArchivePlace, name: str, known: ArchiveFile | None
+    ) -> ArchiveFile:
         """Describe a file as far as it is known before it is read."""
         state = Path(place.path).stat()
         return ArchiveFile(
             id=0,
             # Runs refer to files by name: if there are runs, a changed file gets a new name.
             name=known.name
-            if known and not self._index.runs(fresh=True)
-            else self._free_name(name, lambda _: False),
-            path=self._kept(Path(place.path)),
+            if known and not self._index.list_runs(fresh=True)
+            else self._find_free_name(name, lambda _: False),
+            path=self._format_path(Path(place.path)),
             base=place.base,
             size=state.st_size if place.size is None else place.size,
             modified=state.st_mtime_ns,
@@ -223,30 +231,30 @@ class Library:
             flaws=0,
         )
 
-    def _add_one(self, place: Place, name: str, watch: Watch) -> Added:
-        known = self._index.at(self._kept(Path(place.path)), place.base)
-        file = self._file(place, name, known)
+    def _add_one(self, place: ArchivePlace, name: str, watch: Watch) -> AddedFile:
+        known = self._index.find_file_at(self._format_path(Path(place.path)), place.base)
+        file = self._describe_file(place, name, known)
         if known and (known.size, known.modified) == (file.size, file.modified):
-            return self._unchanged(known)
+            return self._report_unchanged(known)
         try:
             done, flaws = self._index_file(place, file, known, watch)
-        except Shared:
+        except SharedMember:
             place = msgspec.structs.replace(place, shared=True)
             file = msgspec.structs.replace(file, shared=True)
             done, flaws = self._index_file(place, file, known, watch)
-        return Added(file=done, outcome="replaced" if known else "added", flaws=tuple(flaws))
+        return AddedFile(file=done, outcome="replaced" if known else "added", flaws=tuple(flaws))
 
     def _index_file(
-        self, place: Place, file: ArchiveFile, known: ArchiveFile | None, watch: Watch
+        self, place: ArchivePlace, file: ArchiveFile, known: ArchiveFile | None, watch: Watch
     ) -> tuple[ArchiveFile, list[Flaw]]:
         records = flawed = 0
         flaws: list[Flaw] = []
-        with Adding(self._root) as adding:
+        with FileAddition(self._root) as adding:
             if known:
-                adding.forget(known)
-            for met in scan(place, file.name):
+                adding.forget_file(known)
+            for met in scan_file(place, file.name):
                 if isinstance(met, Capture):
-                    adding.add(met)
+                    adding.add_capture(met)
                 elif isinstance(met, Flaw):
                     flawed += 1
                     if flawed <= _FLAWS_KEPT:
@@ -256,18 +264,20 @@ class Library:
                 if not records % _EVERY:
                     watch(met.offset)
             file = msgspec.structs.replace(file, records=records, flaws=flawed)
-            done = adding.finish(file, [(one.offset, one.what) for one in flaws])
+            done = adding.finish_file(file, [(one.offset, one.what) for one in flaws])
         watch(file.size)
         return done, flaws
 
-    def check(self, file: ArchiveFile) -> Iterator[Checked]:
+    def check_file(self, file: ArchiveFile) -> Iterator[RecordCheck]:
         """Read a file again and check each record. Raises OSError."""
-        place = sqlite_index.placed(file, self._root)
+        place = sqlite_index.resolve_place(file, self._root)
         if place.base or not _is_package(Path(place.path)):
-            yield from check(file, place, self.files, self._own)
+            yield from check_file(file, place, self.files, self._own)
             return
-        for flaw in wacz.read(Path(place.path), SUFFIXES).flaws:
-            yield Checked(file=file.name, offset=flaw.offset, problem=flaw.what, is_record=False)
+        for flaw in wacz.read_package(Path(place.path), SUFFIXES).flaws:
+            yield RecordCheck(
+                file=file.name, offset=flaw.offset, problem=flaw.what, is_record=False
+            )
 
     def close(self) -> None:
         self._index.close()
@@ -278,7 +288,7 @@ def _is_package(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def _flush(directory: Path) -> None:
+def _flush_directory(directory: Path) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

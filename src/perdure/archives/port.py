@@ -53,7 +53,9 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Captures(Protocol):
     """An index of captures. Safe to use from several threads."""
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         """Return at most `limit` captures with low <= `key SP time` < high, in index order.
 
         A look-up costs O(log n), however many captures a URL has. With `backwards`, the last ones
@@ -61,7 +63,7 @@ class Captures(Protocol):
         that does not answer.
         """
 
-    def count(self) -> int:
+    def count_captures(self) -> int:
         """Return the number of captures. It is shown to people, so an estimate will do."""
 
 
@@ -83,21 +85,21 @@ class ArchivedRecord(Protocol):
     def headers(self) -> list[tuple[str, str]]:
         """Header fields of the archived HTTP response, in order, as recorded."""
 
-    def unchunked(self) -> Iterator[bytes]:
+    def read_unchunked(self) -> Iterator[bytes]:
         """Yield the entity without the chunks of the transfer. Payload digests are taken of it."""
 
     @property
     def payload_length(self) -> int | None:
         """Bytes of the payload according to the heads; None if it must be read to be known."""
 
-    def payload(self) -> Iterator[bytes]:
+    def read_payload(self) -> Iterator[bytes]:
         """Yield the entity without HTTP head, transfer coding and content coding.
 
         Memory is bounded. You can call it again; it then starts from the beginning. Raises Corrupt
         if the record is damaged, OverBudget if it inflates beyond the limit.
         """
 
-    def raw(self) -> Iterator[bytes]:
+    def read_raw(self) -> Iterator[bytes]:
         """Yield the record, from its `WARC/` line to the end of its block, uncompressed."""
 
     def close(self) -> None: ...
@@ -106,5 +108,5 @@ class ArchivedRecord(Protocol):
 class ArchiveFiles(Protocol):
     """The archive files of this registry."""
 
-    def open(self, capture: Capture) -> ArchivedRecord:
+    def open_record(self, capture: Capture) -> ArchivedRecord:
         """Open the record of a capture. Raises NotFound, Corrupt or Unavailable."""

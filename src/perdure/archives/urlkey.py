@@ -53,64 +53,64 @@ _DEFAULT_PORTS = {b"http": 80, b"https": 443}
 _PASSES = 3
 
 
-def urlkey(url: str) -> str:
+def make_url_key(url: str) -> str:
     """Return the key of a URL, or the text itself, escaped, if it is not a URL.
 
-    >>> urlkey("http://www.dr.dk/Nyheder/?b=2&a=1#top")
+    >>> make_url_key("http://www.dr.dk/Nyheder/?b=2&a=1#top")
     'dk,dr)/nyheder?a=1&b=2'
-    >>> urlkey("https://Example.org:443")
+    >>> make_url_key("https://Example.org:443")
     'org,example)/'
     """
     plain = _PLAIN.fullmatch(url)
     if plain is None:
-        return _by_the_rules(url)
+        return _apply_rules(url)
     secure_host, host, path, query = plain.groups()
     host, path = host or secure_host, path or "/"
     if "//" in path or "/." in path or len(host) > _LONGEST_HOST:
-        return _by_the_rules(url)
+        return _apply_rules(url)
     if query:
         query = query.lower()
         if _SESSION.search(query):
-            return _by_the_rules(url)
+            return _apply_rules(url)
         if "&" in query:
-            query = _sorted_query(query)
+            query = _sort_query(query)
     path = path.lower()
     if path[-1] == "/" and len(path) > 1:
         path = path[:-1]
-    return f"{_site(host)}){path}?{query}" if query else f"{_site(host)}){path}"
+    return f"{_reverse_site(host)}){path}?{query}" if query else f"{_reverse_site(host)}){path}"
 
 
 @lru_cache(maxsize=4096)
-def _site(host: str) -> str:
+def _reverse_site(host: str) -> str:
     """Reverse the labels of a plain host and drop its `www`."""
     labels = _WWW.sub("", host.lower(), count=1).split(".")
     return ",".join(reversed(labels))
 
 
-def _sorted_query(query: str) -> str:
+def _sort_query(query: str) -> str:
     pairs = [argument.split("=", 1) for argument in query.split("&")]
     pairs.sort()
     return "&".join(["=".join(pair) for pair in pairs])
 
 
-def _by_the_rules(url: str) -> str:
+def _apply_rules(url: str) -> str:
     if not url:
         return "-"
     text = url.encode("utf-8", "surrogatepass")
     if text.startswith(b"filedesc"):
-        return _as_it_is(text)
+        return _escape_text(text)
     try:
-        return _canonical(text).decode("ascii")
+        return _canonicalise_url(text).decode("ascii")
     except ValueError:
-        return _as_it_is(text)
+        return _escape_text(text)
 
 
-def _as_it_is(text: bytes) -> str:
+def _escape_text(text: bytes) -> str:
     """Return the key of a text that is not a URL, with characters that break an index escaped."""
     return quote_from_bytes(text, safe=_SAFE + b"%#")
 
 
-def _canonical(text: bytes) -> bytes:
+def _canonicalise_url(text: bytes) -> bytes:
     """Apply the rules. Raises ValueError if the text cannot be split into the parts of a URL."""
     text = text.strip().translate(None, b"\n\r\t")
     if not _SCHEME.match(text):
@@ -122,24 +122,24 @@ def _canonical(text: bytes) -> bytes:
     if parts is None:
         raise ValueError("not a URL")
     scheme, authority, path, query = parts.groups()
-    host, port = _host_and_port((authority or b"").rstrip(b":"))
+    host, port = _split_authority((authority or b"").rstrip(b":"))
     if not host and path and scheme.startswith(b"http"):
         host, _, rest = path.lstrip(b"/").partition(b"/")
         path = b"/" + rest
-    host = _canonical_host(host, scheme)
-    path = _canonical_path(path, hosted=bool(host))
+    host = _canonicalise_host(host, scheme)
+    path = _canonicalise_path(path, hosted=bool(host))
     key = b",".join(reversed(host.split(b"."))) if host else scheme + b":"
     if host:
         if port and port != _DEFAULT_PORTS.get(scheme.lower()):
             key += b":%d" % port
         key += b")"
-    found = _canonical_query(query) if query else b""
+    found = _canonicalise_query(query) if query else b""
     if found:
         return key + (path or b"/") + b"?" + found
     return key + path
 
 
-def _host_and_port(authority: bytes) -> tuple[bytes, int]:
+def _split_authority(authority: bytes) -> tuple[bytes, int]:
     place = authority.rpartition(b"@")[2]
     before, bracket, inside = place.partition(b"[")
     if bracket:
@@ -154,13 +154,13 @@ def _host_and_port(authority: bytes) -> tuple[bytes, int]:
     return host, int(port)
 
 
-def _canonical_host(host: bytes, scheme: bytes) -> bytes:
-    host = _unescaped(host)
+def _canonicalise_host(host: bytes, scheme: bytes) -> bytes:
+    host = _unescape_bytes(host)
     if not host.isascii():
         with suppress(ValueError):  # an internationalised name of an unknown form stays as it is
             host = host.decode("utf-8", "ignore").encode("idna")
     host = host.replace(b"..", b".").strip(b".")
-    host = _address(host) or _escaped(host).lower()
+    host = _read_address(host) or _escape_bytes(host).lower()
     if scheme != b"dns":
         found = _WWW_BYTES.match(host)
         if found:
@@ -168,7 +168,7 @@ def _canonical_host(host: bytes, scheme: bytes) -> bytes:
     return host
 
 
-def _address(host: bytes) -> bytes:
+def _read_address(host: bytes) -> bytes:
     """Return the dotted form of an IPv4 address; empty if the host is not an address."""
     if not host:
         return b""
@@ -183,17 +183,17 @@ def _address(host: bytes) -> bytes:
     return b""
 
 
-def _canonical_path(path: bytes, *, hosted: bool) -> bytes:
-    path = _unescaped(path)
+def _canonicalise_path(path: bytes, *, hosted: bool) -> bytes:
+    path = _unescape_bytes(path)
     if hosted:
-        path = _straightened(path)
-    path = _escaped(path).lower()
+        path = _straighten_path(path)
+    path = _escape_bytes(path).lower()
     for pattern in _PATH_SESSIONS:
-        path = _without_path_session(path, pattern)
+        path = _drop_path_session(path, pattern)
     return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
 
 
-def _straightened(path: bytes) -> bytes:
+def _straighten_path(path: bytes) -> bytes:
     """Remove `.`, `..` and all empty segments except the last."""
     kept: list[bytes] = []
     for segment in path.split(b"/")[1:]:
@@ -209,7 +209,7 @@ def _straightened(path: bytes) -> bytes:
     return b"/" + b"".join([segment + b"/" for segment in kept[:-1] if segment]) + kept[-1]
 
 
-def _without_path_session(path: bytes, pattern: re.Pattern[bytes]) -> bytes:
+def _drop_path_session(path: bytes, pattern: re.Pattern[bytes]) -> bytes:
     """Drop the last segment that is an ASP.NET session id, before a page `….aspx`."""
     last = path.rfind(b".aspx")
     end = path.rfind(b")/", 0, last)
@@ -224,12 +224,12 @@ def _without_path_session(path: bytes, pattern: re.Pattern[bytes]) -> bytes:
     return path
 
 
-def _canonical_query(query: bytes) -> bytes:
-    query = _escaped(_unescaped(query))
+def _canonicalise_query(query: bytes) -> bytes:
+    query = _escape_bytes(_unescape_bytes(query))
     for pattern in _QUERY_SESSIONS:
         for last in deque(pattern.finditer(query), maxlen=1):
             query = query[: last.start()] + query[last.end() + 1 :]
-    query = _without_coldfusion(query).lower()
+    query = _drop_coldfusion_session(query).lower()
     if len(query) <= 1:
         return query
     pairs = [argument.split(b"=", 1) for argument in query.split(b"&")]
@@ -237,7 +237,7 @@ def _canonical_query(query: bytes) -> bytes:
     return b"&".join([b"=".join(pair) for pair in pairs])
 
 
-def _without_coldfusion(query: bytes) -> bytes:
+def _drop_coldfusion_session(query: bytes) -> bytes:
     """Drop the last `cfid=…&cftoken=…`."""
     arguments = query.split(b"&")
     for at in range(len(arguments) - 1, 0, -1):
@@ -251,11 +251,11 @@ def _without_coldfusion(query: bytes) -> bytes:
     return query
 
 
-def _escaped(text: bytes) -> bytes:
+def _escape_bytes(text: bytes) -> bytes:
     return quote_from_bytes(text, safe=_SAFE).encode("ascii")
 
 
-def _unescaped(text: bytes) -> bytes:
+def _unescape_bytes(text: bytes) -> bytes:
     """Decode escapes until none is left: `%2541` is `A`.
 
     Escapes do not overlap, so the order in which they are decoded makes no difference. A few

@@ -39,14 +39,14 @@ from perdure.cli import (
     template,
     tokens,
 )
-from perdure.cli.command import Group
+from perdure.cli.command import PerdureGroup
 from perdure.errors import PerdureError
 
 _SECTIONS = (
     (setup.init, setup.serve, setup.doctor, tokens.token),
     (minting.mint, minting.commit),
-    (binding.bind, binding.break_, binding.alias, binding.withdraw),
-    (reading.get, reading.resolve, reading.list_, reading.describe, history.history),
+    (binding.bind, binding.break_location, binding.alias, binding.withdraw),
+    (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
     (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),
     (keeping.verify, keeping.rebuild, keeping.backup),
@@ -54,12 +54,12 @@ _SECTIONS = (
     (collection.collection,),
     (links.check_links, links.relocate, addresses.urlify, addresses.deurlify),
     (archive.archive, pwid.pwid),
-    (moving.import_, moving.export, moving.dedupe),
+    (moving.import_file, moving.export, moving.dedupe),
     (about.version, about.completion),
 )
 
 
-class Perdure(Group):
+class Perdure(PerdureGroup):
     """The top group of commands. It turns errors of commands into messages and exit codes."""
 
     def list_commands(self, _: click.Context) -> list[str]:
@@ -81,8 +81,8 @@ class Perdure(Group):
         try:
             code = super().main(*args, **extra | {"standalone_mode": False})
         except PerdureError as error:
-            exits.report(error, as_json=as_json)
-            code = exits.code_of(error)
+            exits.report_error(error, as_json=as_json)
+            code = exits.exit_code_of(error)
         except click.ClickException as error:
             exits.report_usage(error, as_json=as_json)
             code = exits.USAGE

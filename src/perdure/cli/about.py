@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 def version() -> None:
     """Print the version of perdure and of the packages that it uses."""
     import platform
@@ -16,10 +16,10 @@ def version() -> None:
     names = ("apsw", "blake3", "click", "msgspec", "uvicorn")
     numbers = {"perdure": installed("perdure"), "python": platform.python_version()}
     numbers |= {name: installed(name) for name in names}
-    here().answer(numbers, "\n".join(f"{name} {number}" for name, number in numbers.items()))
+    here().print_answer(numbers, "\n".join(f"{name} {number}" for name, number in numbers.items()))
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print a script that completes commands and options in SHELL.

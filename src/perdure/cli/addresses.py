@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifiers", nargs=-1, required=True, type=options.IDENTIFIER)
 @click.option("--url", metavar="URL", help="Address of the resolver. Default: base_url.")
 @click.option("--public", is_flag=True, help="Use the public resolver of the scheme.")
@@ -28,15 +28,15 @@ def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -
     perdure urlify pdi://oma.eop.gov.us/1997/09/01/1 --url https://pid.example.org
     """
     from perdure.ids import urls
-    from perdure.reading.targets import path_of
+    from perdure.reading.targets import spell_path
 
-    base = "" if public else url or _base_url()
+    base = "" if public else url or _find_base_url()
     for one in identifiers:
-        address = urls.urlify(one, base, path_of(one))
-        here().answer({"identifier": str(one), "url": address}, address)
+        address = urls.urlify(one, base, spell_path(one))
+        here().print_answer({"identifier": str(one), "url": address}, address)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("addresses", nargs=-1, required=True, metavar="URL...")
 @click.option("--url", metavar="URL", help="Address of a resolver, in addition to base_url.")
 def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
@@ -49,15 +49,15 @@ def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
     perdure deurlify https://dx.doi.org/10.1000/182
     """
     from perdure.ids import urls
-    from perdure.reading.targets import identify
+    from perdure.reading.targets import read_identifier
 
-    bases = tuple(one for one in (url, _base_url()) if one)
+    bases = tuple(one for one in (url, _find_base_url()) if one)
     for one in addresses:
-        found = urls.deurlify(one, bases, identify)
-        here().answer({"url": one, "identifier": str(found)}, str(found))
+        found = urls.deurlify(one, bases, read_identifier)
+        here().print_answer({"url": one, "identifier": str(found)}, str(found))
 
 
-def _base_url() -> str:
+def _find_base_url() -> str:
     """Return the `base_url` of the registry or, without a registry, of the environment."""
     import os
 
@@ -66,4 +66,4 @@ def _base_url() -> str:
     root = here().root
     if not (root / settings.FILE).exists():
         return os.environ.get("PERDURE_BASE_URL", "")
-    return settings.load(root, os.environ).base_url
+    return settings.load_settings(root, os.environ).base_url

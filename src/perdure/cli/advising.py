@@ -15,17 +15,24 @@ from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content
 from perdure.model.records import Representation
-from perdure.policy.advice import Advice, Fragment, Name, Slice, advise, names_in
-from perdure.policy.naming import qualified
+from perdure.policy.advice import (
+    AddressFragment,
+    Advice,
+    ExistingName,
+    Slice,
+    find_names,
+    list_advice,
+)
+from perdure.policy.naming import qualify_identifier
 from perdure.registry import Registry
-from perdure.writing.registrar import timestamp
+from perdure.writing.registrar import format_timestamp
 
 _MOST_SEARCHED = 64 << 20  # bytes
 _MOST_DOCUMENTS = 256
 _LONGEST_SLICE = 1 << 20  # bytes
 
 
-def look(
+def collect_advice(
     registry: Registry,
     authority: str,
     contents: Sequence[Content],
@@ -35,64 +42,66 @@ def look(
     metadata: Mapping[str, str] | None = None,
 ) -> tuple[Advice, ...]:
     """Return the advice on a mint that is about to happen."""
-    same = [str(one) for held in contents for one in registry.listings.same_bytes(held.sha512)]
+    same = [str(one) for held in contents for one in registry.listings.find_same_bytes(held.sha512)]
     slices: list[Slice] = []
     if not same:
-        slices = [one for held in contents for one in _slices(registry, authority, held)]
-    return advise(
+        slices = [one for held in contents for one in _find_slices(registry, authority, held)]
+    return list_advice(
         same=same,
         slices=slices,
-        fragments=_fragments(registry, locations),
-        names=_names(files, locations, metadata or {}),
+        fragments=_find_fragments(registry, locations),
+        names=_find_names(files, locations, metadata or {}),
     )
 
 
-def _slices(registry: Registry, authority: str, content: Content) -> Iterator[Slice]:
+def _find_slices(registry: Registry, authority: str, content: Content) -> Iterator[Slice]:
     data = content.data
     if data is None or not data or len(data) > _LONGEST_SLICE:
         return
     searched = 0
-    for name, held in _of_today(registry, authority):
+    for name, held in _walk_today(registry, authority):
         searched += held.length
         if searched > _MOST_SEARCHED:
             return
         if held.length <= len(data):
             continue
-        at = registry.source(name, held).read().find(data)
+        at = registry.source(name, held).read_bytes().find(data)
         if at >= 0:
             yield Slice(str(name), at, at + len(data))
             return
 
 
-def _of_today(registry: Registry, authority: str) -> Iterator[tuple[Pdi, Representation]]:
+def _walk_today(registry: Registry, authority: str) -> Iterator[tuple[Pdi, Representation]]:
     if authority not in registry.settings.series:
         return
-    day = timestamp(registry.clock())[:10].replace("-", "/")
-    page = registry.listings.listing(pdi.parse(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS)
+    day = format_timestamp(registry.clock())[:10].replace("-", "/")
+    page = registry.listings.list_page(
+        pdi.parse_pdi(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS
+    )
     for name in islice(page.identifiers, _MOST_DOCUMENTS):
-        record = registry.listings.record(name)
+        record = registry.listings.find_record(name)
         for version in record.versions if record and not record.tombstone else ():
             for held in version.representations if not version.tombstone else ():
-                exact = qualified(name, version.number, held.format)
+                exact = qualify_identifier(name, version.number, held.format)
                 if isinstance(exact, Pdi):
                     yield exact, held
 
 
-def _fragments(registry: Registry, locations: Sequence[str]) -> Iterator[Fragment]:
+def _find_fragments(registry: Registry, locations: Sequence[str]) -> Iterator[AddressFragment]:
     for location in locations:
         whole, mark, fragment = location.partition("#")
         if mark and fragment:
-            for one in registry.listings.named(whole):
-                yield Fragment(str(one), fragment)
+            for one in registry.listings.find_bound(whole):
+                yield AddressFragment(str(one), fragment)
 
 
-def _names(
+def _find_names(
     files: Sequence[str], locations: Sequence[str], metadata: Mapping[str, str]
-) -> Iterator[Name]:
+) -> Iterator[ExistingName]:
     for name, value in metadata.items():
-        yield from names_in(value, about=name)
+        yield from find_names(value, about=name)
     for file in files:
         if file != "-":
-            yield from names_in(Path(file).name)
+            yield from find_names(Path(file).name)
     for location in locations:
-        yield from names_in(location)
+        yield from find_names(location)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, Group, here
-from perdure.cli.progress import progress
+from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
-    from perdure.archives.library import Added
+    from perdure.archives.library import AddedFile
     from perdure.archives.port import Capture, Captures
 
 _SHOWN = 20
 
 
-@click.group(cls=Group)
+@click.group(cls=PerdureGroup)
 def archive() -> None:
     """Archive files (WARC, ARC, WACZ): add them, find captures in them, check them."""
 
 
-@archive.command(cls=Command)
+@archive.command(cls=PerdureCommand)
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…"
 )
@@ -47,26 +47,26 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
     files = [file for path in paths for file in archive_files(path)]
     sizes = [file.stat().st_size for file in files]
     captures = flaws = refused = read = 0
-    with here().registry() as registry, progress("reading", total=sum(sizes)) as bar:
+    with here().open_registry() as registry, show_progress("reading", total=sum(sizes)) as bar:
         for file, size in zip(files, sizes, strict=True):
 
-            def watch(at: int, before: int = read) -> None:
+            def watch_file(at: int, before: int = read) -> None:
                 bar(before + at)
 
             try:
-                added = registry.archive.add(file, move=move, watch=watch)
+                added = registry.archive.add_file(file, move=move, watch=watch_file)
             except OSError as error:
                 refused += 1
                 reason = error.strerror or type(error).__name__
-                here().fail({"file": str(file), "problem": reason}, f"{file}: {reason}")
+                here().print_failure({"file": str(file), "problem": reason}, f"{file}: {reason}")
                 continue
             finally:
                 read += size
             for one in added:
                 captures += one.file.captures if one.outcome != "unchanged" else 0
                 flaws += one.file.flaws
-                _tell(one)
-    here().summary(
+                _print_added(one)
+    here().print_summary(
         {"files": len(files), "captures": captures, "flaws": flaws, "unreadable": refused},
         f"{len(files)} files, {captures} captures added, {flaws} flaws",
     )
@@ -74,9 +74,9 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _tell(added: Added) -> None:
+def _print_added(added: AddedFile) -> None:
     file = added.file
-    here().answer(
+    here().print_answer(
         {
             "file": file.name,
             "outcome": added.outcome,
@@ -87,28 +87,28 @@ def _tell(added: Added) -> None:
         },
         f"{file.name}: {added.outcome}, {file.records} records, {file.captures} captures",
     )
-    _tell_flaws(file.name, added.flaws, file.flaws)
+    _print_flaws(file.name, added.flaws, file.flaws)
 
 
-def _tell_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) -> None:
+def _print_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) -> None:
     for flaw in flaws[:_SHOWN]:
-        here().note(f"{name} at {flaw.offset}: {flaw.what}")
+        here().print_note(f"{name} at {flaw.offset}: {flaw.what}")
     if count > _SHOWN:
-        here().note(f"{name}: {count - _SHOWN} more flaws; --json shows the first thousand")
+        here().print_note(f"{name}: {count - _SHOWN} more flaws; --json shows the first thousand")
 
 
-@archive.command("list", cls=Command)
-def list_() -> None:
+@archive.command("list", cls=PerdureCommand)
+def list_archive_files() -> None:
     """List the archive files: name, records, captures, flaws and path of each."""
-    with here().registry() as registry:
-        for file in registry.archive.registered():
-            here().answer(
+    with here().open_registry() as registry:
+        for file in registry.archive.list_files():
+            here().print_answer(
                 file,
                 f"{file.name}\t{file.records}\t{file.captures}\t{file.flaws}\t{file.path}",
             )
 
 
-@archive.command(cls=Command)
+@archive.command(cls=PerdureCommand)
 @click.argument("url")
 @click.option("--at", metavar="TIME", help="2016-01-22T11:20:29Z, or less precise, or 14 digits.")
 @click.option("--nearest", is_flag=True, help="Print the nearest capture if none is exact.")
@@ -125,14 +125,14 @@ def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
     With --at, a capture is printed only if its URL and time are exactly those, or with --nearest.
     Otherwise the command exits with 10 and lists the closest captures on stderr.
     """
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         if at is None:
-            _find_all(registry.archive.captures, url, limit)
+            _print_all_captures(registry.archive.captures, url, limit)
         else:
-            _find_one(registry.archive.captures, url, at, nearest=nearest)
+            _print_capture_at(registry.archive.captures, url, at, nearest=nearest)
 
 
-@archive.command(cls=Command)
+@archive.command(cls=PerdureCommand)
 @click.argument("names", nargs=-1, metavar="[NAME…]")
 def check(names: tuple[str, ...]) -> None:
     """Read all archive files again, or those called NAME, and compare the digests of all records.
@@ -141,27 +141,31 @@ def check(names: tuple[str, ...]) -> None:
     """
     from perdure.errors import NotFound
 
-    with here().registry() as registry:
-        files = [one for one in registry.archive.registered() if not names or one.name in names]
+    with here().open_registry() as registry:
+        files = [one for one in registry.archive.list_files() if not names or one.name in names]
         for name in set(names) - {one.name for one in files}:
             raise NotFound(identifier=f"archive file {name}")
         records = digests = problems = read = 0
-        with progress("checking", total=sum(one.size for one in files)) as bar:
+        with show_progress("checking", total=sum(one.size for one in files)) as bar:
             for file in files:
                 try:
-                    for found in registry.archive.check(file):
+                    for found in registry.archive.check_file(file):
                         records += found.is_record
                         digests += found.digests
                         bar(read + min(found.offset, file.size))
                         if found.problem:
                             problems += 1
-                            here().answer(found, f"{found.file}@{found.offset}: {found.problem}")
+                            here().print_answer(
+                                found, f"{found.file}@{found.offset}: {found.problem}"
+                            )
                 except OSError as error:
                     problems += 1
                     reason = error.strerror or type(error).__name__
-                    here().answer({"file": file.name, "problem": reason}, f"{file.name}: {reason}")
+                    here().print_answer(
+                        {"file": file.name, "problem": reason}, f"{file.name}: {reason}"
+                    )
                 read += file.size
-    here().summary(
+    here().print_summary(
         {"files": len(files), "records": records, "digests": digests, "problems": problems},
         f"{len(files)} files with {records} records checked, {digests} digests compared, "
         f"{problems} problems",
@@ -170,7 +174,7 @@ def check(names: tuple[str, ...]) -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@archive.command("export-cdxj", cls=Command)
+@archive.command("export-cdxj", cls=PerdureCommand)
 @options.add_output()
 @click.option(
     "--all", "every", is_flag=True, help="Include requests and other records about captures."
@@ -188,73 +192,77 @@ def export_cdxj(output: str, *, every: bool) -> None:
         return every or not (about or one.media_type == "application/warc-fields")
 
     written = 0
-    with here().registry() as registry, output_file(output) as into:
+    with here().open_registry() as registry, output_file(output) as into:
         captures = registry.archive.captures
-        with progress("captures", total=captures.count(), unit="captures") as bar:
-            everything = ranges.walk(captures, ranges.Stretch("", "\U0010ffff"))
-            for _, second in groupby(everything, key=ranges.place):
+        with show_progress("captures", total=captures.count_captures(), unit="captures") as bar:
+            everything = ranges.walk_range(captures, ranges.IndexRange("", "\U0010ffff"))
+            for _, second in groupby(everything, key=ranges.format_place):
                 # lines of one URL and second are in the order of `sort`
-                lines = sorted(cdxj.write(one) for one in second if is_wanted(one))
+                lines = sorted(cdxj.format_line(one) for one in second if is_wanted(one))
                 into.writelines(lines)
                 written += len(lines)
                 bar(written)
-    here().note(f"{written} captures written")
+    here().print_note(f"{written} captures written")
 
 
-def _find_all(captures: Captures, url: str, limit: int) -> None:
+def _print_all_captures(captures: Captures, url: str, limit: int) -> None:
     from itertools import islice
 
     from perdure.archives.index import ranges
 
     found = 0
-    for capture in islice(ranges.walk(captures, ranges.stretch(url, "exact")), limit):
+    for capture in islice(ranges.walk_range(captures, ranges.make_range(url, "exact")), limit):
         found += 1
-        _tell_capture(capture)
+        _print_capture(capture)
     if not found:
-        _absent(f"no captures of {url}")
+        _report_absence(f"no captures of {url}")
 
 
-def _find_one(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
-    from perdure.archives.dates import second, whole_second
+def _print_capture_at(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
+    from perdure.archives.dates import format_second, parse_second
     from perdure.archives.pwid import verdict
 
     try:
-        second(at)
+        parse_second(at)
     except ValueError:
         raise click.BadParameter(f"{at[:40]!r} is not a time", param_hint="--at") from None
-    date = whole_second(at) if at.isdigit() and len(at) == 14 else at
-    first, last = verdict.span(date)
-    wanted = verdict.Asked(uri=url, first=first, last=last, date=date)
-    judged = verdict.judge(wanted, verdict.look_up(captures, wanted), nearest=nearest)
+    date = format_second(at) if at.isdigit() and len(at) == 14 else at
+    first, last = verdict.find_span(date)
+    wanted = verdict.WantedCapture(uri=url, first=first, last=last, date=date)
+    judged = verdict.judge_evidence(
+        wanted, verdict.look_up_evidence(captures, wanted), nearest=nearest
+    )
     if judged.capture is None:
-        _absent(
+        _report_absence(
             f"{judged.sentence}: no exact capture of {url}",
-            offered=[_fields(one) for one in judged.offered[:_SHOWN]],
+            offered=[_capture_fields(one) for one in judged.offered[:_SHOWN]],
         )
         return
     for capture in judged.fits or (judged.capture,):
-        _tell_capture(capture, match=judged.verdict.token, delta=judged.delta)
+        _print_capture(capture, match=judged.verdict.token, delta=judged.delta)
 
 
-def _fields(capture: Capture) -> dict[str, object]:
+def _capture_fields(capture: Capture) -> dict[str, object]:
     import msgspec
 
     fields = msgspec.structs.asdict(capture)
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
-def _tell_capture(capture: Capture, **more: object) -> None:
+def _print_capture(capture: Capture, **more: object) -> None:
     """Print a capture; `more` says how it relates to the query."""
     verdict = [str(value) for value in more.values()]
     text = (capture.date, capture.kind, str(capture.status or "-"), capture.media_type or "-")
     place = f"{capture.file}@{capture.offset}"
-    here().answer(more | _fields(capture), "\t".join((*verdict, *text, capture.uri, place)))
+    here().print_answer(
+        more | _capture_fields(capture), "\t".join((*verdict, *text, capture.uri, place))
+    )
 
 
-def _absent(text: str, *, offered: list[dict[str, object]] | None = None) -> None:
+def _report_absence(text: str, *, offered: list[dict[str, object]] | None = None) -> None:
     from perdure.errors import NotFound
 
-    here().fail({"code": NotFound.code, "message": text, "offered": offered or []}, text)
+    here().print_failure({"code": NotFound.code, "message": text, "offered": offered or []}, text)
     for one in offered or []:
-        here().note(f"the archive has {one['date']} {one['uri']}")
+        here().print_note(f"the archive has {one['date']} {one['uri']}")
     click.get_current_context().exit(exits.CODES[NotFound])

@@ -18,11 +18,17 @@ from typing import Any
 import msgspec
 
 from perdure.archives.capture import pages
-from perdure.archives.index.revisits import original
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import Capture
 from perdure.archives.pwid import answering
-from perdure.archives.pwid.verdict import Judgement, Verdict, asked
-from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
+from perdure.archives.pwid.verdict import CaptureVerdict, Judgement, interpret_pwid
+from perdure.cli.fetching import (
+    AtLocation,
+    DeliveredBytes,
+    Delivery,
+    fetch_from_location,
+    fetch_from_resolver,
+)
 from perdure.errors import OriginalMissing, OverBudget
 from perdure.errors.captures import AmbiguousTime, ManyResources
 from perdure.errors.servers import ForeignAnswer
@@ -34,7 +40,7 @@ _LISTS = ("subsite", "site")
 _LONGEST_DOCUMENT = 16 << 20  # bytes; a page of a thousand resources has one
 
 
-def delivery(
+def deliver_pwid(
     registry: Registry, pwid: Pwid, *, nearest: bool, follow: bool
 ) -> tuple[Delivery, Judgement]:
     """Return the bytes that a PWID leads to, or the address where they may be, and the verdict.
@@ -43,47 +49,48 @@ def delivery(
     than one resource.
     """
     if not answering.is_ours(registry.settings, pwid):
-        found = answering.elsewhere(registry.web_archives, registry.settings, pwid)
+        found = answering.answer_elsewhere(registry.web_archives, registry.settings, pwid)
         name = str(pwid)
         if follow:
-            return from_location(name, found.url, None), found.judgement
-        return Elsewhere(identifier=name, uri=found.url), found.judgement
+            return fetch_from_location(name, found.url, None), found.judgement
+        return AtLocation(identifier=name, uri=found.url), found.judgement
     library = registry.archive
-    judgement = answering.local(library.captures, library.files, pwid, nearest=nearest)
+    judgement = answering.answer_locally(library.captures, library.files, pwid, nearest=nearest)
     if pwid.coverage in _LISTS:
         raise ManyResources(coverage=pwid.coverage or "page")
     if judgement.is_ambiguous and not nearest:
         raise AmbiguousTime(identifier=str(pwid), fits=len(judgement.fits))
     assert judgement.capture is not None  # noqa: S101  (else NotCaptured was raised)
-    pieces = _payload(registry, judgement.capture)
-    return Bytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
+    pieces = _read_payload(registry, judgement.capture)
+    return DeliveredBytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
 
 
-def delivery_from(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> Delivery:
+def deliver_from_resolver(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> Delivery:
     """Do the same through a resolver, which lists the parts of a page and the URL of its bytes.
 
     Raises the error that the resolver reports, Unavailable if it does not answer, InvalidRequest if
     the PWID covers more than one resource.
     """
-    found = from_resolver(resolver, pwid, (), follow=follow, nearest=nearest)
-    if not isinstance(found, Bytes) or found.is_archived or not found.verdict:
+    found = fetch_from_resolver(resolver, pwid, (), follow=follow, nearest=nearest)
+    if not isinstance(found, DeliveredBytes) or found.is_archived or not found.verdict:
         return found
-    told = _told(found)
+    told = _read_document(found)
     raw = told.capture.raw if told.capture else None
     if pwid.coverage in _LISTS or raw is None or not raw.startswith("/replay/"):
         raise ManyResources(coverage=pwid.coverage or "page")
-    page = from_location(str(pwid), f"{resolver.rstrip('/')}{raw}", None)
+    page = fetch_from_location(str(pwid), f"{resolver.rstrip('/')}{raw}", None)
     return msgspec.structs.replace(page, verdict=found.verdict)
 
 
-def sentence(field: str) -> str:
+def verdict_sentence(field: str) -> str:
     """Turn the header field with a resolver's verdict into words.
 
-    >>> sentence("nearest;delta=-2"), sentence("exact;fits=2"), sentence("of another kind")
+    >>> (verdict_sentence("nearest;delta=-2"), verdict_sentence("exact;fits=2"),
+    ...  verdict_sentence("of another kind"))
     ('nearest -00:00:02', 'exact', 'of another kind')
     """
     token, *parameters = field.split(";")
-    verdict = next((one for one in Verdict if one.token == token), None)
+    verdict = next((one for one in CaptureVerdict if one.token == token), None)
     if verdict is None:
         return field
     found = (re.fullmatch("delta=(-?[0-9]{1,12})", one.strip()) for one in parameters)
@@ -91,17 +98,17 @@ def sentence(field: str) -> str:
     return Judgement(verdict=verdict, delta=delta).sentence
 
 
-class _Where(msgspec.Struct):
+class _RawAddress(msgspec.Struct):
     raw: str | None = None
 
 
 class _Document(msgspec.Struct):
     """The answer of a resolver about a PWID; only the members that are needed here."""
 
-    capture: _Where | None = None
+    capture: _RawAddress | None = None
 
 
-def _told(found: Bytes) -> _Document:
+def _read_document(found: DeliveredBytes) -> _Document:
     data = bytearray()
     for piece in found.pieces:
         data += piece
@@ -115,57 +122,60 @@ def _told(found: Bytes) -> _Document:
         raise ForeignAnswer(url=found.where, found=str(error)) from None
 
 
-def _payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
+def _read_payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
     library = registry.archive
-    found = original(library.captures, capture)
+    found = find_original(library.captures, capture)
     if found.capture is None:
         raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    with closing(library.files.open(found.capture)) as record:
-        yield from record.payload()
+    with closing(library.files.open_record(found.capture)) as record:
+        yield from record.read_payload()
 
 
-def resolution(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict[str, Any], str]:
+def resolve_pwid(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict[str, Any], str]:
     """Return the verdict and its subject, as JSON for programs and as lines for people."""
     if not answering.is_ours(registry.settings, pwid):
         archives = registry.web_archives
-        found = answering.elsewhere(archives, registry.settings, pwid)
+        found = answering.answer_elsewhere(archives, registry.settings, pwid)
         document = answering.elsewhere_fields(archives, pwid, found)
         return document, f"{found.judgement.sentence}\t{found.url}"
     captures = registry.archive.captures
-    judgement = answering.local(captures, registry.archive.files, pwid, nearest=nearest)
+    judgement = answering.answer_locally(captures, registry.archive.files, pwid, nearest=nearest)
     document = answering.verdict_fields(pwid, judgement)
     capture = judgement.capture
     assert capture is not None  # noqa: S101  (else NotCaptured was raised)
     if judgement.is_ambiguous:
         lines = [
-            _line(judgement.sentence, answering.capture_fields(pwid, one)) for one in judgement.fits
+            _capture_line(judgement.sentence, answering.capture_fields(pwid, one))
+            for one in judgement.fits
         ]
         return document, "\n".join(lines)
-    lines = [_line(judgement.sentence, document["capture"])]
+    lines = [_capture_line(judgement.sentence, document["capture"])]
     if pwid.coverage in _LISTS:
         document["members"], lines = [], []
-        for member in _members(registry, pwid):
+        for member in _walk_members(registry, pwid):
             fields = answering.member_fields(pwid, member)
             document["members"].append(fields)
-            lines.append(_line(fields["sentence"], fields["capture"]))
+            lines.append(_capture_line(fields["sentence"], fields["capture"]))
     elif pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
-        page = pages.resources(captures, registry.archive.files, capture)
+        page = pages.list_resources(captures, registry.archive.files, capture)
         document |= answering.page_fields(pwid, page)
         for one in document["resources"]:
-            lines.append(_line(one["sentence"], one["capture"] or {"uri": one["uri"], "date": "-"}))
+            lines.append(
+                _capture_line(one["sentence"], one["capture"] or {"uri": one["uri"], "date": "-"})
+            )
     return document, "\n".join(lines)
 
 
-def _members(registry: Registry, pwid: Pwid) -> Iterator[pages.Member]:
+def _walk_members(registry: Registry, pwid: Pwid) -> Iterator[pages.SiteMember]:
     after: str | None = ""
     while after is not None:
-        found, after = pages.members(
-            registry.archive.captures, asked(pwid), after=after, limit=_MEMBERS
+        found, after = pages.list_members(
+            registry.archive.captures, interpret_pwid(pwid), after=after, limit=_MEMBERS
         )
         yield from found
 
 
-def _line(sentence: str, fields: dict[str, Any]) -> str:
+def _capture_line(sentence: str, fields: dict[str, Any]) -> str:
     """Describe a capture in one line, with control characters escaped."""
     uri = fields["uri"].encode("unicode_escape").decode("ascii")
     return f"{sentence}\t{fields['date']}\t{uri}"

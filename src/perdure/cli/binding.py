@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here
-from perdure.cli.deposit import About, deposited, opened
-from perdure.cli.receipts import answer
+from perdure.cli.command import PerdureCommand, here
+from perdure.cli.deposit import DepositOptions, deposit_files, open_input
+from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.registry import Registry
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--register", is_flag=True, help="Accept an identifier that is not known yet.")
@@ -61,35 +61,35 @@ def bind(
     """
     from perdure.errors import NotFound
     from perdure.model.commands import Bind
-    from perdure.upkeep.transfer.lines import place
+    from perdure.upkeep.transfer.lines import make_location
 
     if digest and digest_of:
         raise click.UsageError("--digest and --digest-of exclude each other")
     said = {name: value for name, value in where.items() if value is not None}
     if digest or digest_of:
-        said["sha512"] = digest or _sha512(str(digest_of))
-    locations = tuple(place({"uri": uri} | said) for uri in urls)
-    with here().registry() as registry:
+        said["sha512"] = digest or _hash_file(str(digest_of))
+    locations = tuple(make_location({"uri": uri} | said) for uri in urls)
+    with here().open_registry() as registry:
         command = Bind(identifier=identifier, locations=locations, register=register, expect=expect)
         try:
-            receipt = registry.door.execute(command)
+            receipt = registry.door.execute_command(command)
         except NotFound:
-            here().note("use --register for an identifier that was issued elsewhere")
+            here().print_note("use --register for an identifier that was issued elsewhere")
             raise
-    answer(receipt)
+    print_receipt(receipt)
 
 
-def _sha512(file: str) -> str:
+def _hash_file(file: str) -> str:
     import hashlib
 
     digest = hashlib.sha512()
-    with opened(file) as source:
+    with open_input(file) as source:
         while piece := source.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
 
 
-@click.command("break", cls=Command)
+@click.command("break", cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("url")
 @click.option(
@@ -100,13 +100,13 @@ def _sha512(file: str) -> str:
     help="The original content, to be kept in this registry instead.",
 )
 @options.expect
-@options.about_files
-def break_(
+@options.add_file_options
+def break_location(
     identifier: Identifier,
     url: str,
     file: str | None,
     expect: int | None,
-    **about: Unpack[About],
+    **about: Unpack[DepositOptions],
 ) -> None:
     """Remove the binding of IDENTIFIER to URL.
 
@@ -116,26 +116,26 @@ def break_(
     from perdure.model.commands import Break
 
     files = () if file is None else (file,)
-    with here().registry() as registry:
-        format = _bound_format(registry, identifier, url)
+    with here().open_registry() as registry:
+        format = _find_bound_format(registry, identifier, url)
         if format and not about["format"]:
             about["format"] = (format,) if files else ()
-        with deposited(registry, files, about) as contents:
+        with deposit_files(registry, files, about) as contents:
             content = contents[0] if contents else None
             command = Break(identifier=identifier, uri=url, content=content, expect=expect)
-            receipt = registry.door.execute(command)
-    answer(receipt)
+            receipt = registry.door.execute_command(command)
+    print_receipt(receipt)
 
 
-def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
+def _find_bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
     """Return the format that the record gives for a location."""
     from perdure.policy import binding, rules
 
-    record = rules.known(identifier, registry.listings.record(identifier))
+    record = rules.require_known(identifier, registry.listings.find_record(identifier))
     return binding.find_location(identifier, record, url).format
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("other", type=options.IDENTIFIER)
 @options.expect
@@ -143,13 +143,13 @@ def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None
     """Record that IDENTIFIER and OTHER name the same resource."""
     from perdure.model.commands import Alias
 
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         command = Alias(identifier=identifier, other=other, expect=expect)
-        receipt = registry.door.execute(command)
-    answer(receipt)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option(
     "--reason",
@@ -176,9 +176,9 @@ def withdraw(
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL
 
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         command = Withdraw(
             identifier=identifier, reason=reason, version=version, expect=expect, by=by or LOCAL
         )
-        receipt = registry.door.execute(command)
-    answer(receipt)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
-    from perdure.archives.capture.capturing import Captured
+    from perdure.archives.capture.capturing import CaptureResult
 
 _SHOWN = 20
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("url")
 @click.option(
     "--archive", metavar="ID", help="Id of your own archive. Default: the setting archive_id."
@@ -54,23 +54,23 @@ def capture(
 
     from perdure.archives.capture import capturing
     from perdure.cli.output import output_file
-    from perdure.cli.progress import progress
+    from perdure.cli.progress import show_progress
     from perdure.fetching import Limits
 
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         own = archive or registry.settings.archive_id
         if not own:
             raise click.UsageError("give --archive, or set archive_id")
         limits = Limits(body=32 << 20, seconds=min(60.0, seconds))
-        fetcher = capturing.fetcher(registry.settings, limits)
+        fetcher = capturing.make_fetcher(registry.settings, limits)
         bounds = capturing.Bounds(requests=requests, seconds=seconds)
-        with progress("capturing", total=None, unit="requests") as bar:
+        with show_progress("capturing", total=None, unit="requests") as bar:
 
             def watch(done: int, _: int, last: str) -> None:
                 bar(done, f"capturing {last[:60]}")
 
             if output is None:
-                captured, name = capturing.into_library(
+                captured, name = capturing.capture_into_library(
                     url,
                     registry.archive,
                     registry.root / "incoming",
@@ -83,7 +83,7 @@ def capture(
                 name = output.name
                 with output_file(str(output)) as into:
                     captured = asyncio.run(
-                        capturing.capture(
+                        capturing.capture_page(
                             url,
                             into,
                             fetcher=fetcher,
@@ -93,15 +93,15 @@ def capture(
                             watch=watch,
                         )
                     )
-    _tell(captured, name)
+    _print_captured(captured, name)
 
 
-def _tell(captured: Captured, name: str) -> None:
+def _print_captured(captured: CaptureResult, name: str) -> None:
     for missing in captured.missing[:_SHOWN]:
-        here().note(f"missing {missing.uri[:200]}: {missing.reason}")
+        here().print_note(f"missing {missing.uri[:200]}: {missing.reason}")
     if len(captured.missing) > _SHOWN:
-        here().note(f"{len(captured.missing) - _SHOWN} more are missing; --json lists all")
-    here().note(
+        here().print_note(f"{len(captured.missing) - _SHOWN} more are missing; --json lists all")
+    here().print_note(
         f"status {captured.status}, {captured.exchanges} exchanges, {captured.wire} bytes in {name}"
     )
-    here().answer(captured.as_dict() | {"file": name}, str(captured.pwid))
+    here().print_answer(captured.as_dict() | {"file": name}, str(captured.pwid))

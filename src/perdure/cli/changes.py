@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ _PAGE = 1000
 _SECONDS = 0.2  # between two looks for new changes
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.option("--since", metavar="N", help="Only changes after this one: 1042, or 3.1042.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most this many.")
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
@@ -28,12 +28,12 @@ def changes(since: str | None, limit: int | None, follow: bool) -> None:
 
     With --json, each line is a public row of docs/reference/changes.md.
     """
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         mark, left = registry.mark(since), limit
         while True:
             page = registry.changes(mark, limit=min(left or _PAGE, _PAGE))
             for change in page:
-                _show(registry, change)
+                _print_change(registry, change)
                 mark = change.mark
             left = None if left is None else left - len(page)
             if left == 0 or not (page or follow):
@@ -42,18 +42,18 @@ def changes(since: str | None, limit: int | None, follow: bool) -> None:
                 time.sleep(_SECONDS)
 
 
-def _show(registry: Registry, change: Change) -> None:
-    from perdure.upkeep.changes.rows import public_row
+def _print_change(registry: Registry, change: Change) -> None:
+    from perdure.upkeep.changes.rows import make_public_row
 
-    row = public_row(registry.records, change, _epochs(registry, change))
-    here().answer(row, f"{change.mark} {_told(row, change)}")
-
-
-def _epochs(registry: Registry, change: Change) -> list[Epoch]:
-    return registry.records.epochs() if change.number == 1 else []
+    row = make_public_row(registry.records, change, _epochs_for(registry, change))
+    here().print_answer(row, f"{change.mark} {_describe_row(row, change)}")
 
 
-def _told(row: dict[str, Any], change: Change) -> str:
+def _epochs_for(registry: Registry, change: Change) -> list[Epoch]:
+    return registry.records.list_epochs() if change.number == 1 else []
+
+
+def _describe_row(row: dict[str, Any], change: Change) -> str:
     """Describe a row for people."""
     if not change.is_public:
         return f"{change.at} {change.act}"
@@ -64,7 +64,7 @@ def _told(row: dict[str, Any], change: Change) -> str:
     return f"{change.at} {change.act} {what}{version}"
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 def head() -> None:
     """Print the last change as one line of JSON, to keep out of reach of the registry.
 
@@ -74,28 +74,31 @@ def head() -> None:
 
     from perdure.errors.changes import ChangesUnnumbered
 
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         found = registry.head()
     if found is None:
         raise ChangesUnnumbered
     click.echo(msgspec.json.encode(found).decode())
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.option("--rebuild", is_flag=True, help="Count everything again.")
 def counts(rebuild: bool) -> None:
     """Count the new names and the changes in each series on each day."""
-    from perdure.cli.progress import progress
+    from perdure.cli.progress import show_progress
 
-    with here().registry() as registry, progress("changes", total=None, unit="changes") as bar:
-        for taken, rows in _counted(registry, rebuild=rebuild):
+    with (
+        here().open_registry() as registry,
+        show_progress("changes", total=None, unit="changes") as bar,
+    ):
+        for taken, rows in _catch_up_counts(registry, rebuild=rebuild):
             bar(taken)
             for one in rows:
                 text = f"{one.day} {one.series} {one.names} names, {one.changes} changes"
-                here().answer(one, text)
+                here().print_answer(one, text)
 
 
-def _counted(registry: Registry, *, rebuild: bool) -> Iterator[tuple[int, Any]]:
+def _catch_up_counts(registry: Registry, *, rebuild: bool) -> Iterator[tuple[int, Any]]:
     from perdure.upkeep.changes.counts import Counts
     from perdure.upkeep.changes.following import catch_up
 
@@ -106,4 +109,4 @@ def _counted(registry: Registry, *, rebuild: bool) -> Iterator[tuple[int, Any]]:
     for step in catch_up(registry.records, follower):
         taken = step.taken
         yield taken, ()
-    yield taken, follower.rows()
+    yield taken, follower.list_counts()

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, Group, here
-from perdure.cli.deposit import opened
+from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
-from perdure.cli.progress import progress
-from perdure.cli.receipts import answer
+from perdure.cli.progress import show_progress
+from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.model.collection import Collection
     from perdure.registry import Registry
     from perdure.upkeep.collection.drift import Drift
-    from perdure.upkeep.collection.extracting import Step
-    from perdure.upkeep.collection.making import Held
-    from perdure.upkeep.collection.resuming import Log
+    from perdure.upkeep.collection.extracting import ExtractedMember
+    from perdure.upkeep.collection.making import HeldCollection
+    from perdure.upkeep.collection.resuming import RunLog
     from perdure.upkeep.collection.status import Report
 
 _FORMS = ("json", "text", "csv", "turtle")
@@ -64,12 +64,12 @@ _ask = click.option(
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=PerdureGroup)
 def collection() -> None:
     """Collections: corpora and other lists of identifiers, held and versioned as one thing."""
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("file", type=options.FILE)
 @click.option("--series", type=options.SERIES, help="Document series to mint in.")
 @click.option("--title", metavar="TEXT", help="Title. Default: the title in FILE.")
@@ -101,22 +101,22 @@ def make(
     import msgspec
 
     from perdure.upkeep.collection import making
-    from perdure.writing.registrar import timestamp
+    from perdure.writing.registrar import format_timestamp
 
-    with here().registry() as registry:
-        found = _read(registry, file, form)
+    with here().open_registry() as registry:
+        found = _read_collection(registry, file, form)
         said = {"title": title, "creators": creator or None, "purpose": purpose, "date": date}
         given = {name: value for name, value in said.items() if value is not None}
-        today = timestamp(registry.clock())[:10]
+        today = format_timestamp(registry.clock())[:10]
         found = msgspec.structs.replace(found, **{"date": found.date or today} | given)
-        found = _completed(registry, found, state, manifest=not no_manifest)
-        authority = _series(registry, series)
-        receipt = making.mint(registry, authority, found, once)
-    _done(state)
-    answer(receipt)
+        found = _add_manifest(registry, found, state, manifest=not no_manifest)
+        authority = _choose_series(registry, series)
+        receipt = making.mint_collection(registry, authority, found, once)
+    _remove_state(state)
+    print_receipt(receipt)
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("file", type=options.FILE)
 @_form
@@ -138,18 +138,18 @@ def add(
     """
     from perdure.upkeep.collection import making
 
-    with here().registry() as registry:
-        seen = making.held(registry, identifier)
-        more = _read(registry, file, form)
-        more = _completed(registry, more, state, manifest=not no_manifest)
-        grown, count = making.added(seen.collection, more.members)
-        receipt = making.commit(registry, seen, grown, expect)
-    _done(state)
-    answer(receipt)
-    here().note(f"{count} members added, {len(more.members) - count} were members already")
+    with here().open_registry() as registry:
+        seen = making.load_held(registry, identifier)
+        more = _read_collection(registry, file, form)
+        more = _add_manifest(registry, more, state, manifest=not no_manifest)
+        grown, count = making.add_members(seen.collection, more.members)
+        receipt = making.commit_collection(registry, seen, grown, expect)
+    _remove_state(state)
+    print_receipt(receipt)
+    here().print_note(f"{count} members added, {len(more.members) - count} were members already")
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("file", type=options.FILE)
 @_form
@@ -173,16 +173,16 @@ def commit(
     """
     from perdure.upkeep.collection import making
 
-    with here().registry() as registry:
-        seen = making.held(registry, identifier)
-        found = making.filled(_read(registry, file, form), seen.collection)
-        found = _completed(registry, found, state, manifest=not no_manifest)
-        receipt = making.commit(registry, seen, found, expect)
-    _done(state)
-    answer(receipt)
+    with here().open_registry() as registry:
+        seen = making.load_held(registry, identifier)
+        found = making.fill_description(_read_collection(registry, file, form), seen.collection)
+        found = _add_manifest(registry, found, state, manifest=not no_manifest)
+        receipt = making.commit_collection(registry, seen, found, expect)
+    _remove_state(state)
+    print_receipt(receipt)
 
 
-@collection.command("list", cls=Command)
+@collection.command("list", cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option(
     "--form",
@@ -191,27 +191,29 @@ def commit(
     help="Write the complete collection as json, text, csv or turtle.",
 )
 @_output
-def list_(identifier: Identifier, form: str | None, output: str) -> None:
+def list_members(identifier: Identifier, form: str | None, output: str) -> None:
     """List the members of a collection: number, identifier, name or title."""
     import msgspec
 
     from perdure.upkeep.collection import forms, making
 
-    with here().registry() as registry:
-        seen = making.held(registry, identifier)
+    with here().open_registry() as registry:
+        seen = making.load_held(registry, identifier)
     if form is not None:
         with output_file(output) as into:
-            into.write(forms.write(seen.collection, form, identifier=str(seen.identifier)))
+            into.write(
+                forms.write_collection(seen.collection, form, identifier=str(seen.identifier))
+            )
         return
     for number, member in enumerate(seen.collection.members, 1):
         shown = "\t".join(filter(None, (member.name, " ".join(member.title.split()))))
-        here().answer(
+        here().print_answer(
             {"number": number} | msgspec.structs.asdict(member),
             f"{number}\t{member.identifier}\t{shown}".rstrip(),
         )
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @_report
 @_output
@@ -229,16 +231,16 @@ def check(
     """
     from perdure.upkeep.collection import making
 
-    with here().registry() as registry:
-        seen = making.held(registry, identifier)
-        report = _checked(registry, seen, state, ask=ask)
-    _write(report, form, output)
-    _done(state)
-    if report.failed:
+    with here().open_registry() as registry:
+        seen = making.load_held(registry, identifier)
+        report = _check_collection(registry, seen, state, ask=ask)
+    _write_report(report, form, output)
+    _remove_state(state)
+    if report.failed_count:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("old")
 @click.argument("new")
 @_report
@@ -253,28 +255,28 @@ def diff(old: str, new: str, form: str | None, output: str, state: Path | None, 
     """
     from perdure.upkeep.collection import drift, making
 
-    with here().registry() as registry:
-        before, after = _either(registry, old), _either(registry, new)
-        if isinstance(before, making.Held):
-            if not isinstance(after, making.Held):
+    with here().open_registry() as registry:
+        before, after = _load_side(registry, old), _load_side(registry, new)
+        if isinstance(before, making.HeldCollection):
+            if not isinstance(after, making.HeldCollection):
                 raise click.UsageError("a version can only be compared with another version")
-            found = drift.of_versions(
+            found = drift.compare_versions(
                 before.collection,
                 after.collection,
                 before=str(before.identifier),
                 after=str(after.identifier),
             )
         else:
-            if isinstance(after, making.Held):
-                after = _checked(registry, after, state, ask=ask)
-            found = drift.of_checks(before, after)
-    _write(found, form, output)
-    _done(state)
+            if isinstance(after, making.HeldCollection):
+                after = _check_collection(registry, after, state, ask=ask)
+            found = drift.compare_checks(before, after)
+    _write_report(found, form, output)
+    _remove_state(state)
     if found.changes:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@collection.command(cls=Command)
+@collection.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option(
     "-o",
@@ -294,31 +296,33 @@ def extract(identifier: Identifier, output: Path) -> None:
     written.
     """
     from perdure.upkeep.collection import making, packaging
-    from perdure.writing.registrar import timestamp
+    from perdure.writing.registrar import format_timestamp
 
     is_package = output.name.endswith(".wacz")
     if not is_package and not output.name.endswith(".warc.gz"):
         raise click.BadParameter("use a name in .warc.gz or .wacz", param_hint="--output")
     partial = output.with_name(f"{output.name}.partial")
-    with here().registry() as registry:
-        seen = making.held(registry, identifier)
-        with _log(registry, seen, output) as log:
-            steps = _extracted(registry, seen, partial, log)
+    with here().open_registry() as registry:
+        seen = making.load_held(registry, identifier)
+        with _open_log(registry, seen, output) as log:
+            steps = _extract_members(registry, seen, partial, log)
             if is_package:
                 with output_file(str(output)) as into:
-                    packaging.write(into, partial, seen, steps, timestamp(registry.clock()))
+                    packaging.write_package(
+                        into, partial, seen, steps, format_timestamp(registry.clock())
+                    )
                 partial.unlink()
             else:
                 partial.replace(output)
-            log.finish()
+            log.remove_file()
     problems = 0
     for step in steps:
         for problem in step.problems:
             problems += 1
             shown = {"number": step.number, "problem": problem}
-            here().fail(shown, f"member {step.number}: {problem}")
+            here().print_failure(shown, f"member {step.number}: {problem}")
     records = sum(len(step.written) for step in steps)
-    here().summary(
+    here().print_summary(
         {"members": len(steps), "written": records, "problems": problems, "file": str(output)},
         f"{len(steps)} members, {records} records and documents written, {problems} problems",
     )
@@ -326,44 +330,48 @@ def extract(identifier: Identifier, output: Path) -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _log(registry: Registry, seen: Held, output: Path) -> Log[Step]:
-    from perdure.upkeep.collection.extracting import Step
-    from perdure.upkeep.collection.resuming import About, Log
-    from perdure.writing.registrar import timestamp
+def _open_log(registry: Registry, seen: HeldCollection, output: Path) -> RunLog[ExtractedMember]:
+    from perdure.upkeep.collection.extracting import ExtractedMember
+    from perdure.upkeep.collection.resuming import RunLog, RunSubject
+    from perdure.writing.registrar import format_timestamp
 
-    begun = timestamp(registry.clock())
-    about = About(run="extract", collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
-    return Log(output.with_name(f"{output.name}.state"), about, Step)
+    begun = format_timestamp(registry.clock())
+    about = RunSubject(
+        run="extract", collection=str(seen.identifier), sha512=seen.sha512, begun=begun
+    )
+    return RunLog(output.with_name(f"{output.name}.state"), about, ExtractedMember)
 
 
-def _extracted(registry: Registry, seen: Held, partial: Path, log: Log[Step]) -> list[Step]:
+def _extract_members(
+    registry: Registry, seen: HeldCollection, partial: Path, log: RunLog[ExtractedMember]
+) -> list[ExtractedMember]:
     from perdure.upkeep.collection import extracting
 
     total = len(seen.collection.members)
     with (
-        extracting.start(partial) as into,
-        progress("members", total=total, unit="members") as bar,
+        extracting.open_partial(partial) as into,
+        show_progress("members", total=total, unit="members") as bar,
     ):
-        return extracting.Extraction(registry, seen, into, log).run(watch=bar)
+        return extracting.MemberExtraction(registry, seen, into, log).run(watch=bar)
 
 
-def _read(registry: Registry, file: str, form: str | None) -> Collection:
+def _read_collection(registry: Registry, file: str, form: str | None) -> Collection:
     from perdure.archives.pwid import known
     from perdure.upkeep.collection import forms
 
-    archives = known.load(registry.settings, registry.root)
+    archives = known.load_archives(registry.settings, registry.root)
 
-    def spell(text: str) -> str:
+    def spell_identifier(text: str) -> str:
         if not text.startswith(("http://", "https://")):
             return text
-        candidates = archives.from_playback(text)
+        candidates = archives.read_playback_url(text)
         return str(candidates[0].pwid) if candidates else text
 
-    with opened(file) as source:
-        return forms.read(source.read(), form, spell=spell)
+    with open_input(file) as source:
+        return forms.read_collection(source.read(), form, spell=spell_identifier)
 
 
-def _completed(
+def _add_manifest(
     registry: Registry, found: Collection, state: Path | None, *, manifest: bool
 ) -> Collection:
     import msgspec
@@ -372,47 +380,49 @@ def _completed(
 
     if not manifest:
         return found
-    with progress("members", total=len(found.members), unit="members") as bar:
-        listed = runs.manifest(registry, found.members, state=state, watch=bar)
+    with show_progress("members", total=len(found.members), unit="members") as bar:
+        listed = runs.complete_members(registry, found.members, state=state, watch=bar)
     return msgspec.structs.replace(found, members=listed)
 
 
-def _done(state: Path | None) -> None:
+def _remove_state(state: Path | None) -> None:
     """Remove the state file: the result is safe, so no run has to resume."""
     if state is not None:
         state.unlink(missing_ok=True)
 
 
-def _series(registry: Registry, series: str | None) -> str:
+def _choose_series(registry: Registry, series: str | None) -> str:
     owned = registry.settings.series
     if series is None and len(owned) != 1:
         raise click.UsageError(f"--series is needed; owned: {', '.join(owned) or 'none'}")
     return series or owned[0]
 
 
-def _checked(registry: Registry, seen: Held, state: Path | None, *, ask: bool = False) -> Report:
+def _check_collection(
+    registry: Registry, seen: HeldCollection, state: Path | None, *, ask: bool = False
+) -> Report:
     from perdure.upkeep.collection import runs
 
-    with progress("members", total=len(seen.collection.members), unit="members") as bar:
-        return runs.check(registry, seen, state=state, ask=ask, watch=bar)
+    with show_progress("members", total=len(seen.collection.members), unit="members") as bar:
+        return runs.check_collection(registry, seen, state=state, ask=ask, watch=bar)
 
 
-def _either(registry: Registry, text: str) -> Held | Report:
+def _load_side(registry: Registry, text: str) -> HeldCollection | Report:
     """Read a report if there is such a file, otherwise the collection of an identifier."""
     from perdure.ids import parse
     from perdure.upkeep.collection import making, reports
 
     path = Path(text)
     if len(text) < 4096 and path.is_file():
-        return reports.read(path.read_bytes())
-    return making.held(registry, parse(text))
+        return reports.read_report(path.read_bytes())
+    return making.load_held(registry, parse(text))
 
 
-def _write(found: Report | Drift, form: str | None, output: str) -> None:
+def _write_report(found: Report | Drift, form: str | None, output: str) -> None:
     from perdure.upkeep.collection import reports
 
     form = form or ("json" if here().as_json else "text")
     with output_file(output) as into:
-        into.write(reports.write(found, form, line=here().as_json))
+        into.write(reports.write_report(found, form, line=here().as_json))
     if output != "-":
-        here().note(reports.summary(found.counts()))
+        here().print_note(reports.summarise_counts(found.counts()))

@@ -1,8 +1,8 @@
 """Parts that all commands share: `--json`, `-C`, and how they find the registry.
 
-How it works: `Command` and `Group` add the shared options to every command and group, so you may
-write these options before or after the name of a command. Their values are kept in the context;
-`here()` returns them to the running command as one value.
+How it works: `PerdureCommand` and `PerdureGroup` add the shared options to every command and group,
+so you may write these options before or after the name of a command. Their values are kept in the
+context; `here()` returns them to the running command as one value.
 """
 
 from __future__ import annotations
@@ -24,53 +24,53 @@ _VARIABLE = "PERDURE_REGISTRY"
 _WHOLE = 1000  # characters: longer than any sentence
 
 
-def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+def _store_in_context(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def store_value(ctx: click.Context, _: click.Parameter, value: Any) -> None:
         if value:
             ctx.meta[name] = value
 
-    return keep
+    return store_value
 
 
-def _shared() -> list[click.Option]:
+def _shared_options() -> list[click.Option]:
     registry = click.Option(
         ["-C", "--registry"],
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
         expose_value=False,
-        callback=_keep(_ROOT),
+        callback=_store_in_context(_ROOT),
         help=f"Directory of the registry. Default: ${_VARIABLE}, or the current directory.",
     )
     as_json = click.Option(
         ["--json"],
         is_flag=True,
         expose_value=False,
-        callback=_keep(_JSON),
+        callback=_store_in_context(_JSON),
         help="Answer in JSON, and report errors in JSON on stderr.",
     )
     return [registry, as_json]
 
 
-class _Shared(click.Command):
+class _SharedCommand(click.Command):
     """A base class for commands and groups: it adds the shared options."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.params += _shared()
+        self.params += _shared_options()
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the first sentence in full: it is wrapped, never truncated."""
         return super().get_short_help_str(max(limit, _WHOLE))
 
 
-class Command(_Shared):
+class PerdureCommand(_SharedCommand):
     """A command with the shared options."""
 
 
-class Group(_Shared, click.Group):
+class PerdureGroup(_SharedCommand, click.Group):
     """A group with the shared options, which its commands have too."""
 
-    command_class = Command
+    command_class = PerdureCommand
 
 
 class Here:
@@ -80,29 +80,29 @@ class Here:
         self.root = root
         self.as_json = as_json
 
-    def registry(self) -> Registry:
+    def open_registry(self) -> Registry:
         """Open the registry; use it in a `with` statement. Raises BadSettings if there is none."""
         from perdure.registry import Registry
 
         return Registry(self.root)
 
-    def answer(self, value: Any, text: str) -> None:
+    def print_answer(self, value: Any, text: str) -> None:
         """Print one line of data on stdout: `value` with --json, otherwise `text`."""
         if self.as_json:
             click.echo(to_json(value))
         elif text:
             click.echo(text)
 
-    def summary(self, value: Any, text: str) -> None:
+    def print_summary(self, value: Any, text: str) -> None:
         """Print what was done: on stdout with --json, otherwise as a remark."""
-        self.answer(value, "")
-        self.note(text)
+        self.print_answer(value, "")
+        self.print_note(text)
 
-    def fail(self, value: Any, text: str) -> None:
+    def print_failure(self, value: Any, text: str) -> None:
         """Print one line on stderr that says why there is no data."""
         click.echo(to_json(value) if self.as_json else f"perdure: {text}", err=True)
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print a remark on stderr, unless --json was given."""
         if not self.as_json:
             click.echo(f"perdure: {text}", err=True)

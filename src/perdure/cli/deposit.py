@@ -13,11 +13,11 @@ import click
 if TYPE_CHECKING:
     from perdure.model.commands import Content
     from perdure.registry import Registry
-    from perdure.upkeep.transfer.contents import Said
+    from perdure.upkeep.transfer.contents import DeclaredKind
 
 
-class About(TypedDict):
-    """The options that `perdure.cli.options.about_files` adds."""
+class DepositOptions(TypedDict):
+    """The options that `perdure.cli.options.add_file_options` adds."""
 
     format: tuple[str, ...]
     media_type: tuple[str, ...]
@@ -27,8 +27,8 @@ class About(TypedDict):
 
 
 @contextmanager
-def deposited(
-    registry: Registry, files: Sequence[str], about: About
+def deposit_files(
+    registry: Registry, files: Sequence[str], about: DepositOptions
 ) -> Iterator[tuple[Content, ...]]:
     """Take in the contents of files (`-` is stdin). Spooled files are removed if they are refused.
 
@@ -41,8 +41,8 @@ def deposited(
         return
     taken: list[Content] = []
     try:
-        for file, said in zip(files, _said(files, about), strict=True):
-            with opened(file) as source, registry.spool() as spool:
+        for file, said in zip(files, _declared_kinds(files, about), strict=True):
+            with open_input(file) as source, registry.spool() as spool:
                 name = None if file == "-" else Path(file).name
                 taken.append(take_in(source, spool, name=name, said=said, crlf=about["crlf"]))
         yield tuple(taken)
@@ -52,8 +52,8 @@ def deposited(
                 (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
 
 
-def _said(files: Sequence[str], about: About) -> list[Said]:
-    from perdure.upkeep.transfer.contents import Said
+def _declared_kinds(files: Sequence[str], about: DepositOptions) -> list[DeclaredKind]:
+    from perdure.upkeep.transfer.contents import DeclaredKind
 
     count = len(files)
     languages = about["language"] * count if len(about["language"]) == 1 else about["language"]
@@ -68,13 +68,13 @@ def _said(files: Sequence[str], about: About) -> list[Said]:
             raise click.UsageError(f"{name} is given more often than there are files")
         columns.append((*given, *(None for _ in range(count - len(given)))))
     return [
-        Said(format=format, media_type=media_type, charset=charset, language=language)
+        DeclaredKind(format=format, media_type=media_type, charset=charset, language=language)
         for format, media_type, charset, language in zip(*columns, strict=True)
     ]
 
 
 @contextmanager
-def opened(file: str) -> Iterator[BinaryIO]:
+def open_input(file: str) -> Iterator[BinaryIO]:
     """Open a file for reading, or stdin if the name is `-`."""
     if file == "-":
         yield sys.stdin.buffer

@@ -76,13 +76,13 @@ CODES: dict[type[PerdureError], int] = {
 }
 
 
-def code_of(error: PerdureError) -> int:
+def exit_code_of(error: PerdureError) -> int:
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
-def report(error: PerdureError, *, as_json: bool) -> None:
+def report_error(error: PerdureError, *, as_json: bool) -> None:
     """Print one line on stderr: the sentence, or code and fields as JSON."""
-    _tell(str(error), error.as_dict() | {"message": str(error)}, as_json=as_json)
+    _print_error(str(error), error.as_dict() | {"message": str(error)}, as_json=as_json)
 
 
 def report_usage(error: click.ClickException, *, as_json: bool) -> None:
@@ -95,15 +95,15 @@ def report_usage(error: click.ClickException, *, as_json: bool) -> None:
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     if path:
         message = f"{message.rstrip('.')}; see '{path} --help'"
-    _tell(message, {"code": "usage", "message": message}, as_json=as_json)
+    _print_error(message, {"code": "usage", "message": message}, as_json=as_json)
 
 
 def report_system(error: OSError, *, as_json: bool) -> None:
     where = f": {quote(error.filename)}" if error.filename is not None else ""
     message = f"{error.strerror or type(error).__name__}{where}"
     name = errno.errorcode.get(error.errno or 0, "")
-    _tell(message, {"code": "system", "errno": name, "message": message}, as_json=as_json)
+    _print_error(message, {"code": "system", "errno": name, "message": message}, as_json=as_json)
 
 
-def _tell(message: str, fields: dict[str, object], *, as_json: bool) -> None:
+def _print_error(message: str, fields: dict[str, object], *, as_json: bool) -> None:
     click.echo(json.dumps(fields, default=str) if as_json else f"perdure: {message}", err=True)

@@ -1,8 +1,9 @@
 """Sources of the bytes for `get`: the registry, a resolver, or a location. All bytes are checked.
 
 How it works: each source returns a `Delivery`: bytes still to be read, with the digests that they
-must have, or the reason why there are no bytes. `write` copies the bytes piece by piece, hashes
-them, and raises an error if they are not the promised ones; a file gets its name only after that.
+must have, or the reason why there are no bytes. `write_bytes` copies the bytes piece by piece,
+hashes them, and raises an error if they are not the promised ones; a file gets its name only after
+that.
 
 What must stay true: wrong bytes never look like success; a redirect is followed only if the caller
 asked for it.
@@ -33,7 +34,7 @@ from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
-from perdure.extractors.port import body_chunks
+from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier
 from perdure.model.queries import (
     Choices,
@@ -49,17 +50,17 @@ from perdure.model.queries import (
 from perdure.model.records import LOCAL
 from perdure.parts import Selector
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import part_path, path_of
+from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck.health import Health
-from perdure.writing.registrar import timestamp
+from perdure.writing.registrar import format_timestamp
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
 _LONGEST_PROBLEM = 64 * 1024  # bytes
 
 
-class Bytes(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveredBytes(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes to be read, and the digests and length that they must have."""
 
     identifier: str
@@ -78,7 +79,7 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
     """The selector of a part that was cut here."""
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+class AtLocation(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes are at a location."""
 
     identifier: str
@@ -89,7 +90,7 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.identifier} is at {self.uri}; --follow fetches it"
 
 
-class Withdrawn(msgspec.Struct, frozen=True, kw_only=True):
+class WithdrawnResource(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes were withdrawn."""
 
     identifier: str
@@ -102,14 +103,14 @@ class Withdrawn(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.identifier} is gone since {said.get('at')}, says {said.get('by')}: {reason}"
 
 
-Delivery = Bytes | Elsewhere | Withdrawn
+Delivery = DeliveredBytes | AtLocation | WithdrawnResource
 
 
 # From the registry
 # -----------------
 
 
-def query(
+def make_query(
     registry: Registry,
     identifier: Identifier,
     accept: tuple[str, ...] = (),
@@ -127,53 +128,55 @@ def query(
         part=part,
         reader=Reader(name=LOCAL),
         want=want,
-        accept=_ranked(accept),
-        languages=_ranked(languages),
+        accept=_rank_preferences(accept),
+        languages=_rank_preferences(languages),
         region=region,
-        day=timestamp(registry.clock())[:10],
+        day=format_timestamp(registry.clock())[:10],
         dead=health.dead,
     )
 
 
-def _ranked(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
+def _rank_preferences(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
     """Rank each range slightly below the one before; none falls to zero."""
     return tuple(Preference(one, 1 - place / 1000) for place, one in enumerate(ranges[:999]))
 
 
-def from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
+def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
     """Return the bytes that a name resolves to, or those of a part.
 
     Raises what `Resolved.step` raises, Unavailable if the name is bound to nothing, and what
     `perdure.reading.extraction` raises.
     """
     if resolved.inside is not None:
-        return _part(registry, resolved, follow=follow)
+        return _fetch_part(registry, resolved, follow=follow)
     step = resolved.step
     name = str(step.identifier)
     match step:
         case Fetch(representation=held):
-            pieces = registry.segments.chunks(held.segment, held.offset, held.length)
-            return Bytes(identifier=name, pieces=pieces, sha512=held.sha512, length=held.length)
+            pieces = registry.segments.read_chunks(held.segment, held.offset, held.length)
+            return DeliveredBytes(
+                identifier=name, pieces=pieces, sha512=held.sha512, length=held.length
+            )
         case Redirect(location=location):
             if follow:
-                return from_location(name, location.uri, location.sha512)
-            return Elsewhere(identifier=name, uri=location.uri)
+                return fetch_from_location(name, location.uri, location.sha512)
+            return AtLocation(identifier=name, uri=location.uri)
         case Gone(tombstone=tombstone):
-            return Withdrawn(identifier=name, tombstone=msgspec.to_builtins(tombstone))
+            return WithdrawnResource(identifier=name, tombstone=msgspec.to_builtins(tombstone))
         case Choices() | Description():
             raise NothingHeld(identifier=name)
 
 
-def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
+def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
     step = resolved.step
     match step:
         case Fetch(representation=held):
             source = registry.source(step.identifier, held)
             selector = registry.selector(resolved.identifier, source, resolved.part_beside)
-            found = registry.parts.extract(source, selector)
-            return Bytes(
+            found = registry.parts.cut_part(source, selector)
+            return DeliveredBytes(
                 identifier=f"{step.identifier}#{found.selector}",
-                pieces=body_chunks(found.body, source),
+                pieces=iterate_body(found.body, source),
                 length=found.length,
                 promises=False,
                 selector=found.selector,
@@ -181,18 +184,20 @@ def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
         case Redirect(location=location):
             name = str(resolved.asked)
             if follow:
-                return from_location(name, location.uri, None)
-            return Elsewhere(identifier=name, uri=location.uri)
+                return fetch_from_location(name, location.uri, None)
+            return AtLocation(identifier=name, uri=location.uri)
         case Gone(tombstone=tombstone):
-            return Withdrawn(
+            return WithdrawnResource(
                 identifier=str(step.identifier), tombstone=msgspec.to_builtins(tombstone)
             )
         case Choices(fetches=fetches):
-            raise VersionNotSaid(identifier=str(resolved.whole), versions=tuple(_names(fetches)))
+            raise VersionNotSaid(
+                identifier=str(resolved.whole), versions=tuple(_fetch_names(fetches))
+            )
     raise PartNotSupported(media_type="a resource held elsewhere", selector=resolved.part or "")
 
 
-def _names(fetches: tuple[Fetch, ...]) -> list[str]:
+def _fetch_names(fetches: tuple[Fetch, ...]) -> list[str]:
     return [str(one.identifier) for one in fetches]
 
 
@@ -207,7 +212,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def from_resolver(
+def fetch_from_resolver(
     resolver: str,
     identifier: Identifier,
     accept: tuple[str, ...],
@@ -220,7 +225,7 @@ def from_resolver(
     name = str(identifier)
     if part is None:
         part = identifier.part  # the f-component of a URN, which clients do not send
-    path = path_of(identifier) if part is None else part_path(identifier, part)
+    path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
     url = f"{resolver.rstrip('/')}/{path}"
     if nearest and part is None:
         url += "?nearest"
@@ -229,31 +234,31 @@ def from_resolver(
         asked["Accept"] = ", ".join(
             f"{range};q={1 - place / 1000:.3f}" for place, range in enumerate(accept[:999])
         )
-    with _speaking(resolver):
+    with _translate_failures(resolver):
         opener = urllib.request.build_opener(_NoRedirect)
         try:
-            response = opener.open(_request(url, asked), timeout=_TIMEOUT)
+            response = opener.open(_make_request(url, asked), timeout=_TIMEOUT)
         except urllib.error.HTTPError as answer:
-            return _other_answer(resolver, name, answer, follow=follow)
-    return _received(name, response, url)
+            return _read_other_answer(resolver, name, answer, follow=follow)
+    return _wrap_response(name, response, url)
 
 
-def from_location(name: str, uri: str, sha512: str | None) -> Bytes:
+def fetch_from_location(name: str, uri: str, sha512: str | None) -> DeliveredBytes:
     """Return the bytes at a location, with the digest that was promised. Raises Unavailable."""
-    with _speaking(uri):
-        response = urllib.request.urlopen(_request(uri, {}), timeout=_TIMEOUT)  # noqa: S310 - see _request
-    found = _received(name, response, uri)
+    with _translate_failures(uri):
+        response = urllib.request.urlopen(_make_request(uri, {}), timeout=_TIMEOUT)  # noqa: S310 - see _request
+    found = _wrap_response(name, response, uri)
     return msgspec.structs.replace(found, sha512=sha512 or found.sha512)
 
 
-def _request(url: str, headers: dict[str, str]) -> urllib.request.Request:
+def _make_request(url: str, headers: dict[str, str]) -> urllib.request.Request:
     if not url.lower().startswith(("http://", "https://")):
         raise UrlNotOfWeb(url=url)
     return urllib.request.Request(url, headers={"User-Agent": "perdure"} | headers)  # noqa: S310
 
 
 @contextlib.contextmanager
-def _speaking(where: str) -> Iterator[None]:
+def _translate_failures(where: str) -> Iterator[None]:
     """Translate the failures of a server into errors of the package."""
     try:
         yield
@@ -264,13 +269,13 @@ def _speaking(where: str) -> Iterator[None]:
         raise ServerUnreachable(url=where, fault=str(fault)) from error
 
 
-def _received(name: str, response: Any, url: str) -> Bytes:
+def _wrap_response(name: str, response: Any, url: str) -> DeliveredBytes:
     headers: Message = response.headers
     length = headers["Content-Length"]
-    digests = _digests(headers["Repr-Digest"])
-    return Bytes(
+    digests = _parse_digests(headers["Repr-Digest"])
+    return DeliveredBytes(
         identifier=headers["Content-Location"] or name,
-        pieces=_pieces(response, url),
+        pieces=_read_pieces(response, url),
         sha512=digests.get("sha-512"),
         sha256=digests.get("sha-256"),
         length=int(length) if length and length.isdigit() else None,
@@ -280,13 +285,13 @@ def _received(name: str, response: Any, url: str) -> Bytes:
     )
 
 
-def _pieces(response: Any, url: str) -> Iterator[bytes]:
-    with _speaking(url), response:
+def _read_pieces(response: Any, url: str) -> Iterator[bytes]:
+    with _translate_failures(url), response:
         while piece := response.read(_PIECE):
             yield piece
 
 
-def _digests(field: str | None) -> dict[str, str]:
+def _parse_digests(field: str | None) -> dict[str, str]:
     """Read a digest field (RFC 9530 section 3) as hexadecimal; empty if it is not valid."""
     try:
         found: Any = http_sf.parse((field or "").encode("ascii"), tltype="dictionary")
@@ -295,16 +300,16 @@ def _digests(field: str | None) -> dict[str, str]:
     return {name: value[0].hex() for name, value in found.items() if isinstance(value[0], bytes)}
 
 
-def _other_answer(
+def _read_other_answer(
     resolver: str, name: str, answer: urllib.error.HTTPError, *, follow: bool
 ) -> Delivery:
     """Interpret an answer without the bytes. Raises the error that it reports."""
     location = answer.headers["Location"]
     if answer.code in (301, 302, 303, 307, 308) and location:
         return (
-            from_location(name, location, None)
+            fetch_from_location(name, location, None)
             if follow
-            else Elsewhere(identifier=name, uri=location)
+            else AtLocation(identifier=name, uri=location)
         )
     try:
         told = msgspec.json.decode(answer.read(_LONGEST_PROBLEM), type=dict[str, Any])
@@ -313,7 +318,7 @@ def _other_answer(
     if answer.code == 300 and "Perdure-Verdict" in answer.headers:
         raise AmbiguousTime(identifier=name, fits=len(told.get("fits", ())))
     if answer.code == 410:
-        return Withdrawn(identifier=name, tombstone=told.get("tombstone") or told)
+        return WithdrawnResource(identifier=name, tombstone=told.get("tombstone") or told)
     error = read_document(told)
     if error is None:
         title = str(told.get("title", answer.reason))
@@ -325,7 +330,7 @@ def _other_answer(
 # ---------------------
 
 
-def difference(found: Bytes, file: BinaryIO) -> int | None:
+def find_difference(found: DeliveredBytes, file: BinaryIO) -> int | None:
     """Return the first byte at which a file differs from the delivery, or None if none does."""
     at = 0
     for piece in found.pieces:
@@ -337,14 +342,14 @@ def difference(found: Bytes, file: BinaryIO) -> int | None:
     return at if file.read(1) else None
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenBytes(msgspec.Struct, frozen=True):
     """Length and digest of the bytes that were copied."""
 
     length: int
     sha512: str
 
 
-def write(found: Bytes, file: BinaryIO) -> Written:
+def write_bytes(found: DeliveredBytes, file: BinaryIO) -> WrittenBytes:
     """Copy the bytes and check them.
 
     Raises Unavailable if they break off, Corrupt if bytes of this registry are not those that it
@@ -370,4 +375,4 @@ def write(found: Bytes, file: BinaryIO) -> Written:
                     identifier=found.identifier, where=found.where, promised=promised, found=seen
                 )
             raise DigestMismatch(algorithm=algorithm, promised=promised, found=seen)
-    return Written(length, sha512.hexdigest())
+    return WrittenBytes(length, sha512.hexdigest())

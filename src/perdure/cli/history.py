@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here, to_json
+from perdure.cli.command import PerdureCommand, here, to_json
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.model.records import Record
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 def history(identifier: Identifier) -> None:
     """Show the history of IDENTIFIER: each revision, when, by whom, before and after.
@@ -23,23 +23,23 @@ def history(identifier: Identifier) -> None:
     No entry can be removed: the registry itself refuses to change its history.
     """
     from perdure.cli import fetching
-    from perdure.policy.revisions import changes
+    from perdure.policy.revisions import compare_revisions
 
-    with here().registry() as registry:
-        resolved = registry.reading.resolve(fetching.query(registry, identifier))
+    with here().open_registry() as registry:
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         resolved.require_known()
         before: Mapping[str, Any] = {}
-        for record in registry.records.history(resolved.identifier.key):
-            after = _shown(record)
-            changed = changes(before, after)
+        for record in registry.records.list_revisions(resolved.identifier.key):
+            after = _show_record(record)
+            changed = compare_revisions(before, after)
             about = {"revision": record.revision, "at": record.at, "by": record.by}
             lines = [f"{record.revision} {record.at} by {record.by or 'an unknown actor'}"]
-            lines += [f"  {line}" for line in _lines(changed)]
-            here().answer({**about, "changes": changed}, "\n".join(lines))
+            lines += [f"  {line}" for line in _change_lines(changed)]
+            here().print_answer({**about, "changes": changed}, "\n".join(lines))
             before = after
 
 
-def _shown(record: Record) -> dict[str, Any]:
+def _show_record(record: Record) -> dict[str, Any]:
     """Return a record as its owner may see it: everything but its secrets."""
     import msgspec
 
@@ -52,7 +52,7 @@ def _shown(record: Record) -> dict[str, Any]:
     return shown
 
 
-def _lines(changed: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _change_lines(changed: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, change in changed.items():
         before, after = change["before"], change["after"]
         if isinstance(before, tuple) or isinstance(after, tuple):

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, here
-from perdure.cli.progress import progress
+from perdure.cli.command import PerdureCommand, here
+from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.model.changes import Head
+    from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
 @click.option(
     "--against",
@@ -32,35 +32,37 @@ def verify(pattern: Identifier | None, against: Path | None) -> None:
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
     Prints one line for each problem. Exits with 1 if there are any.
     """
-    with here().registry() as registry:
-        _verify(registry, pattern, None if against is None else _head(against))
+    with here().open_registry() as registry:
+        _verify_registry(registry, pattern, None if against is None else _read_head(against))
 
 
-def _head(file: Path) -> Head:
+def _read_head(file: Path) -> ChainHead:
     """Read a saved head. Raises InvalidRequest."""
     import msgspec
 
     from perdure.errors.changes import MalformedHead
-    from perdure.model.changes import Head
+    from perdure.model.changes import ChainHead
 
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Head)
+        return msgspec.json.decode(file.read_bytes(), type=ChainHead)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MalformedHead(file=str(file), fault=str(error)) from error
 
 
-def _verify(registry: Registry, pattern: Identifier | None, against: Head | None = None) -> None:
+def _verify_registry(
+    registry: Registry, pattern: Identifier | None, against: ChainHead | None = None
+) -> None:
     from perdure.upkeep import audit
 
-    total = None if pattern else sum(length for _, length, _ in registry.records.segments())
+    total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     count = size = bad = 0
-    with progress("verifying", total=total) as bar:
-        for found in audit.verify(registry.records, registry.segments, within=pattern):
+    with show_progress("verifying", total=total) as bar:
+        for found in audit.verify_digests(registry.records, registry.segments, within=pattern):
             count, size = count + 1, size + found.length
             bar(size)
             if found.problem:
                 bad += 1
-                here().answer(found, f"{found.identifier}: {found.problem}")
+                here().print_answer(found, f"{found.identifier}: {found.problem}")
     told = {"checked": count, "bytes": size, "problems": bad}
     notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
     if pattern is None or against is not None:
@@ -68,14 +70,14 @@ def _verify(registry: Registry, pattern: Identifier | None, against: Head | None
         bad += changes.pop("problems", 0)
         told |= changes | {"problems": bad}
         notes.append(note)
-    here().answer(told, "")
+    here().print_answer(told, "")
     for note in notes:
-        here().note(note)
+        here().print_note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str, Any], str]:
+def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict[str, Any], str]:
     """Check numbered changes and report each problem. Returns the totals for the final summary."""
     from perdure.upkeep.changes.walking import check_changes
 
@@ -83,14 +85,14 @@ def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str,
     if head is None and against is None:
         return {"changes": None}, "changes have no numbers yet; the next write gives them numbers"
     count = lost = bad = 0
-    with progress("changes", total=None, unit="changes") as bar:
+    with show_progress("changes", total=None, unit="changes") as bar:
         for found in check_changes(registry.records, against=against):
             lost += found.lost
             if found.problem:
                 bad += 1
                 where = f"change {found.mark}" if found.mark else "changes"
                 flaw = {"change": found.mark and str(found.mark), "problem": found.problem}
-                here().answer(flaw, f"{where}: {found.problem}")
+                here().print_answer(flaw, f"{where}: {found.problem}")
             else:
                 count += 1
                 bar(count)
@@ -100,7 +102,7 @@ def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str,
     return value, f"{count} changes checked{at}, {bad} problems{gone}"
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 def rebuild() -> None:
     """Rebuild the registry file from the segments, if it is damaged or lost.
 
@@ -110,21 +112,21 @@ def rebuild() -> None:
     """
     from perdure import settings
     from perdure.registry import load_store
-    from perdure.upkeep.transfer.renewal import rebuild as renew
-    from perdure.writing.registrar import timestamp, utc_now
+    from perdure.upkeep.transfer.renewal import rebuild_registry as renew
+    from perdure.writing.registrar import format_timestamp, utc_now
 
     root = here().root
-    store = load_store(settings.load(root, os.environ).store)
+    store = load_store(settings.load_settings(root, os.environ).store)
     problems = []
     done = {"segments": 0, "records": 0}
-    with progress("segments", total=None, unit="steps") as bar:
-        for step in renew(root, store, now=timestamp(utc_now())):
+    with show_progress("segments", total=None, unit="steps") as bar:
+        for step in renew(root, store, now=format_timestamp(utc_now())):
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
                 problems.append(step.problem)
-                here().fail({"problem": step.problem}, step.problem)
-    here().summary(
+                here().print_failure({"problem": step.problem}, step.problem)
+    here().print_summary(
         done | {"problems": problems},
         f"{done['segments']} segments read, {done['records']} records taken from the old file",
     )
@@ -132,7 +134,7 @@ def rebuild() -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("target", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--link",
@@ -149,10 +151,13 @@ def backup(target: Path, link: bool, check: bool) -> None:
     from perdure.registry import Registry
     from perdure.upkeep.transfer.backup import back_up
 
-    with here().registry() as registry, progress("registry", total=1, unit="share") as bar:
+    with (
+        here().open_registry() as registry,
+        show_progress("registry", total=1, unit="share") as bar,
+    ):
         for step in back_up(registry.root, target, registry.store, link=link):
             bar(step.share, step.phase)
-    here().summary({"backup": str(target)}, f"backed up to {target}")
+    here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:
         with Registry(target) as copy:
-            _verify(copy, None)
+            _verify_registry(copy, None)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here
-from perdure.cli.progress import progress
+from perdure.cli.command import PerdureCommand, here
+from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.upkeep.linkcheck.collecting import Within
 
 
-@click.command("check-links", cls=Command)
+@click.command("check-links", cls=PerdureCommand)
 @click.argument("pattern", type=options.WITHIN, required=False)
 @click.option(
     "--report",
@@ -70,26 +70,37 @@ def check_links(
     from contextlib import closing
 
     from perdure.cli import exits
-    from perdure.upkeep.linkcheck import Checker, Links, Politeness, Verdict, report, running
+    from perdure.upkeep.linkcheck import (
+        LinkChecker,
+        Links,
+        LinkVerdict,
+        Politeness,
+        report,
+        running,
+    )
 
     form = "json" if here().as_json else form
-    with here().registry() as registry, closing(Links(registry.root)) as links, links.alone():
-        run = running.start(links, registry, pattern, resume=resume, fresh_hours=hours)
-        checker = Checker(
+    with (
+        here().open_registry() as registry,
+        closing(Links(registry.root)) as links,
+        links.hold_lock(),
+    ):
+        run = running.start_run(links, registry, pattern, resume=resume, fresh_hours=hours)
+        checker = LinkChecker(
             networks=registry.settings.private_networks,
             politeness=Politeness(workers=workers, per_host=per_host),
         )
-        with progress("checking links", total=links.remaining(run), unit="links") as bar:
-            asyncio.run(running.carry_out(links, run, checker, lambda done, _: bar(done)))
-        summary = links.summary(run)
-        for line in report.FORMS[form](summary, links.findings(run, well=well)):
+        with show_progress("checking links", total=links.count_remaining(run), unit="links") as bar:
+            asyncio.run(running.carry_out_run(links, run, checker, lambda done, _: bar(done)))
+        summary = links.summarise_run(run)
+        for line in report.FORMS[form](summary, links.list_findings(run, well=well)):
             click.echo(line)
-    fine = summary.verdicts[Verdict.OK] + summary.verdicts[Verdict.REFUSED]
+    fine = summary.verdicts[LinkVerdict.OK] + summary.verdicts[LinkVerdict.REFUSED]
     if fine < summary.checked:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.option("--series", "within", type=options.SERIES, metavar="SERIES", help="PDIs of a series.")
 @click.option(
     "--pattern",
@@ -146,20 +157,20 @@ def relocate(
         raise click.UsageError("give as many --to as --from")
     if within and pattern:
         raise click.UsageError("--series and --pattern exclude each other")
-    scope = pdi.parse(f"pdi://{within}/") if within else pattern
+    scope = pdi.parse_pdi(f"pdi://{within}/") if within else pattern
     moves = tuple(Move(source=one, target=other) for one, other in zip(before, after, strict=True))
-    with here().registry() as registry:
-        with progress("looking", total=None, unit="identifiers") as bar:
-            plan = relocating.preview(registry, scope, moves, tell=bar, most_shown=show)
+    with here().open_registry() as registry:
+        with show_progress("looking", total=None, unit="identifiers") as bar:
+            plan = relocating.preview_moves(registry, scope, moves, tell=bar, most_shown=show)
         for change in plan.shown:
-            here().answer(
+            here().print_answer(
                 {"identifier": change.identifier, "from": change.source, "to": change.target},
                 f"{change.identifier}\n  - {change.source}\n  + {change.target}",
             )
         done = 0
         if apply and plan.keys:
-            receipt = relocating.apply(registry, plan, by=by or LOCAL)
+            receipt = relocating.apply_plan(registry, plan, by=by or LOCAL)
             done = receipt.accepted
     told = {"locations": plan.locations, "identifiers": len(plan.keys), "applied": done}
     words = f"{plan.locations:,} locations of {len(plan.keys):,} identifiers"
-    here().summary(told, f"{words} {'moved' if apply else 'would move; --apply does it'}")
+    here().print_summary(told, f"{words} {'moved' if apply else 'would move; --apply does it'}")

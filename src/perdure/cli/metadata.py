@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, Group, here
-from perdure.cli.deposit import opened
+from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
-from perdure.cli.pwid import known_archives, pwid
-from perdure.cli.receipts import answer
+from perdure.cli.pwid import load_archives, pwid
+from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
-    from perdure.metadata.port import Described
+    from perdure.metadata.port import DescribedResource
     from perdure.model.about import About
     from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
@@ -37,7 +37,7 @@ _url = click.option(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @_style
 @_locale
@@ -55,10 +55,10 @@ def cite(
     """
     from perdure.metadata import citing
 
-    with here().registry() as registry:
-        what = _described(registry, _resolve(registry, identifier, part), url)
-        text = citing.cite(what, style, locale).rstrip()
-    here().answer(
+    with here().open_registry() as registry:
+        what = _describe_resource(registry, _resolve_describable(registry, identifier, part), url)
+        text = citing.write_citation(what, style, locale).rstrip()
+    here().print_answer(
         {
             "identifier": str(identifier),
             "url": what.url,
@@ -70,36 +70,40 @@ def cite(
     )
 
 
-def _described(registry: Registry, resolved: Resolved, url: str | None) -> Described:
-    address = url or _actionable(registry, resolved.identifier, resolved.part_beside)
+def _describe_resource(
+    registry: Registry, resolved: Resolved, url: str | None
+) -> DescribedResource:
+    address = url or _find_actionable_url(registry, resolved.identifier, resolved.part_beside)
     return registry.described(resolved, address)
 
 
-def _resolve(registry: Registry, identifier: Identifier, part: str | None = None) -> Resolved:
+def _resolve_describable(
+    registry: Registry, identifier: Identifier, part: str | None = None
+) -> Resolved:
     """Resolve an identifier that can be described. Raises NotFound."""
     from perdure.cli import fetching
 
-    resolved = registry.reading.resolve(fetching.query(registry, identifier, part=part))
+    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
     resolved.require_citable()
     return resolved
 
 
-def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
+def _find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
     """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
-    from perdure.ids.urls import public_address
-    from perdure.reading.targets import part_path, path_of
+    from perdure.ids.urls import find_public_address
+    from perdure.reading.targets import spell_part_path, spell_path
 
-    path = path_of(identifier) if part is None else part_path(identifier, part)
+    path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
     if registry.settings.base_url:
         return f"{registry.settings.base_url}/{path}"
-    public = public_address(identifier)
+    public = find_public_address(identifier)
     if public:
         return public + path.removeprefix(identifier.path)
-    here().note("no base_url is set, so the URL is that of a resolver on this machine")
+    here().print_note("no base_url is set, so the URL is that of a resolver on this machine")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 
-@click.group(cls=Group)
+@click.group(cls=PerdureGroup)
 def metadata() -> None:
     """Metadata of identifiers in other formats: DataCite, Dublin Core, JSON-LD …"""
 
@@ -123,20 +127,22 @@ def metadata() -> None:
 )
 @_url
 @_part
-def get(identifier: Identifier, form: str, output: str, url: str | None, part: str | None) -> None:
+def get_record(
+    identifier: Identifier, form: str, output: str, url: str | None, part: str | None
+) -> None:
     """Write the metadata of IDENTIFIER as a record of a format."""
     from perdure import metadata as formats
 
-    with here().registry() as registry:
-        resolved = _resolve(registry, identifier, part)
+    with here().open_registry() as registry:
+        resolved = _resolve_describable(registry, identifier, part)
         known = resolved.citable.attached
         attached = next((one for one in known if one.format == form.lower()), None)
         if attached is not None:
             data = attached.content
         else:
-            data = formats.write(_described(registry, resolved, url), form)
+            data = formats.write_record(_describe_resource(registry, resolved, url), form)
     if here().as_json and output == "-":
-        here().answer(
+        here().print_answer(
             {
                 "identifier": str(identifier),
                 "format": form,
@@ -155,7 +161,7 @@ def get(identifier: Identifier, form: str, output: str, url: str | None, part: s
 @click.option("--format", "form", metavar="NAME", help="Format of FILE. Default: detected.")
 @click.option("--by", metavar="NAME", help="Who says so. Default: local.")
 @options.expect
-def set_(
+def set_record(
     identifier: Identifier, file: str, form: str | None, by: str | None, expect: int | None
 ) -> None:
     """Set the metadata of IDENTIFIER: FILE is DataCite, Dublin Core, JSON-LD or CSL-JSON.
@@ -171,26 +177,26 @@ def set_(
     from perdure.model.records import LOCAL
     from perdure.policy import rules
 
-    data = _read(file)
-    name = form or formats.guess(data)
-    with here().registry() as registry:
-        record = rules.known(identifier, registry.listings.record(identifier))
+    data = _read_record(file)
+    name = form or formats.guess_format(data)
+    with here().open_registry() as registry:
+        record = rules.require_known(identifier, registry.listings.find_record(identifier))
         command = Describe(by=by or LOCAL, identifier=identifier, expect=expect)
         if name == cmdi.NAME:
-            attached = cmdi.attached(record.attached, data)
+            attached = cmdi.replace_attachment(record.attached, data)
             command = msgspec.structs.replace(command, attached=attached)
         else:
-            url = _actionable(registry, identifier, None)
-            about = formats.adopted(formats.read(data, name), identifier, url)
+            url = _find_actionable_url(registry, identifier, None)
+            about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
-        receipt = registry.door.execute(command)
-    answer(receipt)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt)
 
 
 @metadata.command("validate")
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
 @click.option("--format", "form", metavar="NAME", help="Format of the files. Default: detected.")
-def validate(files: tuple[str, ...], form: str | None) -> None:
+def validate_records(files: tuple[str, ...], form: str | None) -> None:
     """Report whether `metadata set` accepts each FILE; needs no registry."""
     from perdure import metadata as formats
     from perdure.cli import exits
@@ -202,31 +208,31 @@ def validate(files: tuple[str, ...], form: str | None) -> None:
         problem = None
         name = form or ""
         try:
-            data = _read(file)
-            name = form or formats.guess(data)
+            data = _read_record(file)
+            name = form or formats.guess_format(data)
             if name == cmdi.NAME:
-                cmdi.attachment(data)
+                cmdi.read_attachment(data)
             else:
-                formats.read(data, name)
+                formats.read_record(data, name)
         except PerdureError as error:
             bad, problem = True, error
         fields = {"file": file, "format": name, "valid": problem is None}
         if problem is None:
-            here().answer(fields, f"{file}: {name}, valid")
+            here().print_answer(fields, f"{file}: {name}, valid")
         else:
-            here().answer(fields | {"problem": problem.as_dict()}, f"{file}: {problem}")
+            here().print_answer(fields | {"problem": problem.as_dict()}, f"{file}: {problem}")
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
 
 
 @metadata.command("formats")
-def formats_() -> None:
+def list_formats() -> None:
     """List the metadata formats with their media types."""
     from perdure import metadata as formats
 
     for one in formats.load_formats().values():
         ways = "read, write" if one.read else "write"
-        here().answer(
+        here().print_answer(
             {
                 "name": one.name,
                 "title": one.title,
@@ -236,22 +242,22 @@ def formats_() -> None:
             },
             f"{one.name:<9} {one.media_types[0]:<48} {ways:<12} {one.title}",
         )
-    here().answer(
+    here().print_answer(
         {"name": "cmdi", "title": "CMDI, attached", "media_types": ("application/x-cmdi+xml",),
          "read": True, "schema": ""},
         f"{'cmdi':<9} {'application/x-cmdi+xml':<48} {'attach':<12} CMDI, kept byte for byte",
     )  # fmt: skip
 
 
-def _read(file: str) -> bytes:
+def _read_record(file: str) -> bytes:
     """Read a record, but no more than one byte beyond the largest that is allowed."""
     from perdure.metadata import LARGEST
 
-    with opened(file) as source:
+    with open_input(file) as source:
         return source.read(LARGEST + 1)
 
 
-@pwid.command("cite", cls=Command)
+@pwid.command("cite", cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER, metavar="PWID")
 @_style
 @_locale
@@ -285,24 +291,31 @@ def pwid_cite(
     from perdure import metadata as formats
     from perdure.ids.pwid import Pwid
     from perdure.metadata import citing
-    from perdure.model.about import About, Publisher, Text, When, checked, person
+    from perdure.model.about import (
+        About,
+        DescriptionDate,
+        DescriptionText,
+        Publisher,
+        check_description,
+        parse_person,
+    )
     from perdure.model.records import Record
 
     if not isinstance(identifier, Pwid):
         raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
-    about = checked(
+    about = check_description(
         About(
-            titles=(Text(value=title),) if title else (),
-            creators=tuple(map(person, author)),
+            titles=(DescriptionText(value=title),) if title else (),
+            creators=tuple(map(parse_person, author)),
             publisher=Publisher(name=publisher) if publisher else None,
-            dates=(When(value=date, kind="Issued"),) if date else (),
+            dates=(DescriptionDate(value=date, kind="Issued"),) if date else (),
         )
     )
-    name, address = _archive(known_archives(), identifier)
-    own, ours = _captured_here(identifier)
+    name, address = _describe_archive(load_archives(), identifier)
+    own, ours = _find_own_capture(identifier)
     link = url or address or ours
     if not link:
-        here().note(_NO_ADDRESS)
+        here().print_note(_NO_ADDRESS)
         link = identifier.urn
     about = msgspec.structs.replace(
         about,
@@ -312,9 +325,9 @@ def pwid_cite(
         dates=about.dates or own.dates,
         archive=name,
     )
-    what = formats.described(identifier, Record(about=about), link)
-    text = citing.cite(what, style, locale).rstrip()
-    here().answer(
+    what = formats.describe_resource(identifier, Record(about=about), link)
+    text = citing.write_citation(what, style, locale).rstrip()
+    here().print_answer(
         {"identifier": str(identifier), "url": link, "style": style, "locale": locale,
          "citation": text},
         text,
@@ -324,32 +337,37 @@ def pwid_cite(
 _NO_ADDRESS = "no address is known at which it can be followed: give --url, or set base_url"
 
 
-def _captured_here(identifier: Pwid) -> tuple[About, str]:
+def _find_own_capture(identifier: Pwid) -> tuple[About, str]:
     """Return the description of our own capture, and its address if our resolver has one."""
     from perdure import settings
     from perdure.archives.capture import titles
     from perdure.archives.pwid.answering import is_ours
-    from perdure.archives.pwid.verdict import Verdict, asked, judge, look_up
+    from perdure.archives.pwid.verdict import (
+        CaptureVerdict,
+        interpret_pwid,
+        judge_evidence,
+        look_up_evidence,
+    )
     from perdure.model.about import About
-    from perdure.reading.targets import path_of
+    from perdure.reading.targets import spell_path
 
     if not (here().root / settings.FILE).exists():
         return About(), ""
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         if not is_ours(registry.settings, identifier):
             return About(), ""
         base = registry.settings.base_url
-        archive, wanted = registry.archive, asked(identifier)
-        judged = judge(wanted, look_up(archive.captures, wanted))
-        if judged.verdict is not Verdict.EXACT or judged.capture is None:
+        archive, wanted = registry.archive, interpret_pwid(identifier)
+        judged = judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        if judged.verdict is not CaptureVerdict.EXACT or judged.capture is None:
             return About(), ""
-        said = titles.said(archive.captures, archive.files, judged.capture)
-        return said, f"{base}/{path_of(identifier)}" if base else ""
+        said = titles.describe_capture(archive.captures, archive.files, judged.capture)
+        return said, f"{base}/{spell_path(identifier)}" if base else ""
 
 
-def _archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
+def _describe_archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
     """Return the name of the archive and its playback address; empty if it is not known."""
-    known = archives.find(identifier.archive)
+    known = archives.find_archive(identifier.archive)
     name = known.name if known is not None else ""
-    address = archives.playback(identifier) or archives.resolver(identifier) or ""
+    address = archives.make_playback_url(identifier) or archives.make_resolver_url(identifier) or ""
     return (f"{name} ({identifier.archive})" if name else identifier.archive), address

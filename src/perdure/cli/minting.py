@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here
-from perdure.cli.deposit import About, deposited
-from perdure.cli.receipts import answer
+from perdure.cli.command import PerdureCommand, here
+from perdure.cli.deposit import DepositOptions, deposit_files
+from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("files", nargs=-1, type=options.FILE, metavar="[FILE]...")
 @click.option("--series", type=options.SERIES, help="Document series to mint in.")
 @click.option(
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--title", metavar="TEXT", help="Title, kept as metadata like every --meta.")
 @click.option("--meta", multiple=True, type=options.PAIR, help="Metadata; may be repeated.")
 @options.once
-@options.about_files
+@options.add_file_options
 def mint(
     files: tuple[str, ...],
     series: str | None,
@@ -45,7 +45,7 @@ def mint(
     title: str | None,
     meta: tuple[tuple[str, str], ...],
     once: str | None,
-    **about: Unpack[About],
+    **about: Unpack[DepositOptions],
 ) -> None:
     """Make a new identifier and print it.
 
@@ -60,17 +60,17 @@ def mint(
     if uid is not None and foreign is not None:
         raise click.UsageError("--uid and --foreign exclude each other")
     metadata = dict(meta) | ({"title": title} if title else {})
-    with here().registry() as registry, deposited(registry, files, about) as contents:
+    with here().open_registry() as registry, deposit_files(registry, files, about) as contents:
         command = Mint(
-            authority=_authority(registry.settings, series, authority, shoulder),
-            uid=uid if foreign is None else _uri(foreign),
+            authority=_choose_authority(registry.settings, series, authority, shoulder),
+            uid=uid if foreign is None else _check_uri(foreign),
             format=_reserved_format(files, about),
             contents=contents,
             locations=tuple(Location(uri=uri) for uri in location),
             metadata=metadata,
             once=once,
         )
-        advice = advising.look(
+        advice = advising.collect_advice(
             registry,
             command.authority,
             contents,
@@ -78,29 +78,29 @@ def mint(
             locations=location,
             metadata=metadata,
         )
-        receipt = registry.door.execute(command)
-    answer(receipt, advice)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt, advice)
 
 
-def _authority(settings: Settings, *given: str | None) -> str:
+def _choose_authority(settings: Settings, *given: str | None) -> str:
     chosen = [one for one in given if one is not None]
     if len(chosen) > 1:
         raise click.UsageError("--series, --authority and --shoulder exclude each other")
-    owned = [one.name for one in settings.owned]
+    owned = [one.name for one in settings.owned_authorities]
     if not chosen and len(owned) != 1:
         known = ", ".join(owned) or "none"
         raise click.UsageError(f"--series, --authority or --shoulder is needed; owned: {known}")
     return chosen[0] if chosen else owned[0]
 
 
-def _uri(foreign: str) -> str:
+def _check_uri(foreign: str) -> str:
     scheme, colon, rest = foreign.partition(":")
     if not colon or not rest or not scheme.isascii() or not scheme[:1].isalpha():
         raise click.BadParameter(f"{foreign[:60]!r} is not a URI", param_hint="--foreign")
     return foreign
 
 
-def _reserved_format(files: tuple[str, ...], about: About) -> str:
+def _reserved_format(files: tuple[str, ...], about: DepositOptions) -> str:
     """Return the format of a name without bytes."""
     from perdure import formats
 
@@ -108,23 +108,23 @@ def _reserved_format(files: tuple[str, ...], about: About) -> str:
         return "text"
     if about["format"]:
         return about["format"][0]
-    return formats.token(about["media_type"][0], next(iter(about["charset"]), None))
+    return formats.make_token(about["media_type"][0], next(iter(about["charset"]), None))
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
 @options.add_version("Add formats to this version, instead of making the next one.")
 @options.expect
 @options.once
-@options.about_files
+@options.add_file_options
 def commit(
     identifier: Identifier,
     files: tuple[str, ...],
     version: int | None,
     expect: int | None,
     once: str | None,
-    **about: Unpack[About],
+    **about: Unpack[DepositOptions],
 ) -> None:
     """Add bytes to IDENTIFIER as its next version, and print its full name.
 
@@ -135,21 +135,23 @@ def commit(
     """
     from perdure.model.commands import Commit
 
-    with here().registry() as registry, deposited(registry, files, about) as contents:
+    with here().open_registry() as registry, deposit_files(registry, files, about) as contents:
         if version is None:
-            version = _meant(registry, identifier, contents)
+            version = _meant_version(registry, identifier, contents)
         command = Commit(
             identifier=identifier, contents=contents, version=version, expect=expect, once=once
         )
-        receipt = registry.door.execute(command)
-    answer(receipt)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt)
 
 
-def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, ...]) -> int | None:
+def _meant_version(
+    registry: Registry, identifier: Identifier, contents: tuple[Content, ...]
+) -> int | None:
     """Return the version that an identifier names, as PUT reads it, or None for the next one."""
     from perdure.policy import naming, rules
 
-    number, format = naming.wanted(identifier)
+    number, format = naming.read_qualifiers(identifier)
     rules.check_format_named(format, [one.format for one in contents])
-    record = registry.listings.record(identifier)
-    return None if record is None else rules.version_meant(record, number, contents)
+    record = registry.listings.find_record(identifier)
+    return None if record is None else rules.choose_version(record, number, contents)

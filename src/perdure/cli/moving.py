@@ -11,25 +11,25 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, here, to_json
+from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.output import output_file
-from perdure.cli.progress import progress
+from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.upkeep.transfer.blocks import Fault
-    from perdure.upkeep.transfer.importing import Source
+    from perdure.upkeep.transfer.importing import ImportSource
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True)
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=PerdureCommand)
 @click.argument("file", type=options.FILE)
 @click.option("--atomic", is_flag=True, help="If one line is bad, import nothing.")
 @click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
 @click.option("--files", type=_FOLDER, help="Base of the paths in lines. Default: that of FILE.")
-def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> None:
+def import_file(file: str, atomic: bool, errors: str | None, files: Path | None) -> None:
     """Import the identifiers in FILE (- for stdin), in the format of docs/reference/jsonl.md.
 
     A bad line is reported with its number, and the import goes on. Lines that were imported before
@@ -40,17 +40,17 @@ def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> 
 
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
-        registry = opened.enter_context(here().registry())
-        source = opened.enter_context(_source(file, files))
+        registry = opened.enter_context(here().open_registry())
+        source = opened.enter_context(_open_source(file, files))
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         total = source.path.stat().st_size if source.path else None
-        bar = opened.enter_context(progress("reading", total=total))
+        bar = opened.enter_context(show_progress("reading", total=total))
         for step in import_lines(registry, source, atomic=atomic):
             bar(step.read, step.phase)
             for fault in step.faults:
-                _tell(fault, log)
+                _print_fault(fault, log)
             accepted, refused = step.accepted, step.refused
-    here().summary(
+    here().print_summary(
         {"accepted": accepted, "refused": refused},
         f"{accepted} identifiers imported, {refused} lines refused",
     )
@@ -59,26 +59,26 @@ def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> 
 
 
 @contextlib.contextmanager
-def _source(file: str, files: Path | None) -> Iterator[Source]:
-    from perdure.upkeep.transfer.importing import Source
+def _open_source(file: str, files: Path | None) -> Iterator[ImportSource]:
+    from perdure.upkeep.transfer.importing import ImportSource
 
     if file == "-":
-        yield Source(sys.stdin.buffer, files or Path())
+        yield ImportSource(sys.stdin.buffer, files or Path())
         return
     path = Path(file)
     with path.open("rb") as opened:
-        yield Source(opened, files or path.parent, path if path.is_file() else None)
+        yield ImportSource(opened, files or path.parent, path if path.is_file() else None)
 
 
-def _tell(fault: Fault, log: IO[Any] | None) -> None:
+def _print_fault(fault: Fault, log: IO[Any] | None) -> None:
     told = {"line": fault.line} | fault.error
     if log is not None:
         log.write(to_json(told) + "\n")
     repair = f"; {fault.error['repair']}" if fault.error["repair"] else ""
-    here().fail(told, f"line {fault.line}: {fault.error['message']}{repair}")
+    here().print_failure(told, f"line {fault.line}: {fault.error['message']}{repair}")
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
 @click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Default: stdout.")
 @click.option("--files", type=_FOLDER, help="Write bytes to files there, not into the lines.")
@@ -91,16 +91,16 @@ def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
     from perdure.upkeep.transfer.exporting import export_lines
 
     with (
-        here().registry() as registry,
+        here().open_registry() as registry,
         output_file(output) as file,
-        progress("exporting", total=None, unit="identifiers") as bar,
+        show_progress("exporting", total=None, unit="identifiers") as bar,
     ):
         for number, line in enumerate(export_lines(registry, within=pattern, files=files), 1):
             file.write(line)
             bar(number)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("file", default="-", type=options.FILE)
 @click.option("--duplicates", is_flag=True, help="Print the duplicates, and the reasons.")
 def dedupe(file: str, duplicates: bool) -> None:
@@ -110,19 +110,19 @@ def dedupe(file: str, duplicates: bool) -> None:
     or have the same bytes or location, as far as the registry knows. With --duplicates, duplicates
     go to stdout and the others to stderr; with --json, every line has an answer.
     """
-    from perdure.upkeep.dedupe import Known, Nothing, sieve
+    from perdure.upkeep.dedupe import EmptyLookUp, RegistryLookUp, sieve_lines
 
     with contextlib.ExitStack() as opened:
         lines = opened.enter_context(
             click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
         )
-        known: Known | Nothing = Nothing()
+        known: RegistryLookUp | EmptyLookUp = EmptyLookUp()
         if (here().root / "perdure.toml").exists():
-            registry = opened.enter_context(here().registry())
-            known = Known(registry.listings, registry.reading)
-        for one in sieve(lines, known):
+            registry = opened.enter_context(here().open_registry())
+            known = RegistryLookUp(registry.listings, registry.reading)
+        for one in sieve_lines(lines, known):
             if here().as_json:
-                here().answer(one, "")
+                here().print_answer(one, "")
             elif one.why is None:
                 click.echo(one.text, err=duplicates)
             else:

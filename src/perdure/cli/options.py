@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class _Read(click.ParamType[_T], Generic[_T]):
+class _ParsedText(click.ParamType[_T], Generic[_T]):
     """A parameter that a function of the library parses; its errors are reported unchanged."""
 
     def __init__(self, name: str, read: Callable[[str], _T]) -> None:
@@ -35,19 +35,19 @@ class _Read(click.ParamType[_T], Generic[_T]):
         return self._read(value) if isinstance(value, str) else value
 
 
-def _identifier(text: str) -> Identifier:
+def _parse_identifier(text: str) -> Identifier:
     from perdure.ids import parse
 
     return parse(text)
 
 
-def _named(text: str) -> Name:
+def _parse_name(text: str) -> Name:
     from perdure.policy.unfolding import split_part
 
     return split_part(text)
 
 
-def _pattern(text: str) -> Identifier:
+def _parse_pattern(text: str) -> Identifier:
     from perdure.ids import parse, scheme_of
 
     pattern = parse(text)
@@ -56,42 +56,42 @@ def _pattern(text: str) -> Identifier:
     return pattern
 
 
-def _within(text: str) -> Within:
+def _parse_within(text: str) -> Within:
     from perdure.upkeep.linkcheck.collecting import parse_within
 
     return parse_within(text)
 
 
-def _series(text: str) -> str:
+def _parse_series(text: str) -> str:
     from perdure.ids import pdi
 
-    return pdi.parse(f"pdi://{text}/").series
+    return pdi.parse_pdi(f"pdi://{text}/").series
 
 
-def _naming_authority(text: str) -> str:
+def _parse_naming_authority(text: str) -> str:
     from perdure.ids import urn1993
 
-    return urn1993.parse(f"URN:{text}::x:::").authority
+    return urn1993.parse_urn1993(f"URN:{text}::x:::").authority
 
 
-def _authority(text: str) -> str:
+def _parse_authority(text: str) -> str:
     """Parse a naming authority of the URN of 1993, or one of a scheme of another package."""
     from perdure.ids import find_scheme
 
     scheme = find_scheme(text)
     if scheme is None or scheme.minting is None or scheme.minting.setting != "authorities":
-        return _naming_authority(text)
+        return _parse_naming_authority(text)
     return scheme.minting.read_authority(text)
 
 
-def _shoulder(text: str) -> str:
+def _parse_shoulder(text: str) -> str:
     from perdure.ids import ark
 
     label = "" if text.lower().startswith("ark:") else "ark:"
-    return str(ark.parse(label + text)).removeprefix("ark:")
+    return str(ark.parse_ark(label + text)).removeprefix("ark:")
 
 
-def _digest(text: str) -> str:
+def _parse_digest(text: str) -> str:
     """Return the hexadecimal digits of `sha512:…`, or of `sha-512=:…:` (RFC 9530)."""
     base = re.fullmatch("sha-512=:([A-Za-z0-9+/]{86}==):", text)
     found = base64.b64decode(base[1]).hex() if base else text.removeprefix("sha512:").lower()
@@ -100,24 +100,24 @@ def _digest(text: str) -> str:
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.BadParameter(f"{text[:40]!r} is not of the form NAME=VALUE")
     return name, value
 
 
-IDENTIFIER = _Read("identifier", _identifier)
-NAMED = _Read("identifier", _named)
+IDENTIFIER = _ParsedText("identifier", _parse_identifier)
+NAMED = _ParsedText("identifier", _parse_name)
 """An identifier and, if its scheme cannot name parts, a part after a `#`."""
-PATTERN = _Read("pattern", _pattern)
-WITHIN = _Read("pattern", _within)
-SERIES = _Read("series", _series)
-NAMING_AUTHORITY = _Read("authority", _naming_authority)
-AUTHORITY = _Read("authority", _authority)
-SHOULDER = _Read("shoulder", _shoulder)
-DIGEST = _Read("digest", _digest)
-PAIR = _Read("name=value", _pair)
+PATTERN = _ParsedText("pattern", _parse_pattern)
+WITHIN = _ParsedText("pattern", _parse_within)
+SERIES = _ParsedText("series", _parse_series)
+NAMING_AUTHORITY = _ParsedText("authority", _parse_naming_authority)
+AUTHORITY = _ParsedText("authority", _parse_authority)
+SHOULDER = _ParsedText("shoulder", _parse_shoulder)
+DIGEST = _ParsedText("digest", _parse_digest)
+PAIR = _ParsedText("name=value", _parse_pair)
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 expect = click.option(
@@ -149,7 +149,7 @@ def add_actor(help: str) -> Callable[[_F], _F]:
     return click.option("--by", metavar="NAME", help=f"{help}. Default: local.")
 
 
-def about_files(command: _F) -> _F:
+def add_file_options(command: _F) -> _F:
     """Add the options that describe files; `perdure.cli.deposit.Said` takes them."""
     for option in (
         click.option(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 from perdure.cli.output import output_file
-from perdure.cli.progress import progress
+from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
@@ -23,7 +23,7 @@ _type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Default
 _charset = click.option("--charset", metavar="NAME", help="Charset of a text. Default: detected.")
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("file", type=_FILE)
 @click.argument("spec")
 @click.option(
@@ -48,19 +48,19 @@ def part(
     sec=23,57                 seconds of sound or video
     xpointer(//table[2])      other SPECs follow the rules of the media type
     """
-    from perdure.extractors.port import body_chunks
+    from perdure.extractors.port import iterate_body
     from perdure.parts import annotation
-    from perdure.reading.extraction import Extraction
+    from perdure.reading.extraction import PartExtraction
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")
-    source = _source(file, media_type, charset)
-    extraction = Extraction()
+    source = _detect_source(file, media_type, charset)
+    extraction = PartExtraction()
     try:
-        found = extraction.extract(source, _selector(spec, source, web=web))
+        found = extraction.cut_part(source, _parse_selector(spec, source, web=web))
         length = 0
         with output_file(output) as target:
-            for chunk in body_chunks(found.body, source):
+            for chunk in iterate_body(found.body, source):
                 length += len(chunk)
                 target.write(chunk)
     finally:
@@ -71,16 +71,16 @@ def part(
         "media_type": found.media_type,
         "length": length,
         "slices": [[one.start, one.stop] for one in found.slices],
-        "selector": annotation.write(found.selector),
+        "selector": annotation.write_annotation(found.selector),
         "decoded": found.decoded and {"form": found.decoded.form, "sha512": found.decoded.sha512},
         "facts": found.facts,
     }
-    here().note(f"{about['part']} ({about['reading']}): {length} bytes of {found.media_type}")
+    here().print_note(f"{about['part']} ({about['reading']}): {length} bytes of {found.media_type}")
     if here().as_json:
-        here().answer(about, "")
+        here().print_answer(about, "")
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.option(
     "--of", "file", metavar="FILE", type=_FILE, required=True, help="The file to look at."
 )
@@ -88,12 +88,12 @@ def part(
 @_charset
 def parts(file: str, media_type: str | None, charset: str | None) -> None:
     """List what you can address in FILE: characters, tags, pixels, pages, seconds."""
-    from perdure.reading.extraction import Extraction
+    from perdure.reading.extraction import PartExtraction
 
-    source = _source(file, media_type, charset)
-    extraction = Extraction()
+    source = _detect_source(file, media_type, charset)
+    extraction = PartExtraction()
     try:
-        found = extraction.extents(source)
+        found = extraction.list_extents(source)
     finally:
         extraction.close()
     fields = {
@@ -104,16 +104,16 @@ def parts(file: str, media_type: str | None, charset: str | None) -> None:
             for one in found
         ],
     }
-    here().answer(fields, "\n".join(map(_line, found)))
+    here().print_answer(fields, "\n".join(map(_extent_line, found)))
 
 
-def _line(one: Extent) -> str:
+def _extent_line(one: Extent) -> str:
     size = "" if one.size is None else f"{one.size} "
     items = f": {', '.join(one.items)}" if one.items else ""
     return f"{one.syntax:<28} {size}{one.what}{items}"
 
 
-@click.command("verify-part", cls=Command)
+@click.command("verify-part", cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.argument("file", type=_FILE)
 @click.option("--part", "spec", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
@@ -130,15 +130,15 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
     if spec is None and identifier.whole is identifier:
         raise click.UsageError(f"{identifier} names no part: write one after #, or give --part")
     if resolver is not None:
-        delivery = fetching.from_resolver(resolver, identifier, (), follow=False, part=spec)
-        _compare(delivery, file)
+        delivery = fetching.fetch_from_resolver(resolver, identifier, (), follow=False, part=spec)
+        _compare_file(delivery, file)
         return
-    with here().registry() as registry:
-        resolved = registry.reading.resolve(fetching.query(registry, identifier, part=spec))
-        _compare(fetching.from_registry(registry, resolved, follow=False), file)
+    with here().open_registry() as registry:
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=spec))
+        _compare_file(fetching.fetch_from_registry(registry, resolved, follow=False), file)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
 def prepare(pattern: Identifier | None) -> None:
     """Build the indexes for parts of all documents in the registry, or those of PATTERN.
@@ -149,28 +149,33 @@ def prepare(pattern: Identifier | None) -> None:
     prepared. Exits with 1 if there are any.
     """
     from perdure.errors import PerdureError
-    from perdure.model.queries import Finding
+    from perdure.model.queries import IntegrityFinding
     from perdure.upkeep import audit
 
     count = problems = 0
-    with here().registry() as registry, progress("preparing", total=None, unit="documents") as bar:
-        for one in audit.kept(registry.records, within=pattern):
-            if isinstance(one, Finding):
+    with (
+        here().open_registry() as registry,
+        show_progress("preparing", total=None, unit="documents") as bar,
+    ):
+        for one in audit.walk_representations(registry.records, within=pattern):
+            if isinstance(one, IntegrityFinding):
                 name, problem = one.identifier, one.problem
             elif one.version.tombstone:
                 continue
             else:
                 name, problem = str(one.identifier), None
                 try:
-                    registry.parts.prepare(registry.source(one.identifier, one.representation))
+                    registry.parts.prepare_source(
+                        registry.source(one.identifier, one.representation)
+                    )
                 except PerdureError as error:
                     problem = str(error)
             count += 1
             bar(count, name)
             if problem:
                 problems += 1
-                here().answer({"identifier": name, "problem": problem}, f"{name}: {problem}")
-    here().summary(
+                here().print_answer({"identifier": name, "problem": problem}, f"{name}: {problem}")
+    here().print_summary(
         {"prepared": count - problems, "problems": problems},
         f"{count - problems} documents prepared, {problems} problems",
     )
@@ -178,35 +183,35 @@ def prepare(pattern: Identifier | None) -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _compare(delivery: object, file: str) -> None:
+def _compare_file(delivery: object, file: str) -> None:
     from pathlib import Path
 
-    from perdure.cli.fetching import Bytes, difference
+    from perdure.cli.fetching import DeliveredBytes, find_difference
 
-    if not isinstance(delivery, Bytes):
-        here().fail(delivery, delivery.sentence)  # type: ignore[attr-defined]  # the others have it
+    if not isinstance(delivery, DeliveredBytes):
+        here().print_failure(delivery, delivery.sentence)  # type: ignore[attr-defined]  # the others have it
         click.get_current_context().exit(exits.GONE)
     with Path(file).open("rb") as given:
-        at = difference(delivery, given)
+        at = find_difference(delivery, given)
     same = at is None
     fields = {"identifier": delivery.identifier, "file": file, "same": same, "differs_at": at}
     where = "" if same else f" from byte {at} on"
     verdict = "is exactly" if same else "is not"
-    here().answer(fields, f"{file} {verdict} {delivery.identifier}{where}")
+    here().print_answer(fields, f"{file} {verdict} {delivery.identifier}{where}")
     if not same:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _source(file: str, media_type: str | None, charset: str | None) -> Source:
+def _detect_source(file: str, media_type: str | None, charset: str | None) -> Source:
     """Return a local file as a source, with the given or detected type."""
     from pathlib import Path
 
     from perdure.extractors.port import Source
-    from perdure.formats.detect import LOOK, detect
+    from perdure.formats.detect import LOOK, detect_type
 
     path = Path(file)
     with path.open("rb") as opened:
-        found = detect(opened.read(LOOK), name=path.name)
+        found = detect_type(opened.read(LOOK), name=path.name)
     return Source(
         path=path,
         length=path.stat().st_size,
@@ -216,7 +221,7 @@ def _source(file: str, media_type: str | None, charset: str | None) -> Source:
     )
 
 
-def _selector(spec: str, source: Source, *, web: bool) -> Selector:
+def _parse_selector(spec: str, source: Source, *, web: bool) -> Selector:
     """Parse a part: as in a PDI if the text can be part of one, otherwise as its type defines."""
     from perdure import formats
     from perdure import parts as syntaxes
@@ -226,21 +231,21 @@ def _selector(spec: str, source: Source, *, web: bool) -> Selector:
 
     text = spec.removeprefix("#")
     if web:
-        return syntaxes.parse(text, source.essence)
-    fragment = read_fragment(text, formats.token(source.media_type))
-    selected = pdi.select(fragment) if fragment is not None else None
+        return syntaxes.parse_part(text, source.essence)
+    fragment = read_fragment(text, formats.make_token(source.media_type))
+    selected = pdi.make_selector(fragment) if fragment is not None else None
     if selected is not None and not isinstance(selected, syntaxes.Extension):
         return selected
     scheme = text.partition("=")[0].lower()
     is_ours = any(scheme in names for names in pdi.SCHEMES.values())
     try:
-        found = syntaxes.parse(text, source.essence)
+        found = syntaxes.parse_part(text, source.essence)
     except MalformedPart:
         if is_ours:
-            return pdi.read(text)  # this reports what is wrong with the text
-        known = (one.mark.search(text) for one in syntaxes.syntaxes(source.essence))
+            return pdi.read_pdi_part(text)  # this reports what is wrong with the text
+        known = (one.mark.search(text) for one in syntaxes.list_syntaxes(source.essence))
         if selected is None or any(known):
             raise
         return selected  # for a plug-in to read
     is_id = isinstance(found, syntaxes.ElementById)
-    return pdi.read(text) if is_ours and is_id else found
+    return pdi.read_pdi_part(text) if is_ours and is_id else found

@@ -16,10 +16,10 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
+def show_progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
     """Show a bar for `total` bytes or other units (None if not known), or for a share of 1."""
     if not sys.stderr.isatty():
-        yield _silent
+        yield _show_nothing
         return
     from rich.console import Console
     from rich.progress import (
@@ -45,5 +45,5 @@ def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator
         yield advance
 
 
-def _silent(done: float, what: str | None = None) -> None:
+def _show_nothing(done: float, what: str | None = None) -> None:
     """Show nothing: stderr is not a terminal."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, Group, here
+from perdure.cli.command import PerdureCommand, PerdureGroup, here
 
 if TYPE_CHECKING:
     from perdure.archives.port import Capture
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "snapshot", "other")
 
 
-@click.group(cls=Group)
+@click.group(cls=PerdureGroup)
 def pwid() -> None:
     """References to material in web archives (PWID): make, check, resolve them."""
 
 
-@pwid.command(cls=Command)
+@pwid.command(cls=PerdureCommand)
 @click.argument("url", required=False)
 @click.option("--archive", metavar="ID", help="Id of the archive, such as archive.org.")
 @click.option(
@@ -72,15 +72,15 @@ def make(
     URL alone is the address at which an archive plays something back:
     https://web.archive.org/web/20160122112029/http://www.dr.dk
     """
-    from perdure.archives.pwid.making import make as made
-    from perdure.archives.pwid.making import write
+    from perdure.archives.pwid.making import make_pwid as made
+    from perdure.archives.pwid.making import write_pwid
 
-    settings = _settings()
+    settings = _load_settings()
     collection = ""
     if warc is not None:
         if url or at or (offset is None) == (record is None):
             raise click.UsageError("--warc needs --offset or --record, and takes no URL or --at")
-        capture = _record(warc, offset, record)
+        capture = _find_record(warc, offset, record)
         own = archive or settings.archive_id
         if not own:
             raise click.UsageError("give --archive, or set archive_id")
@@ -90,16 +90,18 @@ def make(
             raise click.UsageError("give --archive and --at together")
         found = made(archive or settings.archive_id, at, coverage or "page", url)
     elif url:
-        found, collection = _from_playback(url, coverage)
+        found, collection = _read_playback_url(url, coverage)
     else:
         raise click.UsageError("give a URL or --warc")
-    text = write(found, dialect) if dialect else str(found)
+    text = write_pwid(found, dialect) if dialect else str(found)
     if not dialect and not found.is_valid("draft-04"):  # a fraction of a second, or none
-        here().note("perdure reads its time, but the grammar of draft-04 does not allow it")
-    here().answer({"pwid": text, "collection": collection or None} | _fields(found), text)
+        here().print_note("perdure reads its time, but the grammar of draft-04 does not allow it")
+    here().print_answer(
+        {"pwid": text, "collection": collection or None} | _pwid_fields(found), text
+    )
 
 
-@pwid.command(cls=Command)
+@pwid.command(cls=PerdureCommand)
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT…")
 def check(texts: tuple[str, ...]) -> None:
     """Report which grammars each TEXT satisfies, and why it does not satisfy the others.
@@ -108,23 +110,23 @@ def check(texts: tuple[str, ...]) -> None:
     with 1 if a TEXT is not a PWID in any dialect.
     """
     from perdure.errors import MalformedIdentifier
-    from perdure.ids.pwid import parse
+    from perdure.ids.pwid import parse_pwid
 
     wrong = 0
-    for text in _lines(texts):
+    for text in _read_texts(texts):
         try:
-            found = parse(text)
+            found = parse_pwid(text)
         except MalformedIdentifier as error:
             wrong += 1
             fields = error.as_dict() | {"pwid": None, "message": str(error)}
-            here().answer(fields, f"not a PWID: {error}")
+            here().print_answer(fields, f"not a PWID: {error}")
         else:
-            _tell_grammars(found)
+            _print_grammars(found)
     if wrong:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-@pwid.command("resolve-url", cls=Command)
+@pwid.command("resolve-url", cls=PerdureCommand)
 @click.argument("identifier", metavar="PWID", type=options.IDENTIFIER)
 @click.option("--raw", is_flag=True, help="Print the address of the record as it was recorded.")
 @click.option("--local", is_flag=True, help="Print the address within the archive's own network.")
@@ -139,25 +141,25 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 
     if not isinstance(identifier, Pwid):
         raise NotPwid(identifier=str(identifier))
-    known = known_archives()
+    known = load_archives()
     addresses = {
-        "playback": known.playback(identifier, collection=collection),
-        "raw": known.raw(identifier, collection=collection),
-        "local": known.local(identifier),
-        "timegate": known.timegate(identifier),
-        "timemap": known.timemap(identifier),
-        "cdx": known.cdx(identifier),
-        "resolver": known.resolver(identifier),
+        "playback": known.make_playback_url(identifier, collection=collection),
+        "raw": known.make_raw_url(identifier, collection=collection),
+        "local": known.make_local_url(identifier),
+        "timegate": known.make_timegate_url(identifier),
+        "timemap": known.make_timemap_url(identifier),
+        "cdx": known.make_cdx_url(identifier),
+        "resolver": known.make_resolver_url(identifier),
     }
     chosen = addresses["raw" if raw else "local" if local else "playback"]
-    archive = known.find(identifier.archive)
+    archive = known.find_archive(identifier.archive)
     if chosen is None:
-        raise _refused(identifier, archive, local=local)
+        raise _explain_refusal(identifier, archive, local=local)
     about = {name: getattr(archive, name, None) for name in ("access", "status", "moved_to")}
-    here().answer({"pwid": str(identifier)} | addresses | about, chosen)
+    here().print_answer({"pwid": str(identifier)} | addresses | about, chosen)
 
 
-@pwid.command(cls=Command)
+@pwid.command(cls=PerdureCommand)
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @click.option(
     "--import",
@@ -179,25 +181,27 @@ def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> Non
     from perdure.errors import UnknownArchive
 
     if source is not None:
-        _import(source)
+        _import_archives(source)
         return
-    known = known_archives()
+    known = load_archives()
     chosen = []
     for one in ids:
-        found = known.find(one)
+        found = known.find_archive(one)
         if found is None:
             raise UnknownArchive(identifier=one, archive=one)
         chosen.append(found)
     listed = chosen or list(known)
     if form is not None:
-        write = registries.to_turtle if form == "turtle" else registries.to_toml
+        write = registries.write_turtle if form == "turtle" else registries.write_toml
         click.echo(write(listed), nl=False)
         return
     for archive in listed:
-        here().answer(archive, f"{archive.id}\t{archive.access}\t{archive.status}\t{archive.name}")
+        here().print_answer(
+            archive, f"{archive.id}\t{archive.access}\t{archive.status}\t{archive.name}"
+        )
 
 
-def _settings() -> Settings:
+def _load_settings() -> Settings:
     """Load the settings of the registry; without one, the defaults and the environment."""
     import os
 
@@ -205,50 +209,50 @@ def _settings() -> Settings:
 
     root = here().root
     if (root / settings.FILE).exists():
-        return settings.load(root, os.environ)
-    return settings.from_table({}, os.environ)
+        return settings.load_settings(root, os.environ)
+    return settings.read_table({}, os.environ)
 
 
-def known_archives() -> Archives:
+def load_archives() -> Archives:
     """Load the archives that the package knows, and those of the operator."""
-    from perdure.archives.pwid.known import load
+    from perdure.archives.pwid.known import load_archives
 
-    return load(_settings(), here().root)
+    return load_archives(_load_settings(), here().root)
 
 
-def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
+def _read_playback_url(url: str, coverage: str | None) -> tuple[Pwid, str]:
     """Return the PWID of a playback address, and the archive's collection in it."""
-    from perdure.archives.pwid.making import make as made
+    from perdure.archives.pwid.making import make_pwid as made
     from perdure.errors.captures import UnknownPlayback
 
-    found = known_archives().from_playback(url)
+    found = load_archives().read_playback_url(url)
     if not found:
         raise UnknownPlayback(url=url)
     for other in found[1:]:
-        here().note(f"it can also mean {other.pwid}")
+        here().print_note(f"it can also mean {other.pwid}")
     best = found[0].pwid
     if coverage:
         best = made(best.archive, best.time, coverage, best.item)
     return best, found[0].collection
 
 
-def _record(path: Path, offset: int | None, id: str | None) -> Capture:
+def _find_record(path: Path, offset: int | None, id: str | None) -> Capture:
     """Find the record at an offset or with an id. Raises NotFound."""
-    from perdure.archives.files.careful import Shared
-    from perdure.archives.files.scanning import Place, scan
+    from perdure.archives.files.careful import SharedMember
+    from perdure.archives.files.scanning import ArchivePlace, scan_file
     from perdure.archives.port import Capture
-    from perdure.cli.progress import progress
+    from perdure.cli.progress import show_progress
     from perdure.errors import NotFound, quote
 
     wanted, size, start = (id or "").strip("<>"), path.stat().st_size, offset or 0
     for place in (
-        Place(path=str(path), base=start, size=max(0, size - start)),
-        Place(path=str(path), shared=True),
+        ArchivePlace(path=str(path), base=start, size=max(0, size - start)),
+        ArchivePlace(path=str(path), shared=True),
     ):
         sought = offset if place.shared else 0
         try:
-            with progress("reading", total=None if place.shared else size) as bar:
-                for met in scan(place, path.name):
+            with show_progress("reading", total=None if place.shared else size) as bar:
+                for met in scan_file(place, path.name):
                     bar(met.offset)
                     if isinstance(met, Capture) and (
                         met.id == wanted if id is not None else met.offset == sought
@@ -256,14 +260,14 @@ def _record(path: Path, offset: int | None, id: str | None) -> Capture:
                         return met
                     if id is None and met.offset > (sought or 0):
                         break
-        except Shared:
+        except SharedMember:
             continue
         break
     which = f"record {quote(id)}" if id is not None else f"record at {offset}"
     raise NotFound(identifier=f"{which} of {path.name}")
 
 
-def _lines(texts: tuple[str, ...]) -> Iterator[str]:
+def _read_texts(texts: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts; `-` stands for the lines of stdin that are not empty."""
     for text in texts:
         if text != "-":
@@ -274,7 +278,7 @@ def _lines(texts: tuple[str, ...]) -> Iterator[str]:
                 yield line.strip()
 
 
-def _fields(found: Pwid) -> dict[str, object]:
+def _pwid_fields(found: Pwid) -> dict[str, object]:
     return {
         "archive": found.archive,
         "time": found.time,
@@ -283,13 +287,13 @@ def _fields(found: Pwid) -> dict[str, object]:
     }
 
 
-def _tell_grammars(found: Pwid) -> None:
+def _print_grammars(found: Pwid) -> None:
     """Print the drafts that a text satisfies, and its misfits with the others."""
-    from perdure.ids.pwid_dialects import DIALECTS, Misfit, misfits
+    from perdure.ids.pwid_dialects import DIALECTS, Misfit, list_misfits
 
     faults: dict[tuple[Misfit, ...], list[str]] = {}
     for dialect in DIALECTS:
-        faults.setdefault(misfits(dialect, found.written, found.item), []).append(dialect)
+        faults.setdefault(list_misfits(dialect, found.written, found.item), []).append(dialect)
     satisfied = faults.pop((), [])
     warning = "a time of day without its Z was read as UTC" if found.assumed_utc else None
     lines = [f"{found.written}: {', '.join(satisfied) or 'satisfies no grammar'}"]
@@ -299,7 +303,7 @@ def _tell_grammars(found: Pwid) -> None:
     for wrong, dialects in faults.items():
         reasons = (f"{one.field} {one.found!r}, expected {one.expected}" for one in wrong)
         lines.append(f"  not {', '.join(dialects)}: {'; '.join(reasons)}")
-    here().answer(
+    here().print_answer(
         {
             "pwid": str(found),
             "urn": found.urn,
@@ -312,14 +316,14 @@ def _tell_grammars(found: Pwid) -> None:
                 for dialect in dialects
             },
         }
-        | _fields(found),
+        | _pwid_fields(found),
         "\n".join(lines),
     )
 
 
-def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
+def _explain_refusal(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
     """Return the error that says why a PWID has no address."""
-    from perdure.archives.pwid.playback import digits, is_uri
+    from perdure.archives.pwid.playback import format_digits, is_uri
     from perdure.errors import ArchiveClosed, UnknownArchive
     from perdure.errors.captures import (
         CollectionNeeded,
@@ -332,7 +336,7 @@ def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> Perdu
         return UnknownArchive(identifier=str(identifier), archive=identifier.archive)
     if not is_uri(identifier.item):
         return ItemNotUri(identifier=str(identifier))
-    if digits(identifier) is None:
+    if format_digits(identifier) is None:
         return TimeTooCoarse(identifier=str(identifier))
     if archive.access == "closed" and not local:
         return ArchiveClosed(archive=archive.id)
@@ -341,7 +345,7 @@ def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> Perdu
     return PlaybackUnknown(identifier=str(identifier))
 
 
-def _import(source: Path) -> None:
+def _import_archives(source: Path) -> None:
     """Add archives that are not known yet from a file to the operator's own file."""
     from perdure.archives.pwid import registries
     from perdure.archives.pwid.known import read_toml
@@ -349,7 +353,7 @@ def _import(source: Path) -> None:
     from perdure.errors.captures import NoArchivesFile
     from perdure.storage.durable import write_durably
 
-    settings, root = _settings(), here().root
+    settings, root = _load_settings(), here().root
     if not settings.archives_file:
         raise NoArchivesFile(source=source.name)
     try:
@@ -359,14 +363,14 @@ def _import(source: Path) -> None:
     path = root / settings.archives_file
     had = path.read_text("utf-8") if path.exists() else ""
     own = read_toml(had, path)
-    from perdure.archives.pwid.known import Archives, packaged
+    from perdure.archives.pwid.known import Archives, load_packaged
 
-    known = Archives((*packaged(), *own))
-    read = registries.read(text)
-    new = [one for one in read if not any(known.find(name) for name in one.names)]
+    known = Archives((*load_packaged(), *own))
+    read = registries.read_registry(text)
+    new = [one for one in read if not any(known.find_archive(name) for name in one.names)]
     if new:
-        added = registries.to_toml(new)
+        added = registries.write_toml(new)
         write_durably(path, f"{had.rstrip()}\n\n{added}".lstrip().encode())
     for one in new:
-        here().answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
-    here().note(f"{len(new)} of {len(read)} archives added to {path}; the others were known")
+        here().print_answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
+    here().print_note(f"{len(new)} of {len(read)} archives added to {path}; the others were known")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 from perdure.cli.output import output_file
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _nearest = click.option(
 _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.option(
     "-o",
@@ -66,23 +66,29 @@ def get(
     found: Delivery
     if resolver is not None:
         if isinstance(identifier, Pwid) and part is None:
-            found = archived.delivery_from(resolver, identifier, nearest=nearest, follow=follow)
+            found = archived.deliver_from_resolver(
+                resolver, identifier, nearest=nearest, follow=follow
+            )
         else:
-            found = fetching.from_resolver(resolver, identifier, accept, follow=follow, part=part)
-        if isinstance(found, fetching.Bytes) and found.verdict:
-            here().note(archived.sentence(found.verdict))
-        _deliver(found, output)
+            found = fetching.fetch_from_resolver(
+                resolver, identifier, accept, follow=follow, part=part
+            )
+        if isinstance(found, fetching.DeliveredBytes) and found.verdict:
+            here().print_note(archived.verdict_sentence(found.verdict))
+        _write_delivery(found, output)
         return
-    with here().registry() as registry:
-        resolved = registry.reading.resolve(fetching.query(registry, identifier, accept, part=part))
+    with here().open_registry() as registry:
+        resolved = registry.reading.resolve(
+            fetching.make_query(registry, identifier, accept, part=part)
+        )
         if resolved.pwid is not None:
             pwid = resolved.pwid
-            found, judgement = archived.delivery(registry, pwid, nearest=nearest, follow=follow)
-            here().note(judgement.sentence)
-            _deliver(found, output)
+            found, judgement = archived.deliver_pwid(registry, pwid, nearest=nearest, follow=follow)
+            here().print_note(judgement.sentence)
+            _write_delivery(found, output)
             return
         _check_single(resolved)
-        _deliver(fetching.from_registry(registry, resolved, follow=follow), output)
+        _write_delivery(fetching.fetch_from_registry(registry, resolved, follow=follow), output)
 
 
 def _check_single(resolved: Resolved) -> None:
@@ -93,37 +99,37 @@ def _check_single(resolved: Resolved) -> None:
         raise PatternNotAllowed(identifier=str(resolved.asked))
 
 
-def _of_part(selector: Selector | None) -> dict[str, object]:
+def _part_fields(selector: Selector | None) -> dict[str, object]:
     from perdure.parts import annotation
 
     if selector is None:
         return {}
-    return {"reading": selector.reading, "selector": annotation.write(selector)}
+    return {"reading": selector.reading, "selector": annotation.write_annotation(selector)}
 
 
-def _deliver(delivery: Delivery, output: str) -> None:
+def _write_delivery(delivery: Delivery, output: str) -> None:
     """Write bytes, or say why there are none."""
-    from perdure.cli.fetching import Bytes, Elsewhere, write
+    from perdure.cli.fetching import AtLocation, DeliveredBytes, write_bytes
 
-    if isinstance(delivery, Bytes):
+    if isinstance(delivery, DeliveredBytes):
         with output_file(output) as file:
-            written = write(delivery, file)
+            written = write_bytes(delivery, file)
         if delivery.promises and not delivery.sha512 and not delivery.sha256:
-            here().note("no digest was promised, so none was checked")
+            here().print_note("no digest was promised, so none was checked")
         if here().as_json:
             about = {
                 "identifier": delivery.identifier,
                 "length": written.length,
                 "sha512": written.sha512,
             }
-            here().answer(about | _of_part(delivery.selector), "")
+            here().print_answer(about | _part_fields(delivery.selector), "")
         return
-    here().fail(delivery, delivery.sentence)
-    gone = not isinstance(delivery, Elsewhere)
+    here().print_failure(delivery, delivery.sentence)
+    gone = not isinstance(delivery, AtLocation)
     click.get_current_context().exit(exits.GONE if gone else exits.ELSEWHERE)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option(
     "--want",
@@ -160,28 +166,28 @@ def resolve(
     from perdure.cli import archived, fetching, steps
     from perdure.model.queries import Redirect, Step, Want
 
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         resolved = registry.reading.resolve(
-            fetching.query(registry, identifier, accept, languages=language, region=region)
+            fetching.make_query(registry, identifier, accept, languages=language, region=region)
         )
         if resolved.pwid is not None:
-            here().answer(*archived.resolution(registry, resolved.pwid, nearest=nearest))
+            here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))
             return
         _check_single(resolved)
         for one in map(Want, want):
             if one is Want.NAMES:
-                names = [str(name) for name in registry.listings.names_of(resolved)]
-                here().answer({"want": one.value, "names": names}, "\n".join(names))
+                names = [str(name) for name in registry.listings.list_resolved_names(resolved)]
+                here().print_answer({"want": one.value, "names": names}, "\n".join(names))
                 continue
             step: Step = resolved.choose(one)
             if isinstance(step, Redirect) and resolved.inside is not None:
                 step = msgspec.structs.replace(step, identifier=resolved.asked)
             base = registry.settings.base_url
-            fields = {"want": one.value} | steps.fields(step)
-            here().answer(fields, steps.text(step, one, base=base))
+            fields = {"want": one.value} | steps.step_fields(step)
+            here().print_answer(fields, steps.step_text(step, one, base=base))
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=PerdureCommand)
 @click.argument("pattern", type=options.PATTERN)
 @click.option(
     "--limit",
@@ -191,18 +197,20 @@ def resolve(
 )
 @click.option("--cursor", metavar="TEXT", help="Continue after the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="List the years, months or days that hold some.")
-def list_(pattern: Identifier, limit: int | None, cursor: str | None, intervals: bool) -> None:
+def list_identifiers(
+    pattern: Identifier, limit: int | None, cursor: str | None, intervals: bool
+) -> None:
     """List the identifiers that match PATTERN or are in an interval, in order of time.
 
     \b
     pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
     """
-    with here().registry() as registry:
+    with here().open_registry() as registry:
         if intervals:
-            found = registry.listings.interval(pattern)
+            found = registry.listings.list_interval(pattern)
             members = [str(one) for one in found.members]
-            here().answer({"pattern": str(pattern), "members": members}, "\n".join(members))
+            here().print_answer({"pattern": str(pattern), "members": members}, "\n".join(members))
         else:
             _print_pages(registry, pattern, limit, cursor)
 
@@ -213,18 +221,18 @@ def _print_pages(
     """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
     while True:
-        page = registry.listings.listing(pattern, cursor=cursor, limit=size)
+        page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
         names = [str(one) for one in page.identifiers]
-        here().answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
+        here().print_answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
         if cursor is None:
             return
         if limit is not None:
-            here().note(f"there is more: --cursor '{cursor}'")
+            here().print_note(f"there is more: --cursor '{cursor}'")
             return
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
@@ -232,11 +240,11 @@ def describe(identifier: Identifier, history: bool) -> None:
     from perdure.cli import fetching, steps
     from perdure.policy import naming
 
-    with here().registry() as registry:
-        resolved = registry.reading.resolve(fetching.query(registry, identifier))
+    with here().open_registry() as registry:
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         _check_single(resolved)
         key, record = resolved.identifier.key, resolved.known
-        revisions = registry.records.history(key) if history else [record]
+        revisions = registry.records.list_revisions(key) if history else [record]
         for one in revisions:
-            name = naming.identify(key, one)
-            here().answer(steps.described(name, one), steps.description(name, one))
+            name = naming.identify_record(key, one)
+            here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))

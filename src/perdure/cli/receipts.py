@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from perdure.policy.advice import Advice
 
 
-def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
+def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
     """Print the identifier on stdout, and remarks: if nothing was written, or only a proposal, and
     all advice."""
     from perdure.model.commands import Outcome
 
     place = here()
-    place.answer(
+    place.print_answer(
         {
             "identifier": receipt.identifier,
             "outcome": str(receipt.outcome),
@@ -30,10 +30,10 @@ def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         receipt.identifier,
     )
     if receipt.replayed:
-        place.note("this is the answer to the first command with this idempotency key")
+        place.print_note("this is the answer to the first command with this idempotency key")
     elif receipt.outcome is Outcome.UNCHANGED:
-        place.note("unchanged: the record says so already")
+        place.print_note("unchanged: the record says so already")
     elif receipt.outcome is Outcome.PROPOSED:
-        place.note("proposed: it takes effect when a second person asks for the same")
+        place.print_note("proposed: it takes effect when a second person asks for the same")
     for one in advice:
-        place.note(f"advice: {one.text} ({one.rule})")
+        place.print_note(f"advice: {one.text} ({one.rule})")

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 _SHOWN = 100  # characters of a request line; one has thousands
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--series", multiple=True, type=options.SERIES, help="Document series to mint in.")
 @click.option(
@@ -62,10 +62,10 @@ def init(
     text = f"{root} mints for {names}"
     if not names:
         text = f"{root} has no series yet; add one with 'perdure init --series NAME'"
-    here().answer({"registry": str(root)} | owned, text)
+    here().print_answer({"registry": str(root)} | owned, text)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.option("--host", metavar="ADDRESS", help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 chooses a free one."
@@ -100,7 +100,7 @@ def serve(
     run(here().root, host=host, port=port, workers=workers, log_level=log_level)
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("url")
 @click.option(
     "--timeout",
@@ -121,7 +121,7 @@ def doctor(url: str, timeout: float) -> None:
         mark = "ok" if found.ok else found.severity
         advice = f"\n    {found.advice}" if found.advice and not found.ok else ""
         sent = found.sent if len(found.sent) <= _SHOWN else f"{found.sent[:_SHOWN]}…"
-        here().answer(found, f"{mark:8} {found.name}: {sent}{advice}")
+        here().print_answer(found, f"{mark:8} {found.name}: {sent}{advice}")
         worst = worst or found.severity in ("error", "warning")
     if worst:
         click.get_current_context().exit(exits.FINDINGS)

@@ -14,7 +14,7 @@ from perdure.model.records import Location, Record, Representation, Tombstone, V
 Fields = dict[str, Any]
 
 
-def fields(step: Step) -> Fields:
+def step_fields(step: Step) -> Fields:
     """Return a step for JSON."""
     name = str(step.identifier)
     plain = msgspec.to_builtins
@@ -25,23 +25,23 @@ def fields(step: Step) -> Fields:
             places = {"location": plain(location), "others": plain(others)}
             return {"step": "redirect", "identifier": name} | places
         case Choices(fetches=fetches, locations=locations):
-            choices = {"fetches": [*map(fields, fetches)], "locations": plain(locations)}
+            choices = {"fetches": [*map(step_fields, fetches)], "locations": plain(locations)}
             return {"step": "choices", "identifier": name} | choices
         case Gone(tombstone=tombstone):
             return {"step": "gone", "identifier": name, "tombstone": plain(tombstone)}
         case Description(identifier=identifier, record=record):
-            return {"step": "description"} | described(identifier, record)
+            return {"step": "description"} | record_fields(identifier, record)
 
 
-def described(identifier: Identifier, record: Record) -> Fields:
+def record_fields(identifier: Identifier, record: Record) -> Fields:
     return {"identifier": str(identifier), "record": msgspec.to_builtins(record)}
 
 
-def text(step: Step, want: Want, *, base: str) -> str:
+def step_text(step: Step, want: Want, *, base: str) -> str:
     """Describe a step for people. `base` is the public URL of the resolver, or empty."""
     match step:
         case Fetch(identifier=identifier, representation=held):
-            return f"held {identifier} {_held(held)}"
+            return f"held {identifier} {_describe_representation(held)}"
         case Redirect(location=location):
             return location.uri if want is Want.LOCATION else f"redirect {location.uri}"
         case Choices(fetches=fetches, locations=locations):
@@ -49,29 +49,29 @@ def text(step: Step, want: Want, *, base: str) -> str:
             urls = [*here, *(location.uri for location in locations)]
             return "\n".join(urls[:1] if want is Want.LOCATION else urls)
         case Gone(identifier=identifier, tombstone=tombstone):
-            return f"gone {identifier} {_since(tombstone)}"
+            return f"gone {identifier} {_describe_tombstone(tombstone)}"
         case Description(identifier=identifier, record=record):
-            return description(identifier, record)
+            return record_text(identifier, record)
 
 
-def description(identifier: Identifier, record: Record) -> str:
+def record_text(identifier: Identifier, record: Record) -> str:
     """Describe a record: a line with its identifier, then one line for each fact."""
-    return "\n".join((str(identifier), *(f"  {line}" for line in _facts(record))))
+    return "\n".join((str(identifier), *(f"  {line}" for line in _record_facts(record))))
 
 
-def _facts(record: Record) -> Iterator[str]:
+def _record_facts(record: Record) -> Iterator[str]:
     yield f"revision {record.revision} of {record.at}, by {record.by or 'an unknown actor'}"
     if record.tombstone:
-        yield f"withdrawn {_since(record.tombstone)}"
+        yield f"withdrawn {_describe_tombstone(record.tombstone)}"
     if why := record.unbound(None):
-        yield f"bound to nothing {_since(why)}"
+        yield f"bound to nothing {_describe_tombstone(why)}"
     if record.minted and not record.versions and not record.locations:
         yield f"reserved as {record.minted}"
     for version in record.versions:
-        yield from _version(version)
+        yield from _version_lines(version)
         if why := record.unbound(version.number):
-            yield f"  bound to nothing {_since(why)}"
-    yield from (f"at {_location(location)}" for location in record.locations)
+            yield f"  bound to nothing {_describe_tombstone(why)}"
+    yield from (f"at {_describe_location(location)}" for location in record.locations)
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
         yield f"described as {record.about.title!a}"
@@ -79,25 +79,25 @@ def _facts(record: Record) -> Iterator[str]:
     yield from (f"{name}: {value!a}" for name, value in record.metadata.items())
 
 
-def _version(version: Version) -> Iterator[str]:
+def _version_lines(version: Version) -> Iterator[str]:
     yield f"version {version.number} of {version.at}"
     if version.tombstone:
-        yield f"  withdrawn {_since(version.tombstone)}"
+        yield f"  withdrawn {_describe_tombstone(version.tombstone)}"
     for held in version.representations:
-        yield f"  {held.format}: {_held(held)}"
+        yield f"  {held.format}: {_describe_representation(held)}"
 
 
-def _held(held: Representation) -> str:
+def _describe_representation(held: Representation) -> str:
     charset = f";charset={held.charset}" if held.charset else ""
     language = f" in {held.language}" if held.language else ""
     return f"{held.media_type}{charset}{language}, {held.length} bytes, sha512 {held.sha512}"
 
 
-def _location(location: Location) -> str:
+def _describe_location(location: Location) -> str:
     extra = msgspec.to_builtins(location)
     uri = extra.pop("uri")
     return " ".join((uri, *(f"{name}={value}" for name, value in extra.items())))
 
 
-def _since(tombstone: Tombstone) -> str:
+def _describe_tombstone(tombstone: Tombstone) -> str:
     return f"since {tombstone.at}, says {tombstone.by}: {tombstone.reason!a}"

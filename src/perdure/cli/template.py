@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Command, here
+from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
 
 
-@click.command(cls=Command)
+@click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
 @click.option(
@@ -30,10 +30,10 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     from perdure.policy import templates
     from perdure.reading.resolve import ReadDoor
 
-    general = tuple(str(templates.read(text)) for text in tried)
-    with here().registry() as registry:
+    general = tuple(str(templates.read_template(text)) for text in tried)
+    with here().open_registry() as registry:
         door = ReadDoor(registry.records, general) if tried else registry.reading
-        resolved = door.resolve(fetching.query(registry, identifier, part=part))
+        resolved = door.resolve(fetching.make_query(registry, identifier, part=part))
         found = resolved.inside
         if found is None:
             raise click.UsageError(f"{identifier} is registered as it is: give a part with --part")
@@ -44,4 +44,4 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     if place is None:
         raise PartNotSupported(media_type=f"the target of {found.whole}", selector=found.part)
     fields = {"whole": str(found.whole), "delimiter": found.delimiter, "part": found.part}
-    here().answer(fields | {"location": place}, place)
+    here().print_answer(fields | {"location": place}, place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
-from perdure.cli.command import Group, here
+from perdure.cli.command import PerdureGroup, here
 from perdure.policy.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _DAY = click.DateTime(("%Y-%m-%d",))
 _TIME = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"))
 
 
-@click.group(cls=Group)
+@click.group(cls=PerdureGroup)
 def token() -> None:
     """Tokens that let programs write over HTTP."""
 
@@ -69,15 +69,15 @@ def create(
     """Make a token called NAME and print it, once; only its hash is kept."""
     from perdure.model.commands import SaveToken
     from perdure.model.records import Token
-    from perdure.policy.tokens import digest_of_key, new_token, read_key
-    from perdure.writing.registrar import timestamp, utc_now
+    from perdure.policy.tokens import digest_key, make_token, read_key
+    from perdure.writing.registrar import format_timestamp, utc_now
 
     scopes = (*series, *authorities)
     if not scopes:
         raise click.UsageError("give --series or --authority; --authority '*' for all")
-    if expires and timestamp(expires) <= timestamp(utc_now()):
+    if expires and format_timestamp(expires) <= format_timestamp(utc_now()):
         raise click.UsageError("--expires is in the past: the token would never be valid")
-    text, digest = new_token() if key is None else ("", digest_of_key(name, read_key(key)))
+    text, digest = make_token() if key is None else ("", digest_key(name, read_key(key)))
     made = Token(
         name=name,
         digest=digest,
@@ -86,31 +86,31 @@ def create(
         key=key or "",
         first_day=first_day.strftime("%Y-%m-%d") if first_day else None,
         last_day=last_day.strftime("%Y-%m-%d") if last_day else None,
-        created=timestamp(utc_now()),
-        expires=timestamp(expires) if expires else None,
+        created=format_timestamp(utc_now()),
+        expires=format_timestamp(expires) if expires else None,
     )
-    with here().registry() as registry:
-        registry.door.execute(SaveToken(token=made, new=True))
+    with here().open_registry() as registry:
+        registry.door.execute_command(SaveToken(token=made, new=True))
     if key is not None:
-        here().answer({"name": name, "key": key}, f"{name} signs with {key}")
+        here().print_answer({"name": name, "key": key}, f"{name} signs with {key}")
         return
-    here().answer({"name": name, "token": text}, text)
-    here().note("keep it safe: it is not shown again")
+    here().print_answer({"name": name, "token": text}, text)
+    here().print_note("keep it safe: it is not shown again")
 
 
 @token.command("list")
-def list_() -> None:
+def list_tokens() -> None:
     """List all tokens, including revoked ones, without their secrets."""
     import msgspec
 
-    with here().registry() as registry:
-        for one in registry.records.tokens():
+    with here().open_registry() as registry:
+        for one in registry.records.list_tokens():
             fields = msgspec.to_builtins(one)
             del fields["digest"]
-            here().answer(fields, _text(one))
+            here().print_answer(fields, _describe_token(one))
 
 
-def _text(one: Token) -> str:
+def _describe_token(one: Token) -> str:
     parts = [one.name, ",".join(one.operations), "on", ",".join(one.authorities)]
     if one.first_day or one.last_day:
         parts += ["dated", f"{one.first_day or ''}/{one.last_day or ''}"]
@@ -129,16 +129,16 @@ def revoke(name: str) -> None:
 
     from perdure.errors import NoSuchToken
     from perdure.model.commands import SaveToken
-    from perdure.writing.registrar import timestamp, utc_now
+    from perdure.writing.registrar import format_timestamp, utc_now
 
-    with here().registry() as registry:
-        found = registry.records.token_named(name)
+    with here().open_registry() as registry:
+        found = registry.records.find_token_named(name)
         if found is None:
             raise NoSuchToken(identifier=name)
         if not found.revoked:
-            found = msgspec.structs.replace(found, revoked=timestamp(utc_now()))
-            registry.door.execute(SaveToken(token=found))
-    here().answer({"name": name, "revoked": found.revoked}, f"{name} revoked {found.revoked}")
+            found = msgspec.structs.replace(found, revoked=format_timestamp(utc_now()))
+            registry.door.execute_command(SaveToken(token=found))
+    here().print_answer({"name": name, "revoked": found.revoked}, f"{name} revoked {found.revoked}")
 
 
 @token.command()
@@ -148,14 +148,14 @@ def history(name: str) -> None:
     import json
 
     from perdure.errors import NoSuchToken
-    from perdure.policy.revisions import changes
+    from perdure.policy.revisions import compare_revisions
 
-    with here().registry() as registry:
-        past = registry.records.token_history(name)
+    with here().open_registry() as registry:
+        past = registry.records.list_token_changes(name)
     if not past:
         raise NoSuchToken(identifier=name)
     for at, by, before, after in past:
-        changed = changes(json.loads(before) if before else {}, json.loads(after))
+        changed = compare_revisions(json.loads(before) if before else {}, json.loads(after))
         lines = [f"{at} by {by}"]
         lines += [f"  {field}: {one['before']} -> {one['after']}" for field, one in changed.items()]
-        here().answer({"at": at, "by": by, "changes": changed}, "\n".join(lines))
+        here().print_answer({"at": at, "by": by, "changes": changed}, "\n".join(lines))

@@ -125,8 +125,8 @@ class PerdureError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         notes = self.__dict__.get("__notes__")
         state = {"__notes__": notes} if notes else None
-        return _revive, (type(self), self.field_values()), state
+        return _revive_error, (type(self), self.field_values()), state
 
 
-def _revive(kind: type[PerdureError], fields: dict[str, object]) -> PerdureError:
+def _revive_error(kind: type[PerdureError], fields: dict[str, object]) -> PerdureError:
     return kind(**fields)

@@ -2,10 +2,10 @@
 
 `AREAS` are the modules that are imported only by the code that raises their errors.
 
-How it works: `pack` returns the names of the class and its parents, and the members that clients
-see. `unpack` recreates the error in the nearest class that this process knows, because the class of
-a plug-in may be loaded on one side only. An abstract class is replaced by the one that quotes
-another process.
+How it works: `pack_error` returns the names of the class and its parents, and the members that
+clients see. `unpack_error` recreates the error in the nearest class that this process knows,
+because the class of a plug-in may be loaded on one side only. An abstract class is replaced by the
+one that quotes another process.
 
 What must stay true: if the members do not make an error, ValueError is raised, and no other object
 is created.
@@ -50,7 +50,7 @@ def list_classes() -> Iterator[type[PerdureError]]:
         waiting += kind.__subclasses__()
 
 
-def pack(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
+def pack_error(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
     """Return the names of an error's class and its parents, and its fields and properties."""
     names = tuple(kind.__name__ for kind in type(error).__mro__ if issubclass(kind, PerdureError))
     members = error.as_dict()
@@ -58,7 +58,7 @@ def pack(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
     return names, members
 
 
-def unpack(names: Sequence[str], members: Mapping[str, object]) -> PerdureError:
+def unpack_error(names: Sequence[str], members: Mapping[str, object]) -> PerdureError:
     """Recreate a packed error, if need be as a parent class.
 
     Raises ValueError if no known class fits.
@@ -68,7 +68,7 @@ def unpack(names: Sequence[str], members: Mapping[str, object]) -> PerdureError:
         kind = known.get(name)
         if kind is None or (at and kind is PerdureError):  # the root has no message of its own
             continue
-        error = _make(kind, members)
+        error = _make_error(kind, members)
         if error is not None:
             return error
     raise ValueError(f"no error class fits the names {names!r} and these fields")
@@ -78,10 +78,10 @@ def read_document(document: Mapping[str, object]) -> PerdureError | None:
     """Return the error that a problem document describes, or None if its code is unknown."""
     code = document.get("code")
     owner = next((kind for kind in list_classes() if vars(kind).get("code") == code), None)
-    return _make(owner, document) if owner else None
+    return _make_error(owner, document) if owner else None
 
 
-def _make(kind: type[PerdureError], members: Mapping[str, object]) -> PerdureError | None:
+def _make_error(kind: type[PerdureError], members: Mapping[str, object]) -> PerdureError | None:
     made = _QUOTING.get(kind, kind)
     try:
         error = made(**{name: members[name] for name in made.fields if name in members})

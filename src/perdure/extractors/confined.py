@@ -37,17 +37,17 @@ from perdure.extractors.messages import (
     JOB,
     REPLY,
     Budget,
-    Cut,
+    CutReply,
     Extents,
-    Failed,
+    FailedReply,
     Job,
     Reply,
     encode,
-    error_of,
     read_reply,
     read_selector,
-    receive,
-    send,
+    rebuild_error,
+    receive_message,
+    send_message,
     write_selector,
 )
 from perdure.extractors.port import Body, Extent, Part, Source, Stream
@@ -79,7 +79,7 @@ class Confined:
         self._busy: set[_Worker] = set()
         self._closed = False
 
-    def extract(
+    def extract_part(
         self,
         extractor: str,
         source: Source,
@@ -96,49 +96,53 @@ class Confined:
         """
         most = self.budget.seconds
         budget = Budget(min(most if seconds is None else seconds, most), self.budget.memory)
-        worker = self._worker(extractor)
+        worker = self._take_worker(extractor)
         asked = write_selector(selector)
-        with self._held(worker):
-            cut = worker.ask(Job(extractor, source, asked, indexes, budget, outline))
-            if not isinstance(cut, Cut):
-                raise worker.broken_down(source)
+        with self._return_on_error(worker):
+            cut = worker.run_job(Job(extractor, source, asked, indexes, budget, outline))
+            if not isinstance(cut, CutReply):
+                raise worker.make_breakdown(source)
             try:
                 found = read_selector(cut.selector)
             except ValueError:  # not a part in its own syntax; MalformedPart is a ValueError
-                raise worker.broken_down(source) from None
+                raise worker.make_breakdown(source) from None
         if cut.pieces is not None:
-            self._back(worker)
+            self._return_worker(worker)
         body: Body | None = Stream(iter(()), cut.length) if cut.outline else cut.pieces
         return Part(
             selector=found,
             media_type=cut.media_type,
             charset=cut.charset,
-            body=Stream(_Chunks(worker, source, self._back), cut.length) if body is None else body,
+            body=Stream(_Chunks(worker, source, self._return_worker), cut.length)
+            if body is None
+            else body,
             slices=cut.slices,
             decoded=cut.decoded,
             facts=cut.facts,
         )
 
-    def extents(self, extractor: str, source: Source, indexes: Path | None) -> tuple[Extent, ...]:
-        """Return the extents that an extractor reports. Raises what `extract` raises."""
-        return self._extents(Job(extractor, source, None, indexes, self.budget))
+    def list_extents(
+        self, extractor: str, source: Source, indexes: Path | None
+    ) -> tuple[Extent, ...]:
+        """Return the extents that an extractor reports. Raises what `extract_part` raises."""
+        return self._request_extents(Job(extractor, source, None, indexes, self.budget))
 
-    def prepare(self, extractor: str, source: Source, indexes: Path | None) -> None:
+    def prepare_source(self, extractor: str, source: Source, indexes: Path | None) -> None:
         """Let an extractor that is `Preparing` prepare a source. No request waits for it, so it may
         take longer.
 
         Raises what the extractor raises, OverBudget, or Undecodable if the decoder crashes.
         """
         budget = Budget(seconds=_TO_PREPARE, memory=self.budget.memory)
-        self._extents(Job(extractor, source, None, indexes, budget, prepare=True))
+        self._request_extents(Job(extractor, source, None, indexes, budget, prepare=True))
 
-    def _extents(self, job: Job) -> tuple[Extent, ...]:
-        worker = self._worker(job.extractor)
-        with self._held(worker):
-            extents = worker.ask(job)
+    def _request_extents(self, job: Job) -> tuple[Extent, ...]:
+        worker = self._take_worker(job.extractor)
+        with self._return_on_error(worker):
+            extents = worker.run_job(job)
             if not isinstance(extents, Extents):
-                raise worker.broken_down(job.source)
-        self._back(worker)
+                raise worker.make_breakdown(job.source)
+        self._return_worker(worker)
         return extents.found
 
     def close(self) -> None:
@@ -151,7 +155,7 @@ class Confined:
         for worker in idle:
             worker.kill()
 
-    def _worker(self, extractor: str) -> _Worker:
+    def _take_worker(self, extractor: str) -> _Worker:
         """Wait for a turn and return a worker for a job of this extractor. Raises Stopping after
         `close`.
         """
@@ -174,15 +178,15 @@ class Confined:
             raise
 
     @contextlib.contextmanager
-    def _held(self, worker: _Worker) -> Iterator[None]:
+    def _return_on_error(self, worker: _Worker) -> Iterator[None]:
         """Release the worker if the block raises an error."""
         try:
             yield
         except BaseException:
-            self._back(worker)
+            self._return_worker(worker)
             raise
 
-    def _back(self, worker: _Worker) -> None:
+    def _return_worker(self, worker: _Worker) -> None:
         turn = worker.turn
         with self._lock:
             self._busy.discard(worker)
@@ -214,51 +218,51 @@ class _Worker:
         self.turn: threading.Semaphore | None = None
         """The semaphore to release when its job is done."""
 
-    def ask(self, job: Job) -> Reply:
+    def run_job(self, job: Job) -> Reply:
         """Return the answer to a job. Raises the error that the worker reports."""
         self.ready = False
         self._budget = job.budget
         self._socket.settimeout(_PATIENCE * job.budget.seconds + _GRACE)
         try:
-            send(self._socket, JOB, encode(job))
-            kind, data = receive(self._socket)
+            send_message(self._socket, JOB, encode(job))
+            kind, data = receive_message(self._socket)
             reply: Reply | None = read_reply(data) if kind == REPLY else None
-            error = error_of(reply) if isinstance(reply, Failed) else None
+            error = rebuild_error(reply) if isinstance(reply, FailedReply) else None
         except (*_UNREADABLE, msgspec.DecodeError) as trouble:
-            raise self._failure(trouble, job.source) from None
+            raise self._explain_failure(trouble, job.source) from None
         if reply is None:
-            raise self.broken_down(job.source)
-        self.ready = not (isinstance(reply, Cut) and reply.pieces is None)
+            raise self.make_breakdown(job.source)
+        self.ready = not (isinstance(reply, CutReply) and reply.pieces is None)
         if error is not None:
             raise error
         return reply
 
-    def chunk(self, source: Source) -> bytes | None:
+    def next_chunk(self, source: Source) -> bytes | None:
         """Return the next chunk of a stream, or None at its end. Raises the error that the worker
         reports instead.
         """
         try:
-            kind, data = receive(self._socket)
+            kind, data = receive_message(self._socket)
             reply = read_reply(data) if kind == REPLY else None
-            error = error_of(reply) if isinstance(reply, Failed) else None
+            error = rebuild_error(reply) if isinstance(reply, FailedReply) else None
         except (*_UNREADABLE, msgspec.DecodeError) as trouble:
-            raise self._failure(trouble, source) from None
+            raise self._explain_failure(trouble, source) from None
         if kind == CHUNKS:
             return data
         self.ready = kind == END or error is not None
         if kind == END:
             return None
-        raise error or self.broken_down(source)
+        raise error or self.make_breakdown(source)
 
-    def _failure(self, trouble: Exception, source: Source) -> PerdureError:
+    def _explain_failure(self, trouble: Exception, source: Source) -> PerdureError:
         self.kill()
         if isinstance(trouble, TimeoutError) or -self._process.returncode == signal.SIGXCPU:
             what = f"this part of {source.name or source.path.name}"
             return OverBudget(what=what, limit=f"{self._budget.seconds} seconds")
-        return self.broken_down(source)
+        return self.make_breakdown(source)
 
-    def broken_down(self, source: Source) -> Undecodable:
-        return source.undecodable("the decoder crashed")
+    def make_breakdown(self, source: Source) -> Undecodable:
+        return source.make_undecodable("the decoder crashed")
 
     def stop(self) -> None:
         """End the process, so that a waiting caller can go on."""
@@ -288,7 +292,7 @@ class _Chunks(Iterator[bytes]):
         if self._worker is None:
             raise StopIteration
         try:
-            chunk = self._worker.chunk(self._source)
+            chunk = self._worker.next_chunk(self._source)
         except BaseException:
             self.close()
             raise

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from perdure.errors import PerdureError
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Source
 from perdure.parts import Selector
 
@@ -27,13 +27,15 @@ _LONGEST_PROBE = str(5 << 20)  # bytes that a demuxer may look at to find the st
 
 
 @contextmanager
-def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[InputContainer]:
+def open_container(
+    source: Source, demuxer: str, selector: Selector | str
+) -> Iterator[InputContainer]:
     """Open a container. If FFmpeg finds a fault in it while it is open, Undecodable is raised.
 
     Raises PartNotSupported if PyAV or numpy is not installed.
     """
-    av = library("av", EXTRA, source, selector)
-    library("numpy", EXTRA, source, selector)
+    av = import_library("av", EXTRA, source, selector)
+    import_library("numpy", EXTRA, source, selector)
     av.logging.set_level(av.logging.PANIC)
     count_before, _ = av.logging.get_last_error()
     options = {
@@ -45,7 +47,7 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
         options["enable_drefs"] = "0"  # media in other files
     try:
         with (
-            source.open() as file,
+            source.open_file() as file,
             av.open(file, format=demuxer, options=options, metadata_errors="replace") as container,
         ):
             yield container
@@ -57,6 +59,6 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
             last[2] if last and count > count_before else ""
         )  # about this file, not an earlier one
         reason = ": ".join(filter(None, (error.strerror, told.strip())))
-        raise source.undecodable(reason or "FFmpeg gave no reason") from None
+        raise source.make_undecodable(reason or "FFmpeg gave no reason") from None
     except (ValueError, OverflowError) as error:
-        raise source.undecodable(str(error)) from None
+        raise source.make_undecodable(str(error)) from None

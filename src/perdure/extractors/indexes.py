@@ -7,7 +7,7 @@ directory is only a cache: you can delete it at any time, and it fills again.
 A large index is written at the second request for it. The first request leaves an empty file,
 `<digest>.asked`. The second renames it to `<digest>.making`, which only one process can do, and
 fills it. If that process is killed because the index takes too much, `.making` stays and no later
-request tries again, except for `make_large`.
+request tries again, except for `make_large_index`.
 
 What must stay true: a half-written index is never visible. If an index cannot be written (a full
 disk, a directory without write permission), the part is still served, from an index in memory or
@@ -30,7 +30,7 @@ from perdure.extractors.port import Source
 
 _SHARE = 20  # a large index takes at most this fraction (1/20) of the free space
 _GIVEN_UP = 3600  # seconds after which no process is still writing
-_LEFT = 60  # seconds without a change after which `make_large` assumes the same
+_LEFT = 60  # seconds without a change after which `make_large_index` assumes the same
 
 
 class DirectoryIndexes:
@@ -39,62 +39,62 @@ class DirectoryIndexes:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def get(
+    def get_index(
         self, source: Source, kind: str, build: Callable[[Source], bytes]
     ) -> memoryview | bytes:
         if source.sha512 is None:
             return build(source)
-        path = self._path(kind, source.sha512)
-        kept = _mapped(path)
+        path = self._locate_index(kind, source.sha512)
+        kept = _map_index(path)
         if kept is not None:
             return kept
         made = build(source)
         with contextlib.suppress(OSError):  # if it fails, the next request builds it again
-            _write(path, made)
+            _write_index(path, made)
         return made
 
-    def get_large(
+    def get_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> memoryview | None:
         if source.sha512 is None:
             return None
-        path = self._path(kind, source.sha512)
-        kept = _mapped(path)
+        path = self._locate_index(kind, source.sha512)
+        kept = _map_index(path)
         if kept is not None:
             return kept
         with contextlib.suppress(OSError, PerdureError):
-            making = _turn(path, size)
+            making = _take_turn(path, size)
             if making is not None:
-                _fill(making, path, write)
-                return _mapped(path)
+                _fill_index(making, path, write)
+                return _map_index(path)
         return None
 
-    def make_large(
+    def make_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> None:
         if source.sha512 is None:
             return
-        path = self._path(kind, source.sha512)
+        path = self._locate_index(kind, source.sha512)
         try:
-            making = _turn_now(path)
+            making = _take_turn_now(path)
             if making is None:
                 return
             if not _has_room(path, size):
                 making.unlink()
                 limit = f"1/{_SHARE} of the free disk space"
                 raise OverBudget(what=f"an index of {size} bytes for {source.name}", limit=limit)
-            _fill(making, path, write)
+            _fill_index(making, path, write)
         except OSError as error:
             raise StorageFailed(what=f"an index for {source.name}", reason=str(error)) from None
 
-    def _path(self, kind: str, digest: str) -> Path:
+    def _locate_index(self, kind: str, digest: str) -> Path:
         return self._root / kind / digest[:2] / digest
 
 
 class NoIndexes:
     """Indexes that are never kept, for files outside a registry."""
 
-    def get(
+    def get_index(
         self,
         source: Source,
         kind: str,
@@ -102,18 +102,18 @@ class NoIndexes:
     ) -> memoryview | bytes:
         return build(source)
 
-    def get_large(
+    def get_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> memoryview | None:
         return None
 
-    def make_large(
+    def make_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> None:
         pass
 
 
-def _turn(path: Path, size: int) -> Path | None:
+def _take_turn(path: Path, size: int) -> Path | None:
     """Return the file to write a large index to, or None if it is not this caller's turn. Raises
     OSError.
     """
@@ -133,7 +133,7 @@ def _turn(path: Path, size: int) -> Path | None:
     return making
 
 
-def _turn_now(path: Path) -> Path | None:
+def _take_turn_now(path: Path) -> Path | None:
     """Return the file to write to without waiting for a second request. None if the index exists,
     or if another process is writing it.
     """
@@ -155,7 +155,7 @@ def _has_room(path: Path, size: int) -> bool:
     return size <= shutil.disk_usage(path.parent).free // _SHARE
 
 
-def _fill(making: Path, path: Path, write: Callable[[Path], None]) -> None:
+def _fill_index(making: Path, path: Path, write: Callable[[Path], None]) -> None:
     """Write an index and rename it. Raises what `write` raises, after it has discarded the written
     bytes.
     """
@@ -169,7 +169,7 @@ def _fill(making: Path, path: Path, write: Callable[[Path], None]) -> None:
     making.rename(path)
 
 
-def _mapped(path: Path) -> memoryview | None:
+def _map_index(path: Path) -> memoryview | None:
     try:
         with path.open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
@@ -179,7 +179,7 @@ def _mapped(path: Path) -> memoryview | None:
         return None
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_index(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:

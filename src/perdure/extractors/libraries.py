@@ -12,7 +12,7 @@ from perdure.extractors.port import Source
 from perdure.parts import Selector
 
 
-def library(name: str, extra: str, source: Source, selector: Selector | str = "") -> Any:
+def import_library(name: str, extra: str, source: Source, selector: Selector | str = "") -> Any:
     """Import and return the module of this name. Raises PartNotSupported if it is not installed."""
     try:
         return import_module(name)

@@ -23,10 +23,10 @@ class MemberExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if not isinstance(selector, Member):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        count, number, entry = _entry(source, selector)
+        count, number, entry = _find_entry(source, selector)
         if entry is None:
             raise PartNotFound(
                 identifier=source.name, selector=str(selector), extent=f"{count} members"
@@ -39,11 +39,11 @@ class MemberExtractor:
             facts={"number": str(number)},
         )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
-            found = members.load(read(source)).members
+            found = members.load_collection(read_collection(source)).members
         except InvalidMetadata as error:
-            raise source.undecodable(error.reason) from error
+            raise source.make_undecodable(error.reason) from error
         names = tuple(one.name for one in found if one.name)
         return (
             Extent(
@@ -53,18 +53,18 @@ class MemberExtractor:
         )  # fmt: skip
 
 
-def _entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
+def _find_entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
     try:
-        return members.entry(read(source), selector.name or selector.number)
+        return members.find_entry(read_collection(source), selector.name or selector.number)
     except InvalidMetadata as error:
-        raise source.undecodable(error.reason) from error
+        raise source.make_undecodable(error.reason) from error
 
 
-def read(source: Source) -> bytes:
+def read_collection(source: Source) -> bytes:
     """Read a document that may be a collection. Raises OverBudget."""
     if source.length > members.LARGEST:
         raise OverBudget(what=f"reading {source.name}", limit=f"{members.LARGEST} bytes")
-    return source.read()
+    return source.read_bytes()
 
 
 EXTRACTOR = MemberExtractor()

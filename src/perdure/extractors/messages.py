@@ -1,8 +1,8 @@
 """Messages between the server and its decoding workers, as values and as bytes.
 
 How it works: messages are MessagePack with a schema. The server sends a `Job`; the worker answers
-with a `Cut`, `Extents` or `Failed`. After a `Cut` without pieces come the chunks of its body, then
-the end. The length and the kind precede each message.
+with a `CutReply`, `Extents` or `FailedReply`. After a `CutReply` without pieces come the chunks of
+its body, then the end. The length and the kind precede each message.
 
 What must stay true: the bytes that a worker decodes may have taken it over, so a message from a
 worker can only be a value of these types. A message that does not fit the schema, or that is too
@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.errors.tree import pack, unpack
+from perdure.errors.tree import pack_error, unpack_error
 from perdure.extractors.port import CHUNK, Decoded, Extent, Part, Pieces, Source, Span, Stream
 from perdure.parts import PluginSelector, Selector
 from perdure.parts.annotation import find_reader
@@ -64,7 +64,7 @@ class Job(msgspec.Struct, frozen=True):
     """Whether to prepare the source, with no part as the answer."""
 
 
-class Cut(msgspec.Struct, frozen=True, tag=True):
+class CutReply(msgspec.Struct, frozen=True, tag=True):
     """A part. If it has no pieces, its chunks follow."""
 
     selector: Selector | WrittenSelector
@@ -85,21 +85,21 @@ class Extents(msgspec.Struct, frozen=True, tag=True):
     found: tuple[Extent, ...]
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class FailedReply(msgspec.Struct, frozen=True, tag=True):
     """An error of perdure: the names of its classes, the most derived first, and its fields."""
 
     kinds: tuple[str, ...]
     fields: dict[str, str | int | tuple[str, ...] | None]
 
 
-Reply = Cut | Extents | Failed
+Reply = CutReply | Extents | FailedReply
 
 
-def reply_of(part: Part, *, outline: bool = False) -> Cut:
+def build_reply(part: Part, *, outline: bool = False) -> CutReply:
     """Return a part as a message."""
     streams = isinstance(part.body, Stream)
     pieces = None if isinstance(part.body, Stream) else part.body
-    return Cut(
+    return CutReply(
         selector=write_selector(part.selector),
         media_type=part.media_type,
         charset=part.charset,
@@ -129,28 +129,28 @@ def read_selector(given: Selector | WrittenSelector) -> Selector:
     return read(given.text)
 
 
-def failure_of(error: PerdureError) -> Failed:
+def build_failure(error: PerdureError) -> FailedReply:
     """Return an error as a message; fields that are neither text nor numbers become text."""
-    kinds, members = pack(error)
+    kinds, members = pack_error(error)
     fields: dict[str, str | int | tuple[str, ...] | None] = {}
     for name, value in members.items():
         if isinstance(value, tuple):
             fields[name] = tuple(map(str, value))
         else:
             fields[name] = value if isinstance(value, (str, int)) or value is None else str(value)
-    return Failed(kinds, fields)
+    return FailedReply(kinds, fields)
 
 
-def error_of(failed: Failed) -> PerdureError:
+def rebuild_error(failed: FailedReply) -> PerdureError:
     """Return the error that a message describes. Raises ValueError if its class is unknown."""
-    return unpack(failed.kinds, failed.fields)
+    return unpack_error(failed.kinds, failed.fields)
 
 
 # bytes
 # -----
 
 
-def _plain(value: Any) -> str:
+def _encode_value(value: Any) -> str:
     if isinstance(value, Fraction):
         return f"{value.numerator}/{value.denominator}"
     if isinstance(value, Path):
@@ -158,7 +158,7 @@ def _plain(value: Any) -> str:
     raise TypeError(type(value).__name__)
 
 
-def _rich(kind: type, value: Any) -> Any:
+def _decode_value(kind: type, value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
     found = _FRACTION.fullmatch(value) if kind is Fraction and isinstance(value, str) else None
@@ -167,26 +167,26 @@ def _rich(kind: type, value: Any) -> Any:
     return Fraction(int(found[1]), int(found[2]))
 
 
-encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-read_job = msgspec.msgpack.Decoder(Job, dec_hook=_rich).decode
-read_reply = msgspec.msgpack.Decoder(Reply, dec_hook=_rich).decode
+encode = msgspec.msgpack.Encoder(enc_hook=_encode_value).encode
+read_job = msgspec.msgpack.Decoder(Job, dec_hook=_decode_value).decode
+read_reply = msgspec.msgpack.Decoder(Reply, dec_hook=_decode_value).decode
 
 
-def send(to: socket.socket, kind: int, data: bytes) -> None:
+def send_message(to: socket.socket, kind: int, data: bytes) -> None:
     """Send a message. Raises OSError."""
     to.sendall(_HEAD.pack(len(data), kind))
     to.sendall(data)
 
 
-def receive(wire: socket.socket) -> tuple[int, bytes]:
+def receive_message(wire: socket.socket) -> tuple[int, bytes]:
     """Receive the next message. Raises OSError, EOFError, or ValueError if it is too long."""
-    length, kind = _HEAD.unpack(_exactly(wire, _HEAD.size))
+    length, kind = _HEAD.unpack(_receive_exactly(wire, _HEAD.size))
     if length > (CHUNK if kind == CHUNKS else _LONGEST):
         raise ValueError("a message is too long")
-    return kind, bytes(_exactly(wire, length))
+    return kind, bytes(_receive_exactly(wire, length))
 
 
-def _exactly(wire: socket.socket, length: int) -> bytearray:
+def _receive_exactly(wire: socket.socket, length: int) -> bytearray:
     received = bytearray(length)
     view, got = memoryview(received), 0
     while got < length:

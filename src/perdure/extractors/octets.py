@@ -15,7 +15,7 @@ class OctetExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case ByteRange(start=start, end=end):
                 span = Span(start, end)
@@ -25,7 +25,7 @@ class OctetExtractor:
             case _:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
         if not span.start < span.stop <= source.length:  # ruling: part-range
-            raise _beyond(source, selector)
+            raise _make_out_of_range(source, selector)
         return Part(
             selector=selector,
             media_type="application/octet-stream",
@@ -33,13 +33,13 @@ class OctetExtractor:
             slices=(span,),
         )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return (
             Extent(syntax=f"byte=0,{min(source.length, 100)}", what="octets", size=source.length),
         )
 
 
-def _beyond(source: Source, selector: Selector) -> PartOutOfRange:
+def _make_out_of_range(source: Source, selector: Selector) -> PartOutOfRange:
     return PartOutOfRange(
         identifier=source.name, selector=str(selector), extent=f"{source.length} octets"
     )

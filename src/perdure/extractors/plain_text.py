@@ -1,18 +1,18 @@
 """The plain text of a source, mapped back to its bytes and its parts: the port `Text`.
 
 How it works: an extractor that is also a `TextReader` returns a `PlainText`, or None if the
-document has no text that it can map. `perdure.reading.extraction.Extraction.read_text` asks the
+document has no text that it can map. `perdure.reading.extraction.PartExtraction.read_text` asks the
 extractors of the media type, the most specific first.
 
     text = extraction.read_text(source)
     at = text.text.index("fox")
     extraction.extract(source, text.select(at, at + 3))
 
-What must stay true: a line break is one line feed. The part that `select` returns has the passage
-in its own plain text, and nothing else unless the format cuts only larger units (a table: cells).
-It comes from the bytes that `span` returns. If the passage is in a CDATA section, or in an element
-such as `title` whose text follows other rules, the part has the right bytes, but only its context
-shows how to read them.
+What must stay true: a line break is one line feed. The part that `select_part` returns has the
+passage in its own plain text, and nothing else unless the format cuts only larger units (a table:
+cells). It comes from the bytes that `find_span` returns. If the passage is in a CDATA section, or
+in an element such as `title` whose text follows other rules, the part has the right bytes, but only
+its context shows how to read them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class PlainText(Protocol):
     def text(self) -> str:
         """The complete text."""
 
-    def span(self, start: int, stop: int) -> Span:
+    def find_span(self, start: int, stop: int) -> Span:
         """Return the stored bytes of [start, stop); start < stop."""
 
-    def select(self, start: int, stop: int) -> Selector:
+    def select_part(self, start: int, stop: int) -> Selector:
         """Return the smallest part that contains [start, stop); start < stop."""
 
 

@@ -27,7 +27,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from perdure.errors import Undecodable
-from perdure.parts import Selected, Selector
+from perdure.parts import PartSelector, Selector
 from perdure.parts.media_types import strip_parameters
 
 CHUNK = 256 * 1024  # bytes
@@ -62,24 +62,24 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The media type without parameters, in lower case."""
         return strip_parameters(self.media_type)
 
-    def undecodable(self, reason: str) -> Undecodable:
+    def make_undecodable(self, reason: str) -> Undecodable:
         """Return the error that these bytes are not what their media type says."""
         return Undecodable(identifier=self.name, media_type=self.media_type, reason=reason)
 
-    def read(self, start: int = 0, stop: int | None = None) -> bytes:
+    def read_bytes(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes [start, stop), as far as they exist."""
         stop = self.length if stop is None else min(stop, self.length)
         with self.path.open("rb") as file:
             return os.pread(file.fileno(), max(stop - start, 0), self.offset + start)
 
-    def chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
+    def read_chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
         """Yield a span in pieces of at most `most` bytes."""
         with self.path.open("rb") as file:
             for at in range(span.start, span.stop, most):
                 length = min(most, span.stop - at)
                 yield os.pread(file.fileno(), length, self.offset + at)
 
-    def map(self) -> memoryview:
+    def map_bytes(self) -> memoryview:
         """Map all bytes: this takes address space, not memory."""
         if not self.length:
             return memoryview(b"")
@@ -89,7 +89,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_READ)
         return memoryview(mapped)[self.offset - start :]
 
-    def open(self) -> io.BufferedReader:
+    def open_file(self) -> io.BufferedReader:
         """Open the bytes as a seekable binary file, for libraries that need one."""
         return io.BufferedReader(_Window(self), CHUNK)
 
@@ -178,19 +178,19 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return sum(len(one) if isinstance(one, bytes) else one.length for one in self.body)
 
 
-def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
+def iterate_body(body: Body, source: Source) -> Iterator[bytes]:
     """Yield the bytes of a body, in pieces of bounded size."""
     if isinstance(body, Stream):
         yield from body.chunks
         return
     for piece in body:
         if isinstance(piece, Span):
-            yield from source.chunks(piece)
+            yield from source.read_chunks(piece)
         elif piece:
             yield piece
 
 
-def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def join_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Join short chunks, because sending a block costs as much as generating many chunks. No block
     is empty. None is longer than CHUNK, except for a single chunk that is.
     """
@@ -206,7 +206,7 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def body_within(body: Pieces, start: int, stop: int) -> Pieces:
+def slice_body(body: Pieces, start: int, stop: int) -> Pieces:
     """Return the bytes [start, stop) of a body, as far as they exist."""
     found: list[bytes | Span] = []
     at = 0
@@ -242,7 +242,7 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
 class Indexes(Protocol):
     """Indexes computed from sources, kept for every process to use again."""
 
-    def get(
+    def get_index(
         self, source: Source, kind: str, build: Callable[[Source], bytes]
     ) -> memoryview | bytes:
         """Return what `build` computes from the source; after the first time, map it from a file.
@@ -250,7 +250,7 @@ class Indexes(Protocol):
         `kind` names the format, with a number that grows when the format changes: `text-1`.
         """
 
-    def get_large(
+    def get_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> memoryview | None:
         """Return the file that `write` wrote, of about `size` bytes, or None if it does not exist.
@@ -261,12 +261,12 @@ class Indexes(Protocol):
         may raise any error of perdure.
         """
 
-    def make_large(
+    def make_large_index(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> None:
-        """Write the file now, so that `get_large` finds it. Do nothing if it exists or is being
-        written. Raises OverBudget if there is too little room, StorageFailed if the disk fails, and
-        what `write` raises.
+        """Write the file now, so that `get_large_index` finds it. Do nothing if it exists or is
+        being written. Raises OverBudget if there is too little room, StorageFailed if the disk
+        fails, and what `write` raises.
         """
 
 
@@ -276,19 +276,19 @@ class Extractor(Protocol):
 
     media_types: tuple[str, ...]
     """`text/html`, `image/*`, `*/*`. The most specific extractor for a selector is used."""
-    selectors: tuple[type[Selected], ...]
+    selectors: tuple[type[PartSelector], ...]
     """The kinds of selector that it supports."""
     confined: bool
     """Whether it runs third-party decoders, and therefore only in a process with bounds."""
     install: str | None
     """The extra that provides its library (`perdure[images]`), or None if it needs none."""
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """Cut the part. Raises PartOutOfRange, PartNotFound, PartNotSupported, PartCheckFailed,
         Undecodable or OverBudget.
         """
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         """Return what can be addressed in a source. Raises Undecodable, OverBudget, or
         PartNotSupported if nothing in this document can be addressed or a library is not installed.
         """
@@ -298,12 +298,12 @@ class Extractor(Protocol):
 class Outlining(Protocol):
     """An extractor that decodes, and that can describe a part before it does."""
 
-    def outline(self, source: Source, selector: Selector) -> Part | None:
-        """Return what `extract` returns, without the body and without facts that need decoding.
-        None if too little is known without decoding.
+    def outline_part(self, source: Source, selector: Selector) -> Part | None:
+        """Return what `extract_part` returns, without the body and without facts that need
+        decoding. None if too little is known without decoding.
 
-        The body is an empty `Stream`, with the length if it is known. Raises what `extract` raises,
-        except for errors found while decoding.
+        The body is an empty `Stream`, with the length if it is known. Raises what `extract_part`
+        raises, except for errors found while decoding.
         """
 
 
@@ -311,7 +311,7 @@ class Outlining(Protocol):
 class Preparing(Protocol):
     """An extractor that first makes a copy or an index, and then cuts parts faster from that."""
 
-    def prepare(self, source: Source, indexes: Indexes) -> None:
+    def prepare_source(self, source: Source, indexes: Indexes) -> None:
         """Prepare the source now, if it is worth it. Raises Undecodable, OverBudget or
         StorageFailed.
         """
@@ -323,7 +323,7 @@ class Selective(Protocol):
     extractor that supports the same selectors and can cut all documents.
     """
 
-    def cuts(self, source: Source) -> bool:
+    def can_cut(self, source: Source) -> bool:
         """Return whether it can cut this document, after a quick look. Raises Undecodable."""
 
 
@@ -333,7 +333,7 @@ class Budgeted(Protocol):
     attack, and short ones must not wait behind it.
     """
 
-    def seconds(self, source: Source) -> int:
+    def limit_seconds(self, source: Source) -> int:
         """Seconds of CPU for a part of this source, if fewer than the general limit."""
 
 

@@ -25,15 +25,15 @@ from perdure.extractors.messages import (
     Budget,
     Extents,
     Job,
+    build_failure,
+    build_reply,
     encode,
-    failure_of,
     read_job,
     read_selector,
-    receive,
-    reply_of,
-    send,
+    receive_message,
+    send_message,
 )
-from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream, blocks
+from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream, join_chunks
 
 
 def main() -> None:
@@ -43,14 +43,14 @@ def main() -> None:
     wire = socket.socket(fileno=0)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            _, data = receive(wire)
+            _, data = receive_message(wire)
             job = read_job(data)
-            with _bounds(job.budget):
-                _do(job, wire)
+            with _lower_limits(job.budget):
+                _do_job(job, wire)
 
 
 @contextlib.contextmanager
-def _bounds(budget: Budget) -> Iterator[None]:
+def _lower_limits(budget: Budget) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + 1 + budget.seconds
     _, longest = resource.getrlimit(resource.RLIMIT_CPU)
@@ -63,38 +63,38 @@ def _bounds(budget: Budget) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _do(job: Job, wire: socket.socket) -> None:
+def _do_job(job: Job, wire: socket.socket) -> None:
     extractor: Extractor = EntryPoint("", job.extractor, "perdure.extractors").load()
     indexes = DirectoryIndexes(job.indexes) if job.indexes else NoIndexes()
     try:
         if job.prepare and isinstance(extractor, Preparing):
-            extractor.prepare(job.source, indexes)
-            send(wire, REPLY, encode(Extents(())))
+            extractor.prepare_source(job.source, indexes)
+            send_message(wire, REPLY, encode(Extents(())))
             return
         selector = None if job.selector is None else read_selector(job.selector)
         if selector is None:
-            extents = Extents(extractor.extents(job.source, indexes))
-            send(wire, REPLY, encode(extents))
+            extents = Extents(extractor.list_extents(job.source, indexes))
+            send_message(wire, REPLY, encode(extents))
             return
         if job.outline and isinstance(extractor, Outlining):
-            known = extractor.outline(job.source, selector)
+            known = extractor.outline_part(job.source, selector)
             if known is not None:
-                send(wire, REPLY, encode(reply_of(known, outline=True)))
+                send_message(wire, REPLY, encode(build_reply(known, outline=True)))
                 return
-        part = extractor.extract(job.source, selector, indexes)
-        send(wire, REPLY, encode(reply_of(part)))
+        part = extractor.extract_part(job.source, selector, indexes)
+        send_message(wire, REPLY, encode(build_reply(part)))
         if isinstance(part.body, Stream):
-            for chunk in blocks(part.body.chunks):
+            for chunk in join_chunks(part.body.chunks):
                 for at in range(0, len(chunk), CHUNK):
-                    send(wire, CHUNKS, chunk[at : at + CHUNK])
-            send(wire, END, b"")
+                    send_message(wire, CHUNKS, chunk[at : at + CHUNK])
+            send_message(wire, END, b"")
     except PerdureError as error:
-        send(wire, REPLY, encode(failure_of(error)))
+        send_message(wire, REPLY, encode(build_failure(error)))
     except MemoryError:
         too_much = OverBudget(
             what=f"this part of {job.source.name}", limit=f"{job.budget.memory} bytes of memory"
         )
-        send(wire, REPLY, encode(failure_of(too_much)))
+        send_message(wire, REPLY, encode(build_failure(too_much)))
 
 
 if __name__ == "__main__":

@@ -28,10 +28,10 @@ _NOT_PUBLIC: tuple[Network, ...] = (
 )
 
 
-def networks(written: tuple[str, ...]) -> tuple[Network, ...]:
+def parse_networks(written: tuple[str, ...]) -> tuple[Network, ...]:
     """Parse networks in the form of the settings. Raises ValueError.
 
-    >>> networks(("10.1.0.0/16", "::1"))
+    >>> parse_networks(("10.1.0.0/16", "::1"))
     (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))
     """
     return tuple(ipaddress.ip_network(text) for text in written)
@@ -42,24 +42,24 @@ def is_allowed(written: str, allowed: tuple[Network, ...] = ()) -> bool:
 
     >>> is_allowed("192.0.2.1"), is_allowed("9.9.9.9"), is_allowed("::ffff:127.0.0.1")
     (False, True, False)
-    >>> is_allowed("::ffff:127.0.0.1", networks(("127.0.0.0/8",)))
+    >>> is_allowed("::ffff:127.0.0.1", parse_networks(("127.0.0.0/8",)))
     True
     """
     address = ipaddress.ip_address(written.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped  # the same socket as the IPv4 address
-    return _lies_in(address, allowed) or (
+    return _is_in_any(address, allowed) or (
         _is_public(address)
-        and all(_is_public(one) or _lies_in(one, allowed) for one in _carried(address))
+        and all(_is_public(one) or _is_in_any(one, allowed) for one in _find_carried(address))
     )
 
 
-def _lies_in(address: Address, several: tuple[Network, ...]) -> bool:
+def _is_in_any(address: Address, several: tuple[Network, ...]) -> bool:
     return any(address in one for one in several)
 
 
 def _is_public(address: Address) -> bool:
-    if _lies_in(address, _NOT_PUBLIC) or address.is_multicast:
+    if _is_in_any(address, _NOT_PUBLIC) or address.is_multicast:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global
@@ -70,7 +70,7 @@ def _is_6to4(address: ipaddress.IPv6Address) -> bool:
     return address.sixtofour is not None
 
 
-def _carried(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
+def _find_carried(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
     """Return the IPv4 address that is embedded in an IPv6 address, if any."""
     if isinstance(address, ipaddress.IPv4Address):
         return ()

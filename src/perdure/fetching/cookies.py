@@ -31,13 +31,13 @@ class Cookies:
         )
         self._jar = CookieJar(policy)
 
-    def keep(self, exchange: Exchange) -> None:
+    def keep_cookies(self, exchange: Exchange) -> None:
         """Keep the cookies that a response sets."""
-        if exchange.header("Set-Cookie") is not None and len(self._jar) < MOST_COOKIES:
-            answered: Any = _Answered(exchange)
+        if exchange.find_header("Set-Cookie") is not None and len(self._jar) < MOST_COOKIES:
+            answered: Any = _CookieResponse(exchange)
             self._jar.extract_cookies(answered, Request(exchange.url))  # noqa: S310  # not opened
 
-    def field(self, url: str) -> str:
+    def make_field(self, url: str) -> str:
         """Return the value of the `Cookie` field for a URL; empty if there are no cookies."""
         request = Request(url)  # noqa: S310  # not opened
         self._jar.add_cookie_header(request)
@@ -46,7 +46,7 @@ class Cookies:
         return text if is_fit else ""
 
 
-class _Answered:
+class _CookieResponse:
     """A response in the form that the jar expects."""
 
     def __init__(self, exchange: Exchange) -> None:

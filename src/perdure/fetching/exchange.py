@@ -81,7 +81,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         """The head as received."""
         return self.received[: self.head_length]
 
-    def header(self, name: str) -> str | None:
+    def find_header(self, name: str) -> str | None:
         """Return the first value of a header field, in any case of its name, or None."""
         folded = name.lower()
         return next((value for field, value in self.headers if field.lower() == folded), None)
@@ -89,4 +89,4 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def media_type(self) -> str:
         """The media type in the response, in lower case, without parameters; empty if missing."""
-        return strip_parameters(self.header("Content-Type") or "")
+        return strip_parameters(self.find_header("Content-Type") or "")

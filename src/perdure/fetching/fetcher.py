@@ -22,9 +22,9 @@ from perdure.errors import quote
 from perdure.errors.captures import HeaderUnsendable, HostNotPublic
 from perdure.fetching import addresses
 from perdure.fetching.exchange import Cause, Exchange, Limits, Unreachable
-from perdure.fetching.inflating import ACCEPTED, content
-from perdure.fetching.reading import NotHttp, Reading
-from perdure.fetching.targets import Target, joined, target
+from perdure.fetching.inflating import ACCEPTED, decode_content
+from perdure.fetching.reading import NotHttp, ResponseReader
+from perdure.fetching.targets import FetchTarget, join_url, parse_target
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Ask = Callable[[str], Awaitable[Exchange]]
@@ -33,7 +33,7 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PIECE = 64 << 10
 
 
-async def system_names(host: str, port: int) -> list[str]:
+async def resolve_system_name(host: str, port: int) -> list[str]:
     """Return the addresses of a host, in the order in which the system would try them."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -53,51 +53,55 @@ class Fetcher:
         user_agent: str,
         networks: tuple[str, ...] = (),
         limits: Limits | None = None,
-        resolve: Resolve = system_names,
+        resolve: Resolve = resolve_system_name,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.user_agent = user_agent
-        self._networks = addresses.networks(networks)
+        self._networks = addresses.parse_networks(networks)
         self._resolve = resolve
         self._tls = tls
 
-    async def exchange(self, url: str, *, method: str = "GET", headers: Fields = ()) -> Exchange:
+    async def exchange_once(
+        self, url: str, *, method: str = "GET", headers: Fields = ()
+    ) -> Exchange:
         """Send one request, with GET or HEAD, without following redirects.
 
         `headers` are sent in addition to Host, User-Agent, Accept-Encoding and Connection, or
         replace them. Raises InvalidRequest if the URL is not allowed, Unreachable if the server
         does not answer. `truncated` of the result says whether the body is incomplete.
         """
-        where = target(url)
-        request = self._request(where, method, headers)
+        where = parse_target(url)
+        request = self._make_request(where, method, headers)
         began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        reading = Reading(self.limits, method=method)
+        reading = ResponseReader(self.limits, method=method)
         address = ""
         try:
             async with asyncio.timeout(self.limits.seconds):
-                address, incoming, outgoing = await self._connect(where)
+                address, incoming, outgoing = await self._open_connection(where)
                 try:
                     outgoing.write(request)
-                    await _read(incoming, reading)
+                    await _read_response(incoming, reading)
                 finally:
                     outgoing.transport.abort()  # do not wait for a close_notify
         except TimeoutError:
             if not reading.head_length:
-                raise self._unreachable(where, Cause.TIME, "it took too long") from None
-            reading.stop("time")
+                raise self._make_unreachable(where, Cause.TIME, "it took too long") from None
+            reading.stop_reading("time")
         except NotHttp as error:
-            raise self._unreachable(where, Cause.PROTOCOL, str(error)) from error
+            raise self._make_unreachable(where, Cause.PROTOCOL, str(error)) from error
         except OSError as error:
             if not reading.head_length:
-                raise self._unreachable(where, Cause.CONNECTION, _words(error)) from error
-            reading.stop("disconnect")
+                raise self._make_unreachable(
+                    where, Cause.CONNECTION, _describe_error(error)
+                ) from error
+            reading.stop_reading("disconnect")
         return Exchange(
             url=where.url,
             address=address,
             began=began,
             sent=request,
-            received=reading.received,
+            received=reading.received_bytes,
             head_length=reading.head_length,
             status=reading.status,
             reason=reading.reason,
@@ -106,7 +110,7 @@ class Fetcher:
             truncated=reading.truncated,
         )
 
-    async def follow(
+    async def follow_redirects(
         self, url: str, *, method: str = "GET", headers: Fields = (), ask: Ask | None = None
     ) -> tuple[Exchange, ...]:
         """Send a request and follow redirects. Return all exchanges in order.
@@ -118,22 +122,22 @@ class Fetcher:
         chain: list[Exchange] = []
         while True:
             if ask is None:
-                chain.append(await self.exchange(url, method=method, headers=headers))
+                chain.append(await self.exchange_once(url, method=method, headers=headers))
             else:
                 chain.append(await ask(url))
-            onwards = redirect(chain[-1])
+            onwards = find_redirect(chain[-1])
             if onwards is None:
                 return tuple(chain)
-            where = target(onwards)
+            where = parse_target(onwards)
             if len(chain) > self.limits.redirects or where.url in {one.url for one in chain}:
-                raise self._unreachable(where, Cause.REDIRECTS, "too many redirects")
+                raise self._make_unreachable(where, Cause.REDIRECTS, "too many redirects")
             url = onwards
 
-    def content(self, exchange: Exchange) -> bytes:
+    def decode_content(self, exchange: Exchange) -> bytes:
         """Return the entity of a response without content coding, cut off at the limit."""
-        return content(exchange, self.limits.inflated)
+        return decode_content(exchange, self.limits.inflated)
 
-    def _request(self, where: Target, method: str, headers: Fields) -> bytes:
+    def _make_request(self, where: FetchTarget, method: str, headers: Fields) -> bytes:
         fields = {
             "host": ("Host", where.authority),
             "user-agent": ("User-Agent", self.user_agent),
@@ -146,8 +150,8 @@ class Fetcher:
             raise HeaderUnsendable(url=where.url)
         return "\r\n".join((*lines, "", "")).encode("ascii")
 
-    async def _connect(
-        self, where: Target
+    async def _open_connection(
+        self, where: FetchTarget
     ) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address of the name that answers.
 
@@ -158,10 +162,10 @@ class Fetcher:
         until = loop.time() + self.limits.connect_seconds
         try:
             async with asyncio.timeout_at(until):
-                found = await self._addresses(where)
+                found = await self._resolve_addresses(where)
         except TimeoutError:
             reason = "the name was not resolved in time"
-            raise self._unreachable(where, Cause.TIME, reason) from None
+            raise self._make_unreachable(where, Cause.TIME, reason) from None
         for turn, address in enumerate(found):
             share = (until - loop.time()) / (len(found) - turn)
             try:
@@ -169,60 +173,60 @@ class Fetcher:
                     reader, writer = await asyncio.open_connection(
                         address,
                         where.port,
-                        ssl=self._context(where),
+                        ssl=self._make_context(where),
                         server_hostname=where.host if where.scheme == "https" else None,
                     )
             except ssl.SSLError as error:
-                raise self._unreachable(where, Cause.TLS, _words(error)) from error
+                raise self._make_unreachable(where, Cause.TLS, _describe_error(error)) from error
             except OSError as error:  # TimeoutError is one
                 problem = error
             else:
                 return address, reader, writer
         if isinstance(problem, TimeoutError):
-            raise self._unreachable(where, Cause.TIME, "the server did not answer in time")
-        raise self._unreachable(where, Cause.CONNECTION, _words(problem or OSError()))
+            raise self._make_unreachable(where, Cause.TIME, "the server did not answer in time")
+        raise self._make_unreachable(where, Cause.CONNECTION, _describe_error(problem or OSError()))
 
-    async def _addresses(self, where: Target) -> list[str]:
+    async def _resolve_addresses(self, where: FetchTarget) -> list[str]:
         try:
             found = await self._resolve(where.host, where.port)
         except (OSError, UnicodeError) as error:
-            raise self._unreachable(where, Cause.NAME, _words(error)) from error
+            raise self._make_unreachable(where, Cause.NAME, _describe_error(error)) from error
         for address in found:
             if not addresses.is_allowed(address, self._networks):
                 raise HostNotPublic(url=where.url, address=address)
         return found
 
-    def _context(self, where: Target) -> ssl.SSLContext | None:
+    def _make_context(self, where: FetchTarget) -> ssl.SSLContext | None:
         if where.scheme == "http":
             return None
         if self._tls is None:
             self._tls = ssl.create_default_context()  # reads a large file, so only when needed
         return self._tls
 
-    def _unreachable(self, where: Target, cause: Cause, reason: str) -> Unreachable:
+    def _make_unreachable(self, where: FetchTarget, cause: Cause, reason: str) -> Unreachable:
         return Unreachable(url=where.url, fault=reason, cause=cause.value)
 
 
-def redirect(exchange: Exchange) -> str | None:
+def find_redirect(exchange: Exchange) -> str | None:
     """Return the URL to which a response redirects; None if it does not redirect."""
-    location = exchange.header("Location")
+    location = exchange.find_header("Location")
     if exchange.status not in REDIRECTS or not location:
         return None
     # browsers accept UTF-8 although RFC 9110 allows only ASCII
     text = location.encode("latin-1").decode("utf-8", "replace")
-    return joined(exchange.url, text)
+    return join_url(exchange.url, text)
 
 
-async def _read(incoming: asyncio.StreamReader, reading: Reading) -> None:
+async def _read_response(incoming: asyncio.StreamReader, reading: ResponseReader) -> None:
     while not reading.done:
         piece = await incoming.read(_PIECE)
         if piece:
-            reading.feed(piece)
+            reading.feed_piece(piece)
         else:
-            reading.end()
+            reading.end_response()
 
 
-def _words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the system's message for an error, in printable characters."""
     words = error.strerror if isinstance(error, OSError) else None
     return quote(words or str(error) or type(error).__name__)[1:-1]

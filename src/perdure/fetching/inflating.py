@@ -16,7 +16,7 @@ _RAW = -zlib.MAX_WBITS
 _MOST_CODINGS = 3
 
 
-def content(exchange: Exchange, limit: int) -> bytes:
+def decode_content(exchange: Exchange, limit: int) -> bytes:
     """Return the entity without its content codings, at most `limit` bytes.
 
     It is empty if the entity has a coding that was not requested.
@@ -34,13 +34,15 @@ def content(exchange: Exchange, limit: int) -> bytes:
     for coding in reversed(applied):
         if coding not in {"gzip", "x-gzip", "deflate"}:
             return b""
-        body = _inflated(body, limit)
+        body = _inflate_body(body, limit)
     return body
 
 
-def _inflated(body: bytes, limit: int) -> bytes:
+def _inflate_body(body: bytes, limit: int) -> bytes:
     # "deflate" is the zlib format in the standard, but some servers send a bare stream
-    bare = len(body) > 1 and body[:2] != b"\x1f\x8b" and (body[0] & 15 != 8 or _sum(body) % 31)
+    bare = (
+        len(body) > 1 and body[:2] != b"\x1f\x8b" and (body[0] & 15 != 8 or _sum_header(body) % 31)
+    )
     made = b""
     while body and len(made) < limit:
         stream = zlib.decompressobj(_RAW if bare else _GZIP_OR_ZLIB)
@@ -52,5 +54,5 @@ def _inflated(body: bytes, limit: int) -> bytes:
     return made
 
 
-def _sum(body: bytes) -> int:
+def _sum_header(body: bytes) -> int:
     return body[0] << 8 | body[1]

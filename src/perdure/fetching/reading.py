@@ -1,9 +1,9 @@
 """Read a response from the bytes of a connection, and keep these bytes unchanged.
 
-How it works: `Reading` is fed the bytes that arrive. It parses the head itself, because an archive
-also needs responses with header fields that a strict parser rejects, and drops interim responses
-(RFC 9110 section 15.2). llhttp then gets the fields that delimit the body, and the body. It finds
-the end of the body and removes the transfer coding. Nothing here does I/O.
+How it works: `ResponseReader` is fed the bytes that arrive. It parses the head itself, because an
+archive also needs responses with header fields that a strict parser rejects, and drops interim
+responses (RFC 9110 section 15.2). llhttp then gets the fields that delimit the body, and the body.
+It finds the end of the body and removes the transfer coding. Nothing here does I/O.
 
 What must stay true: `received` has the bytes that were fed, without interim responses and without
 bytes after the end; no more is kept than the limits allow.
@@ -30,7 +30,7 @@ class NotHttp(ValueError):
     """The server's answer is not an HTTP/1 response."""
 
 
-class Reading:
+class ResponseReader:
     """One response while it arrives."""
 
     def __init__(self, limits: Limits, *, method: str) -> None:
@@ -49,35 +49,35 @@ class Reading:
         self.truncated: str | None = None
 
     @property
-    def received(self) -> bytes:
+    def received_bytes(self) -> bytes:
         return bytes(self._received)
 
     @property
     def body(self) -> bytes:
         return bytes(self._body)
 
-    def feed(self, piece: bytes) -> None:
+    def feed_piece(self, piece: bytes) -> None:
         """Read a piece of the response. Raises NotHttp."""
         if not self.done:
             self._received += piece
             if self._parser is None:
                 self._read_head()
             else:
-                self._parse(piece)
+                self._parse_piece(piece)
 
-    def end(self) -> None:
+    def end_response(self) -> None:
         """Handle the end of the connection. Raises NotHttp if there was no complete head."""
         if self._parser is None:
             raise NotHttp("it closed the connection before the end of the head")
         if not self.done:
-            self._announced_more()
+            self._note_disconnect()
             self.done = True
 
-    def stop(self, why: str) -> None:
+    def stop_reading(self, why: str) -> None:
         """Stop reading: the response is cut off here, for the reason given."""
         self.truncated, self.done = why, True
 
-    def _announced_more(self) -> None:
+    def _note_disconnect(self) -> None:
         names = {name.lower() for name, _ in self.headers}
         if names & {"content-length", "transfer-encoding"}:
             self.truncated = "disconnect"  # otherwise the body ends with the connection
@@ -91,7 +91,7 @@ class Reading:
                 del self._received[: found.end()]
                 self._searched = 0
                 continue
-            self._begin(line, found.end())
+            self._begin_body(line, found.end())
             return
         self._searched = max(0, len(self._received) - 3)
         if not b"HTTP/1.".startswith(bytes(self._received[:7])):
@@ -99,7 +99,7 @@ class Reading:
         if len(self._received) > self._limits.head or found:
             raise NotHttp("its answer has no status line, or an endless head")
 
-    def _begin(self, line: re.Match[bytes], end: int) -> None:
+    def _begin_body(self, line: re.Match[bytes], end: int) -> None:
         from httptools import HttpResponseParser
 
         if end > self._limits.head:
@@ -119,14 +119,14 @@ class Reading:
             lenient_optional_cr_before_lf=True,
             lenient_data_after_close=True,
         )
-        self._parse(self._framing())
+        self._parse_piece(self._make_framing())
         if self._bodiless:
             self.done = True
         elif not self.done:
             self._received += received[end:]
-            self._parse(received[end:])
+            self._parse_piece(received[end:])
 
-    def _framing(self) -> bytes:
+    def _make_framing(self) -> bytes:
         """Make a head with only the fields of this one that delimit the body."""
         lengths: dict[str, None] = {}
         codings: list[str] = []
@@ -142,7 +142,7 @@ class Reading:
             lines += [f"Content-Length: {length}" for length in lengths]
         return "\r\n".join((*lines, "", "")).encode("latin-1")
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse_piece(self, piece: bytes) -> None:
         from httptools import HttpParserError, HttpParserUpgrade
 
         try:
@@ -156,7 +156,7 @@ class Reading:
         if over > 0:
             del self._received[-over:]
             del self._body[self._limits.body :]
-            self.stop("length")
+            self.stop_reading("length")
 
     # called by llhttp
 

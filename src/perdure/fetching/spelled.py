@@ -30,17 +30,17 @@ def is_private(uri: str, allowed: tuple[Network, ...] = ()) -> bool:
         return False
     if any(host == one or host.endswith(f".{one}") for one in _OWN):
         return True
-    address = _address(host)
+    address = _read_address(host)
     return address is not None and not is_allowed(address, allowed)
 
 
-def _address(host: str) -> str | None:
+def _read_address(host: str) -> str | None:
     """Return the address that a host denotes; None if it is a name."""
     try:
         return str(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:
         pass
-    numbers = [_number(one) for one in host.split(".")]
+    numbers = [_read_number(one) for one in host.split(".")]
     if not 1 <= len(numbers) <= 4 or None in numbers:
         return None
     found = [one for one in numbers if one is not None]
@@ -52,7 +52,7 @@ def _address(host: str) -> str | None:
     return str(ipaddress.IPv4Address(value))
 
 
-def _number(text: str) -> int | None:
+def _read_number(text: str) -> int | None:
     if len(text) > 20:
         return None
     try:

@@ -40,7 +40,7 @@ OTHER_PROTOCOLS = frozenset(
 """The "bad ports" of the Fetch standard, and Redis."""
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     """A server, and the path to request from it."""
 
     scheme: str
@@ -61,10 +61,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-def target(url: str) -> Target:
+def parse_target(url: str) -> FetchTarget:
     """Parse a URL. Raises InvalidRequest if it may not be fetched.
 
-    >>> target("HTTP://Example.org:80?a b#top").url
+    >>> parse_target("HTTP://Example.org:80?a b#top").url
     'http://example.org/?a%20b'
     """
     if len(url) > _LONGEST:
@@ -85,13 +85,15 @@ def target(url: str) -> Target:
         raise PortForbidden(url=_hide_user(url), port=port)
     path = quote(parts.path or "/", safe=_SAFE)
     query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
-    return Target(scheme=parts.scheme, host=_ascii(url, host), port=port, path=path + query)
+    return FetchTarget(
+        scheme=parts.scheme, host=_encode_host(url, host), port=port, path=path + query
+    )
 
 
-def joined(base: str, reference: str) -> str:
+def join_url(base: str, reference: str) -> str:
     """Return the URL that a reference on a page or in a redirect means, without its fragment.
 
-    A reference that cannot be parsed is returned unchanged; `target` refuses it.
+    A reference that cannot be parsed is returned unchanged; `parse_target` refuses it.
     """
     try:
         return urljoin(base, reference.strip(_AROUND)).partition("#")[0]
@@ -99,7 +101,7 @@ def joined(base: str, reference: str) -> str:
         return reference
 
 
-def _ascii(url: str, host: str) -> str:
+def _encode_host(url: str, host: str) -> str:
     try:
         name = host if host.isascii() else host.encode("idna").decode("ascii").lower()
     except UnicodeError as error:

@@ -9,11 +9,11 @@ tools/snapshot_iana.py makes the first two from IANA's registries; the others ar
 3. `synonyms.txt`: types that are different names of one format;
 4. `textual.txt`: text types other than `text/*`.
 
-`token` converts a media type to its only canonical token. `media_type` reads any token: canonical
-ones, charsets, the long form `major+minor` of every type, and file name extensions.
+`make_token` converts a media type to its only canonical token. `find_media_type` reads any token:
+canonical ones, charsets, the long form `major+minor` of every type, and file name extensions.
 
-What must stay true: `media_type(token(m))` returns m for every type; different types have different
-tokens; a token never changes its meaning, because published identifiers contain it.
+What must stay true: `find_media_type(make_token(m))` returns m for every type; different types have
+different tokens; a token never changes its meaning, because published identifiers contain it.
 """
 
 from __future__ import annotations
@@ -96,14 +96,16 @@ class MediaType(msgspec.Struct, frozen=True):
         return MediaType(self.major, self.minor, added + kept)
 
     def __str__(self) -> str:
-        return "; ".join([self.essence, *(f"{name}={_value(v)}" for name, v in self.parameters)])
+        return "; ".join(
+            [self.essence, *(f"{name}={_write_value(v)}" for name, v in self.parameters)]
+        )
 
 
 OCTETS = MediaType("application", "octet-stream")
 PLAIN_TEXT = MediaType("text", "plain")
 
 
-def _value(text: str) -> str:
+def _write_value(text: str) -> str:
     if re.fullmatch(_TCHARS, text):
         return text
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
@@ -128,7 +130,7 @@ class _Types(NamedTuple):
     extensions: dict[str, tuple[str, ...]]
 
 
-def _lines(name: str) -> Iterator[list[str]]:
+def _read_rows(name: str) -> Iterator[list[str]]:
     text = files("perdure.formats.data").joinpath(name).read_text("utf-8")
     for line in text.splitlines():
         if words := line.partition("#")[0].split():
@@ -136,8 +138,8 @@ def _lines(name: str) -> Iterator[list[str]]:
 
 
 @cache
-def _types() -> _Types:
-    rows = [(name, token, tuple(found)) for name, token, *found in _lines("media-types.txt")]
+def _load_types() -> _Types:
+    rows = [(name, token, tuple(found)) for name, token, *found in _read_rows("media-types.txt")]
     return _Types(
         {name: token for name, token, _ in rows},
         {token: name for name, token, _ in rows},
@@ -147,25 +149,25 @@ def _types() -> _Types:
 
 
 @cache
-def _charsets() -> dict[str, Charset]:
+def _load_charsets() -> dict[str, Charset]:
     table: dict[str, Charset] = {}
-    for name, kind, codec, *others in _lines("charsets.txt"):
+    for name, kind, codec, *others in _read_rows("charsets.txt"):
         one = Charset(name.lower(), kind == "multi", None if codec == "-" else codec)
-        table |= {_normal(spelling): one for spelling in (name, *others)}
+        table |= {_normalise_charset(spelling): one for spelling in (name, *others)}
     return table
 
 
 @cache
-def _preferred() -> dict[str, str]:
-    return {name: first for first, *others in _lines("synonyms.txt") for name in others}
+def _load_synonyms() -> dict[str, str]:
+    return {name: first for first, *others in _read_rows("synonyms.txt") for name in others}
 
 
 @cache
-def _textual() -> frozenset[str]:
-    return frozenset(word for words in _lines("textual.txt") for word in words)
+def _load_textual_types() -> frozenset[str]:
+    return frozenset(word for words in _read_rows("textual.txt") for word in words)
 
 
-def _normal(charset: str) -> str:
+def _normalise_charset(charset: str) -> str:
     return charset.lower().replace("_", "-")
 
 
@@ -173,22 +175,22 @@ def _normal(charset: str) -> str:
 # --------
 
 
-def charset(name: str) -> Charset | None:
+def find_charset(name: str) -> Charset | None:
     """Return the charset that IANA or Python knows by this name, in any case, or None.
 
-    >>> charset("latin1").name
+    >>> find_charset("latin1").name
     'iso-8859-1'
     """
-    return _charsets().get(_normal(name.strip()))
+    return _load_charsets().get(_normalise_charset(name.strip()))
 
 
-def python_codec(name: str) -> str | None:
+def find_python_codec(name: str) -> str | None:
     """Return Python's codec for a charset; None if Python has none, or the charset is unknown.
 
-    >>> python_codec("Windows-31J")
+    >>> find_python_codec("Windows-31J")
     'cp932'
     """
-    found = charset(name)
+    found = find_charset(name)
     return found.codec if found else None
 
 
@@ -198,10 +200,10 @@ _DECLARED = re.compile(
 )
 
 
-def declared_charset(head: bytes) -> str | None:
+def find_declared_charset(head: bytes) -> str | None:
     """Return the charset declared at the beginning of an HTML or XML document, or None.
 
-    >>> declared_charset(b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>")
+    >>> find_declared_charset(b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>")
     'koi8-r'
     """
     found = _DECLARED.search(head)
@@ -212,85 +214,89 @@ def declared_charset(head: bytes) -> str | None:
 # ------
 
 
-def token(media_type: MediaType | str, charset: str | None = None) -> str:
+def make_token(media_type: MediaType | str, charset: str | None = None) -> str:
     """Return the canonical PDI format of a media type. Raises InvalidRequest if it is invalid.
 
     `charset` overrides the type's own parameter. PDI draft sections 2.5 and 3.4.1.
 
-    >>> token("text/plain"), token("image/svg+xml"), token("audio/mpeg")
+    >>> make_token("text/plain"), make_token("image/svg+xml"), make_token("audio/mpeg")
     ('text', 'svg%2bxml', 'audio+mpeg')
-    >>> token("text/plain", "Shift_JIS"), token("text/html", "Shift_JIS")
+    >>> make_token("text/plain", "Shift_JIS"), make_token("text/html", "Shift_JIS")
     ('shift_jis', 'html')
     """
     parsed = MediaType.parse(media_type) if isinstance(media_type, str) else media_type
     if parsed.essence == PLAIN_TEXT.essence:
-        known = _charsets().get(_normal(charset or parsed.charset or ""))
+        known = _load_charsets().get(_normalise_charset(charset or parsed.charset or ""))
         if known is not None and known.multi_byte:  # ruling: pdi-charset
-            return _escape(known.name)
-    listed = _types().token.get(parsed.essence)  # ruling: pdi-token
-    return listed or f"{_escape(parsed.major)}+{_escape(parsed.minor)}"
+            return _escape_name(known.name)
+    listed = _load_types().token.get(parsed.essence)  # ruling: pdi-token
+    return listed or f"{_escape_name(parsed.major)}+{_escape_name(parsed.minor)}"
 
 
-def media_type(token: str) -> MediaType | None:
+def find_media_type(token: str) -> MediaType | None:
     """Return the media type that a PDI format represents, or None if it is unknown.
 
     A charset represents text/plain in that charset. Case and unnecessary escapes are ignored.
 
-    >>> str(media_type("AU")), str(media_type("utf-8"))
+    >>> str(find_media_type("AU")), str(find_media_type("utf-8"))
     ('audio/basic', 'text/plain; charset=utf-8')
     """
-    return _media_type(token) if len(token) <= _LONGEST_TOKEN else None
+    return _read_token(token) if len(token) <= _LONGEST_TOKEN else None
 
 
 @lru_cache(maxsize=4096)
-def _media_type(token: str) -> MediaType | None:
-    canonical = _canonical(token)
+def _read_token(token: str) -> MediaType | None:
+    canonical = _canonicalise_token(token)
     if canonical is None:
         return None
-    types = _types()
+    types = _load_types()
     if canonical in types.listed:
-        return _of_essence(types.listed[canonical])
-    major, plus, minor = map(_unescape, canonical.partition("+"))
+        return _split_essence(types.listed[canonical])
+    major, plus, minor = map(_unescape_word, canonical.partition("+"))
     if plus:
         legal = re.fullmatch(_NAME, major) and re.fullmatch(_NAME, minor)
         return MediaType(major, minor) if legal else None
-    known = _charsets().get(_normal(major))
+    known = _load_charsets().get(_normalise_charset(major))
     if known is not None and known.multi_byte:
         return PLAIN_TEXT.with_charset(known.name)
     extension = types.of_extension.get(major)
-    return _of_essence(extension) if extension else None
+    return _split_essence(extension) if extension else None
 
 
-def same_format(a: str, b: str) -> bool:
+def is_same_format(a: str, b: str) -> bool:
     """Return True if two PDI formats name the same representation, even if their texts differ.
 
-    >>> same_format("au", "BASIC"), same_format("jpg", "image+jpeg"), same_format("text", "html")
+    >>> (is_same_format("au", "BASIC"), is_same_format("jpg", "image+jpeg"),
+    ...  is_same_format("text", "html"))
     (True, True, False)
     """
-    return _identity(a) == _identity(b)
+    return _find_identity(a) == _find_identity(b)
 
 
-def aliases(token: str) -> tuple[str, ...]:
+def list_aliases(token: str) -> tuple[str, ...]:
     """Return all other formats that name the same representation, the canonical one first.
 
-    >>> aliases("au")
+    >>> list_aliases("au")
     ('basic', 'audio+au', 'audio+basic', 'audio+ulaw', 'audio+x-au', 'audio+x-basic', ...
     """
-    canonical = _canonical(token) or token
-    return tuple(one for one in _spellings().get(_identity(token), ()) if one != canonical)
+    canonical = _canonicalise_token(token) or token
+    return tuple(
+        one for one in _list_spellings().get(_find_identity(token), ()) if one != canonical
+    )
 
 
-def extension(token: str) -> str:
+def find_extension(token: str) -> str:
     """Return the file name extension for a representation in this format, without the dot.
 
-    >>> extension("svg%2bxml"), extension("utf-8"), extension("application+x-unheard-of")
+    >>> (find_extension("svg%2bxml"), find_extension("utf-8"),
+    ...  find_extension("application+x-unheard-of"))
     ('svg', 'txt', 'bin')
     """
-    found = media_type(token)
+    found = find_media_type(token)
     if found is None:
         return "bin"
-    for name in (preferred(found).essence, found.essence):
-        if listed := _types().extensions.get(name):
+    for name in (find_preferred_type(found).essence, found.essence):
+        if listed := _load_types().extensions.get(name):
             return listed[0]
     suffix = found.minor.rpartition("+")[2]  # RFC 6839
     if suffix in ("json", "xml", "yaml", "zip") and suffix != found.minor:
@@ -302,81 +308,86 @@ def extension(token: str) -> str:
 # -----------
 
 
-def preferred(media_type: MediaType) -> MediaType:
+def find_preferred_type(media_type: MediaType) -> MediaType:
     """Return a type under its preferred name: audio/x-wav becomes audio/wav."""
-    name = _preferred().get(media_type.essence)
+    name = _load_synonyms().get(media_type.essence)
     if name is None:
         return media_type
     major, _, minor = name.partition("/")
     return MediaType(major, minor, media_type.parameters)
 
 
-def of_file_name(name: str) -> MediaType | None:
+def find_type_by_name(name: str) -> MediaType | None:
     """Return the media type that the extension of a file name indicates, or None.
 
-    >>> str(of_file_name("us-vp2.AU"))
+    >>> str(find_type_by_name("us-vp2.AU"))
     'audio/basic'
     """
-    found = _types().of_extension.get(name.rpartition(".")[2].lower()) if "." in name else None
-    return preferred(_of_essence(found)) if found else None
+    found = _load_types().of_extension.get(name.rpartition(".")[2].lower()) if "." in name else None
+    return find_preferred_type(_split_essence(found)) if found else None
 
 
 def is_text(media_type: MediaType | str) -> bool:
     """Return True if a representation of the type is a sequence of characters in a charset."""
     parsed = MediaType.parse(media_type) if isinstance(media_type, str) else media_type
     suffix = parsed.minor[parsed.minor.rfind("+") :]
-    return parsed.major == "text" or not _textual().isdisjoint({parsed.essence, suffix})
+    return parsed.major == "text" or not _load_textual_types().isdisjoint({parsed.essence, suffix})
 
 
-def _of_essence(text: str) -> MediaType:
+def _split_essence(text: str) -> MediaType:
     major, _, minor = text.partition("/")
     return MediaType(major, minor)
 
 
-def _identity(token: str) -> str:
+def _find_identity(token: str) -> str:
     """Return a text that equal formats share; the token itself if it is unknown."""
-    found = media_type(token)
-    return str(preferred(found)) if found else (_canonical(token) or token.lower())
+    found = find_media_type(token)
+    return (
+        str(find_preferred_type(found)) if found else (_canonicalise_token(token) or token.lower())
+    )
 
 
 @cache
-def _spellings() -> dict[str, tuple[str, ...]]:
+def _list_spellings() -> dict[str, tuple[str, ...]]:
     """Return all tokens for each representation, canonical ones first."""
-    types = _types()
-    long = [_long(name) for name in (*types.token, *_preferred(), *_preferred().values())]
-    charsets = [_escape(name) for name, one in _charsets().items() if one.multi_byte]
-    canonical = [*types.listed, *(_escape(one.name) for one in _charsets().values())]
+    types = _load_types()
+    long = [
+        _spell_long_form(name)
+        for name in (*types.token, *_load_synonyms(), *_load_synonyms().values())
+    ]
+    charsets = [_escape_name(name) for name, one in _load_charsets().items() if one.multi_byte]
+    canonical = [*types.listed, *(_escape_name(one.name) for one in _load_charsets().values())]
     table: dict[str, dict[str, None]] = {}
     for token in (*canonical, *sorted({*long, *types.of_extension, *charsets})):
-        if media_type(token) is not None:
-            table.setdefault(_identity(token), {})[token] = None
+        if find_media_type(token) is not None:
+            table.setdefault(_find_identity(token), {})[token] = None
     return {identity: tuple(tokens) for identity, tokens in table.items()}
 
 
-def _long(essence: str) -> str:
-    return "+".join(map(_escape, essence.split("/")))
+def _spell_long_form(essence: str) -> str:
+    return "+".join(map(_escape_name, essence.split("/")))
 
 
 # writing a name in a PDI  # ruling: pdi-format
 # ------------------------------
 
 
-def _escape(name: str) -> str:
+def _escape_name(name: str) -> str:
     return re.sub(r"[^a-z0-9_-]", lambda found: f"%{ord(found[0]):02x}", name)
 
 
-def _unescape(word: str) -> str:
+def _unescape_word(word: str) -> str:
     return re.sub(r"%([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), word)
 
 
-def _canonical(token: str) -> str | None:
+def _canonicalise_token(token: str) -> str | None:
     """Return the token in lower case without unnecessary escapes; None if it is illegal."""
     lower = token.lower()
     if not token.isascii() or _FORMAT.fullmatch(lower) is None:
         return None
-    return re.sub(r"%[0-9a-f]{2}", _literal, lower)
+    return re.sub(r"%[0-9a-f]{2}", _unescape_literal, lower)
 
 
-def _literal(escaped: re.Match[str]) -> str:
-    character = _unescape(escaped[0])
+def _unescape_literal(escaped: re.Match[str]) -> str:
+    character = _unescape_word(escaped[0])
     return character.lower() if re.fullmatch(r"[0-9A-Za-z_-]", character) else escaped[0]

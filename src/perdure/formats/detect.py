@@ -40,7 +40,7 @@ _PIECE = 1024 * 1024  # bytes decoded at once
 Source = Literal["content", "name", "both", "nothing"]
 
 
-class Detected(msgspec.Struct, frozen=True):
+class DetectedType(msgspec.Struct, frozen=True):
     """The detected type of a file.
 
     `charset` is None if the file is not text, or if its coding has no IANA name. `source` is the
@@ -75,19 +75,19 @@ class Sampler:
     def feed(self, data: bytes) -> None:
         """Add the next bytes of the content."""
         for at in range(0, len(data), _PIECE):
-            self._feed(data[at : at + _PIECE])
+            self._feed_piece(data[at : at + _PIECE])
 
-    def sample(self, *, cut: bool = False) -> Sample:
+    def take_sample(self, *, cut: bool = False) -> Sample:
         """Return the sample. `cut`: more bytes follow, so the last character may be incomplete."""
         utf_8 = self._utf_8 is not None and (cut or not self._utf_8.getstate()[0])
         return Sample(bytes(self._head), bytes(self._odd), utf_8)
 
-    def _feed(self, piece: bytes) -> None:
+    def _feed_piece(self, piece: bytes) -> None:
         self._head += piece[: LOOK - len(self._head)]
         if not self._odd and piece.isascii():
             return
         if len(self._odd) < LOOK:
-            found = None if self._odd else _beyond_ascii(piece)
+            found = None if self._odd else _find_beyond_ascii(piece)
             start = found.start() if found else 0
             self._odd += piece[start : start + LOOK - len(self._odd)]
         if self._utf_8 is not None:
@@ -97,7 +97,7 @@ class Sampler:
                 self._utf_8 = None
 
 
-def detect(content: bytes | Sample, *, name: str | None = None) -> Detected:
+def detect_type(content: bytes | Sample, *, name: str | None = None) -> DetectedType:
     """Detect media type and charset of a file from its first bytes and, optionally, its name.
 
     Pass the sample of a `Sampler` to get a charset that is valid for a complete long text. If you
@@ -106,17 +106,19 @@ def detect(content: bytes | Sample, *, name: str | None = None) -> Detected:
     if isinstance(content, bytes):
         sampler = Sampler()
         sampler.feed(content[:LOOK])
-        content = sampler.sample(cut=len(content) >= LOOK)
-    claimed = formats.of_file_name(name) if name else None
+        content = sampler.take_sample(cut=len(content) >= LOOK)
+    claimed = formats.find_type_by_name(name) if name else None
     if not content.head:  # an empty file cannot contradict its name
         charset = "us-ascii" if claimed and formats.is_text(claimed) else None
-        return Detected(claimed or OCTETS, charset, "name" if claimed else "nothing")
-    text = _text(content)
-    found, source = _weigh(_by_content(content.head, text), claimed, text=text is not None)
-    return Detected(found, text.charset if text and formats.is_text(found) else None, source)
+        return DetectedType(claimed or OCTETS, charset, "name" if claimed else "nothing")
+    text = _detect_coding(content)
+    found, source = _weigh_evidence(
+        _detect_by_content(content.head, text), claimed, text=text is not None
+    )
+    return DetectedType(found, text.charset if text and formats.is_text(found) else None, source)
 
 
-def resolve_type(declared: MediaType | None, detected: Detected) -> MediaType:
+def resolve_type(declared: MediaType | None, detected: DetectedType) -> MediaType:
     """Return the media type to record: the declared one, else the detected one.
 
     The default types of HTTP clients do not count as declared. A text/* type without a charset gets
@@ -157,14 +159,14 @@ _BUILT_UPON = {
 
 
 @cache
-def _library() -> MagicDb:
+def _load_library() -> MagicDb:
     return MagicDb()  # loads its rules once: 30 ms, 16 MB
 
 
-def _by_content(head: bytes, text: _Coding | None) -> MediaType:
+def _detect_by_content(head: bytes, text: _Coding | None) -> MediaType:
     """Return the type that the bytes indicate; text/plain or octet-stream if they are unclear."""
     shown = text.as_utf_8(head[:_LOOK_AT_TEXT]) if text else head
-    found = _by_library(shown)
+    found = _ask_library(shown)
     if text is None:
         return OCTETS if found.major == "text" else found
     # A language guessed from a few words, or a table guessed from commas, needs the name.
@@ -172,30 +174,30 @@ def _by_content(head: bytes, text: _Coding | None) -> MediaType:
     return PLAIN_TEXT if found == OCTETS or (found.major == "text" and guess) else found
 
 
-def _by_library(data: bytes) -> MediaType:
+def _ask_library(data: bytes) -> MediaType:
     try:
-        best = _library().best_magic_buffer(data)
+        best = _load_library().best_magic_buffer(data)
         named = best.mime_type
         if named == OCTETS.essence and best.strength > 0:  # it knows the format, but no type for it
-            weaker = (rule.mime_type for rule in _library().all_magics_buffer(data))
+            weaker = (rule.mime_type for rule in _load_library().all_magics_buffer(data))
             named = next((other for other in weaker if other != named), named)
-        return formats.preferred(MediaType.parse(named).with_charset(None))
+        return formats.find_preferred_type(MediaType.parse(named).with_charset(None))
     except ValueError:  # "magic identification failed", or a name that is not a media type
         return OCTETS
 
 
-def _weigh(
+def _weigh_evidence(
     content: MediaType, claimed: MediaType | None, *, text: bool
 ) -> tuple[MediaType, Source]:
     """Decide between the type by content and the type by name."""
     if claimed == content:
         return content, "nothing" if content == OCTETS else "both"
-    if claimed is not None and _allows(content, claimed, text=text):
+    if claimed is not None and _allows_claim(content, claimed, text=text):
         return claimed, "name"
     return content, "nothing" if content == OCTETS else "content"
 
 
-def _allows(content: MediaType, claimed: MediaType, *, text: bool) -> bool:
+def _allows_claim(content: MediaType, claimed: MediaType, *, text: bool) -> bool:
     """Return True if the type by content allows the type by name."""
     if formats.is_text(claimed):
         structured = claimed.minor.endswith(("xml", "json"))
@@ -272,7 +274,7 @@ class _Coding(NamedTuple):
 _ASCII = _Coding("ascii", "us-ascii")
 
 
-def _text(sample: Sample) -> _Coding | None:
+def _detect_coding(sample: Sample) -> _Coding | None:
     """Detect the coding of the content; None if it is not text."""
     head = sample.head
     for mark, codec, charset in _MARKS:
@@ -280,34 +282,34 @@ def _text(sample: Sample) -> _Coding | None:
         if possible and _reads_as_text(head, codec):
             return _Coding(codec, charset)
     if b"\0" in head:
-        return _guess(head)  # UTF-16 or UTF-32 without a mark, or binary
+        return _guess_coding(head)  # UTF-16 or UTF-32 without a mark, or binary
     strays = len(head) - len(head.translate(None, _CONTROL_BYTES))
     if strays and (strays * _STRAY > len(head) or not sample.utf_8):
         return None
     if not sample.odd:
-        escaped = _guess(head) if b"\x1b" in head else None
+        escaped = _guess_coding(head) if b"\x1b" in head else None
         return escaped or _ASCII
     if sample.utf_8:
         return _Coding("utf-8", "utf-8")
-    data = head if _beyond_ascii(head) else head[:_DECLARING] + b"\n" + sample.odd
-    return _declared(data) or _guess(data)
+    data = head if _find_beyond_ascii(head) else head[:_DECLARING] + b"\n" + sample.odd
+    return _find_declared_coding(data) or _guess_coding(data)
 
 
-def _declared(data: bytes) -> _Coding | None:
+def _find_declared_coding(data: bytes) -> _Coding | None:
     """Return the coding that HTML or XML declares; None if there is none, or it does not fit."""
-    said = formats.declared_charset(data[:_DECLARING])
-    codec = said and formats.python_codec(said)
+    said = formats.find_declared_charset(data[:_DECLARING])
+    codec = said and formats.find_python_codec(said)
     if not said or not codec or said.encode().decode(codec, "replace") != said:
         return None  # a declaration read as ASCII cannot be in UTF-16, for example
     if codec in _DEFAULT:
-        return _default(data)
+        return _choose_default(data)
     for one in (codec, _BROADER.get(codec)):
         if one and _reads_as_text(data, one):
-            return _named(one)
+            return _name_coding(one)
     return None
 
 
-def _guess(data: bytes) -> _Coding | None:
+def _guess_coding(data: bytes) -> _Coding | None:
     """Return the coding that explains the data best, according to charset-normalizer."""
     import charset_normalizer  # takes a tenth of all import time, for texts that are rare today
 
@@ -324,19 +326,21 @@ def _guess(data: bytes) -> _Coding | None:
     if _CONTROL.search(decoded):
         return None
     if nulls:
-        return _named(best.encoding) if best.languages or nulls * 4 > len(data) else None
+        return _name_coding(best.encoding) if best.languages or nulls * 4 > len(data) else None
     if best.encoding == "utf_8":  # only this part is UTF-8: the rest of the content is not
-        return _default(data)
+        return _choose_default(data)
     letters = sum(not character.isascii() for character in decoded)
     if best.multi_byte_usage > 0:
-        return _default(data) if letters < _CHANCE else _named(_usual(best))
+        return _choose_default(data) if letters < _CHANCE else _name_coding(_choose_codec(best))
     basic = not re.search(rb"[\x80-\x9f]", data)
-    if not best.languages or any(_stands(match, best, letters, basic=basic) for match in matches):
-        return _default(data)
-    return _named(_usual(best))
+    if not best.languages or any(
+        _default_stands(match, best, letters, basic=basic) for match in matches
+    ):
+        return _choose_default(data)
+    return _name_coding(_choose_codec(best))
 
 
-def _stands(
+def _default_stands(
     match: CharsetMatch,
     best: CharsetMatch,
     letters: int,
@@ -355,22 +359,22 @@ def _stands(
     return default and (near or (basic and same and match.coherence >= _TOLD))
 
 
-def _usual(match: CharsetMatch) -> str:
+def _choose_codec(match: CharsetMatch) -> str:
     """Choose a codec if several decode to the same text: a common one, or one with a name."""
     same = [match.encoding, *match.could_be_from_charset]
     usual = [codec for codec in _USUAL if codec in same]
-    return next((codec for codec in (*usual, *same) if formats.charset(codec)), match.encoding)
+    return next((codec for codec in (*usual, *same) if formats.find_charset(codec)), match.encoding)
 
 
-def _named(codec: str) -> _Coding:
-    known = formats.charset(codec)
+def _name_coding(codec: str) -> _Coding:
+    known = formats.find_charset(codec)
     return _Coding(codec, known.name if known else None)
 
 
-def _default(data: bytes) -> _Coding:
+def _choose_default(data: bytes) -> _Coding:
     """Return ISO 8859-1, or its extension if that is needed.  # ruling: pdi-charset"""
     extended = re.search(rb"[\x80-\x9f]", data) and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data)
-    return _named("cp1252" if extended else "latin_1")
+    return _name_coding("cp1252" if extended else "latin_1")
 
 
 def _reads_as_text(head: bytes, codec: str) -> bool:
@@ -381,5 +385,5 @@ def _reads_as_text(head: bytes, codec: str) -> bool:
     return _CONTROL.search(decoded) is None
 
 
-def _beyond_ascii(data: bytes) -> re.Match[bytes] | None:
+def _find_beyond_ascii(data: bytes) -> re.Match[bytes] | None:
     return re.search(rb"[\x80-\xff]", data)

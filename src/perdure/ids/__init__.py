@@ -38,12 +38,12 @@ __all__ = [
     "Minting",
     "Scheme",
     "Version",
-    "equivalent",
+    "are_equivalent",
     "find_label",
     "find_scheme",
+    "load_schemes",
     "parse",
     "scheme_of",
-    "schemes",
 ]
 
 _Parser = Callable[[str], Identifier]
@@ -53,7 +53,7 @@ _PREFIX = re.compile("[a-z][a-z0-9+.-]*:[!-~]*")
 
 
 @cache
-def schemes() -> dict[str, Scheme]:
+def load_schemes() -> dict[str, Scheme]:
     """Return all installed schemes by name.
 
     A scheme of another package is logged and ignored if it cannot be loaded, or if it claims a name
@@ -81,17 +81,17 @@ def parse(text: str) -> Identifier:
     >>> str(parse("urn:pdi://OMA.eop.gov.us/1999/9/16/15.text.1"))
     'pdi://oma.eop.gov.us/1999/09/16/15.text.1'
     """
-    return _shortcuts()(text[:_SHORT], _parse_by_prefix)(text)
+    return _index_shortcuts()(text[:_SHORT], _parse_by_prefix)(text)
 
 
 def scheme_of(identifier: Identifier) -> Scheme:
     """Return the scheme of an identifier."""
-    return schemes()[identifier.kind]
+    return load_schemes()[identifier.kind]
 
 
 def find_scheme(text: str) -> Scheme | None:
     """Return the scheme whose prefix begins a text, well-formed or not, or None."""
-    _, pattern, owners = _claims()
+    _, pattern, owners = _index_prefixes()
     match = pattern.match(text)
     return owners[match.lastindex - 1] if match and match.lastindex else None
 
@@ -102,20 +102,20 @@ def find_label(datacite_type: str) -> Label | None:
     >>> find_label("Handle").text, find_label("nothing")
     ('hdl:', None)
     """
-    return _labels().get(datacite_type)
+    return _index_labels().get(datacite_type)
 
 
 @cache
-def _labels() -> dict[str, Label]:
+def _index_labels() -> dict[str, Label]:
     found: dict[str, Label] = {}
-    for _, scheme in sorted(schemes().items()):
+    for _, scheme in sorted(load_schemes().items()):
         for label in scheme.labels:
             found.setdefault(label.datacite_type, label)
     return found
 
 
 def _parse_by_prefix(text: str) -> Identifier:
-    prefixes, _, _ = _claims()
+    prefixes, _, _ = _index_prefixes()
     scheme = find_scheme(text)
     if scheme is None or not scheme.parse_checks_limits:
         check_limits(text)
@@ -125,9 +125,9 @@ def _parse_by_prefix(text: str) -> Identifier:
 
 
 @cache
-def _claims() -> tuple[tuple[str, ...], re.Pattern[str], tuple[Scheme, ...]]:
+def _index_prefixes() -> tuple[tuple[str, ...], re.Pattern[str], tuple[Scheme, ...]]:
     """Return all prefixes, longest first; a pattern with a group for each; and their schemes."""
-    claims = [(prefix, scheme) for scheme in schemes().values() for prefix in scheme.prefixes]
+    claims = [(prefix, scheme) for scheme in load_schemes().values() for prefix in scheme.prefixes]
     claims.sort(key=lambda claim: (-len(claim[0]), claim[0]))
     pattern = "|".join(f"({re.escape(prefix)})" for prefix, _ in claims)
     return (
@@ -141,13 +141,13 @@ _SHORT = len("pdi:")
 
 
 @cache
-def _shortcuts() -> Callable[[str, _Parser], _Parser]:
+def _index_shortcuts() -> Callable[[str, _Parser], _Parser]:
     """Return a function from a text's first four characters to a parser.
 
     Nearly all texts take this shortcut. It is safe only if the parser checks the limits itself, and
     no other scheme has a prefix that begins with the same four characters.
     """
-    prefixes, _, owners = _claims()
+    prefixes, _, owners = _index_prefixes()
     return {
         prefix: scheme.parse
         for prefix, scheme in zip(prefixes, owners, strict=True)
@@ -157,6 +157,8 @@ def _shortcuts() -> Callable[[str, _Parser], _Parser]:
     }.get
 
 
-def equivalent(one: Identifier, other: Identifier) -> bool:
+def are_equivalent(one: Identifier, other: Identifier) -> bool:
     """Return True if both are equal, or equivalent by their scheme's own wider rule."""
-    return one == other or (one.kind == other.kind and schemes()[one.kind].equivalent(one, other))
+    return one == other or (
+        one.kind == other.kind and load_schemes()[one.kind].equivalent(one, other)
+    )

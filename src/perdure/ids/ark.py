@@ -4,10 +4,10 @@ An ARK can name anything. It consists of the number of the authority that assign
 the authority assigned, and optionally a qualifier, which leads to a component or a variant. The
 server (`https://n2t.net/`) is not part of its identity. Specification: draft-kunze-ark-42.
 
->>> ark = parse("https://n2t.net/ark:/12345/x6-np1-wh8k/c3/s5.v7.xsl")
+>>> ark = parse_ark("https://n2t.net/ark:/12345/x6-np1-wh8k/c3/s5.v7.xsl")
 >>> str(ark), ark.naan, ark.name, ark.qualifier
 ('ark:12345/x6np1wh8k/c3/s5.v7.xsl', '12345', 'x6np1wh8k', '/c3/s5.v7.xsl')
->>> parse("ark:12345/x6np1wh8k?info")  # doctest: +ELLIPSIS
+>>> parse_ark("ark:12345/x6np1wh8k?info")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 19 found '?info'; expected ...
 
@@ -31,7 +31,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.scheme import BETANUMERIC, NewName
-from perdure.ids.strays import reach, stray
+from perdure.ids.strays import find_reach, find_stray
 
 # section 3.1: letters, digits, = ~ * + @ _ $, and with reserved meaning % - . /
 # Typesetting turns hyphens into U+2010 to U+2015: these are read as hyphens.
@@ -83,14 +83,14 @@ class Ark(Keyed, frozen=True, gc=False):
     @classmethod
     def from_key(cls, key: str) -> Ark:
         """Return the ARK that has this key. Raises MalformedIdentifier for other texts."""
-        return parse(key)
+        return parse_ark(key)
 
 
-def parse(text: str) -> Ark:
+def parse_ark(text: str) -> Ark:
     """Read an ARK. Raises MalformedIdentifier."""
     match = _ARK.fullmatch(text)
     if match is None:
-        raise _fault(text)
+        raise _find_fault(text)
     naan, rest = match.groups()
     # section 3.2; the pattern does steps 1 to 3 (host, query, label)
     naan = _HYPHEN.sub("", naan).lower()  # steps 4 and 6
@@ -100,11 +100,11 @@ def parse(text: str) -> Ark:
     rest = _STRUCTURE.sub(r"\1", rest).strip("./")  # step 8
     base_name = _BASE_NAME.match(rest)
     if not naan or base_name is None:
-        raise _fault(text)
+        raise _find_fault(text)
     return Ark(naan, base_name[0], rest[base_name.end() :], text)
 
 
-def _equivalent(one: Identifier, other: Identifier) -> bool:
+def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # section 3.2 has no wider rule
 
 
@@ -117,29 +117,29 @@ def read_shoulder(text: str) -> str:
     '99999/FK4'
     """
     label = "" if text[:4].lower() == "ark:" else "ark:"
-    found = parse(f"{label}{text}x")
+    found = parse_ark(f"{label}{text}x")
     if found.qualifier:
         raise ValueError("a shoulder is the beginning of a name, so it cannot contain '/' or '.'")
     return f"{found.naan}/{found.name[:-1]}"
 
 
-def _requested_shoulder(text: str) -> str | None:
+def _find_requested_shoulder(text: str) -> str | None:
     """Return the text after the label if it can be a shoulder. A name may look the same."""
     return text[4:].lstrip("/") if text[:4].lower() == "ark:" else None
 
 
-def _spell(new: NewName) -> Ark:
+def _spell_name(new: NewName) -> Ark:
     """Return the new ARK on a shoulder, with its check character."""
     name = f"{new.authority}{new.text}"
-    return parse(f"ark:{name}{check_character(name)}")
+    return parse_ark(f"ark:{name}{compute_check_character(name)}")
 
 
 SCHEME = Scheme(
     name=Ark.kind,
     prefixes=("ark:", "https://n2t.net/ark:", "http://n2t.net/ark:"),
     spec="draft-kunze-ark-42",
-    parse=parse,
-    equivalent=_equivalent,
+    parse=parse_ark,
+    equivalent=_are_equivalent,
     examples=("ark:12345/x6np1wh8k/c3/s5.v7.xsl", "ark:13030/xf93gt2q"),
     labels=(Label(text="ark:", datacite_type="ARK", resolver="https://n2t.net/"),),
     delimiters=("%23", "/", "."),
@@ -149,8 +149,8 @@ SCHEME = Scheme(
         kind="ARK shoulder",
         setting="shoulders",
         read_authority=read_shoulder,
-        requested_authority=_requested_shoulder,
-        spell=_spell,
+        requested_authority=_find_requested_shoulder,
+        spell=_spell_name,
     ),
 )
 
@@ -159,13 +159,13 @@ SCHEME = Scheme(
 # ------------------------------
 
 
-def check_character(text: str) -> str:
+def compute_check_character(text: str) -> str:
     """Return the character that protects the check zone `text`, `NAAN/name`, against typing errors.
 
     It changes with any single wrong character and any two exchanged characters, if the zone is
     shorter than 29 characters. Source: NOID CHECK DIGIT ALGORITHM in the manual of `noid`.
 
-    >>> check_character("13030/xf93gt2")
+    >>> compute_check_character("13030/xf93gt2")
     'q'
     """
     # "/" and all other characters that are not betanumeric have the value 0, but count as a place
@@ -174,14 +174,14 @@ def check_character(text: str) -> str:
     return BETANUMERIC[total % len(BETANUMERIC)]
 
 
-def valid_check(ark: Ark) -> bool:
+def has_valid_check(ark: Ark) -> bool:
     """Return True if the name that the authority assigned ends in its check character.
 
     Qualifiers are not covered (draft section 2.4.1). Only the authority knows whether its names
     have a check character: a name without one passes with a chance of 1 in 29.
     """
     zone = f"{ark.naan}/{ark.name}"
-    return check_character(zone[:-1]) == zone[-1]
+    return compute_check_character(zone[:-1]) == zone[-1]
 
 
 # finding the fault
@@ -191,24 +191,26 @@ _NAAN = re.compile(f"{_NAAN_CHARACTER}+")
 _NAME = re.compile(f"{_CHARACTER}+")
 
 
-def _fault(text: str) -> MalformedIdentifier:
-    """Find where and why `text`, which `parse` refused, stops being an ARK."""
+def _find_fault(text: str) -> MalformedIdentifier:
+    """Find where and why `text`, which `parse_ark` refused, stops being an ARK."""
 
-    def stop(at: int, expected: str, section: str) -> MalformedIdentifier:
+    def make_error(at: int, expected: str, section: str) -> MalformedIdentifier:
         return MalformedIdentifier(
             text=text, at=at, expected=expected, rule=f"{SCHEME.spec} section {section}"
         )
 
-    naan = reach(re.compile(_LABEL), text, 0)
+    naan = find_reach(re.compile(_LABEL), text, 0)
     if not naan:
-        return stop(stray(text, SCHEME.prefixes), "'ark:'", "2.2")
-    end = reach(_NAAN, text, naan)
+        return make_error(find_stray(text, SCHEME.prefixes), "'ark:'", "2.2")
+    end = find_reach(_NAAN, text, naan)
     if not _HYPHEN.sub("", text[naan:end]):
-        return stop(end, "the authority's number: digits and consonants except l", "2.3")
+        return make_error(end, "the authority's number: digits and consonants except l", "2.3")
     if text[end : end + 1] != "/":
-        return stop(end, "a digit or consonant (except l) of the authority's number, or '/'", "2.3")
+        return make_error(
+            end, "a digit or consonant (except l) of the authority's number, or '/'", "2.3"
+        )
     name = end + 1
-    end = reach(_NAME, text, name)
+    end = find_reach(_NAME, text, name)
     if end == len(text):
-        return stop(end, "a name with more than '/', '.' and hyphens", "2.4")
-    return stop(end, "a letter, digit, %hh or one of =~*+@_$-./", "3.1")
+        return make_error(end, "a name with more than '/', '.' and hyphens", "2.4")
+    return make_error(end, "a letter, digit, %hh or one of =~*+@_$-./", "3.1")

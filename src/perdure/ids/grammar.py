@@ -65,7 +65,7 @@ _HEX = "0123456789ABCDEFabcdef"
 ESCAPE = f"%[{_HEX}]{{2}}"
 
 
-def _run(characters: str) -> str:
+def _compose_run(characters: str) -> str:
     """Return a pattern of one or more of `characters` and escapes."""
     return f"(?:[{characters}]|{ESCAPE})[{characters}]*+(?:{ESCAPE}[{characters}]*+)*"
 
@@ -89,13 +89,13 @@ MONTH = DAY = r"(?:[0-9]{1,2}+|\*)"
 # unique-id       = daily-serial-number / encapsulated-unique-id / digits / wildcard
 # unique-id-chars = alpha / digit / other / "%" hex hex      ; one or more  # ruling: pdi-uid
 UID_CHARACTERS = f"{_ALPHADIGITS}()\\-:;$_!'"
-UID = rf"(?:{_run(UID_CHARACTERS)}|\*)"
+UID = rf"(?:{_compose_run(UID_CHARACTERS)}|\*)"
 
 # format           = media-type-token / wildcard
 # media-type-token = minor-type / (major-type "+" minor-type)
 # minor-type       = alpha-hyphen-digits / "_" / "%" hex hex  # ruling: pdi-format
 TOKEN_CHARACTERS = f"{_ALPHADIGITS}\\-_"
-_TOKEN = _run(TOKEN_CHARACTERS)
+_TOKEN = _compose_run(TOKEN_CHARACTERS)
 FORMAT = rf"(?:{_TOKEN}(?:\+{_TOKEN}|)|\*)"
 
 # version = digits / wildcard           ; not zero  # ruling: pdi-version
@@ -110,7 +110,7 @@ VERSION = rf"(?:(?=0*+[1-9])[0-9]{{1,{NUMERAL_DIGITS}}}+|\*)"
 #                      "(" position-specifier *["," position-specifier] ")"
 # position-specifier = alphadigits      ; undefined in the draft  # ruling: pdi-position
 POSITION_CHARACTERS = f"{_ALPHADIGITS}\\-:;$_!'./*?+"
-SPECIFIER = _run(POSITION_CHARACTERS)
+SPECIFIER = _compose_run(POSITION_CHARACTERS)
 POSITION = rf"(?:{SPECIFIER}|\({SPECIFIER}(?:,{SPECIFIER})*\))"
 
 # fragment-specifier = "#" [fragment-scheme "="] position [*("," position)]
@@ -194,14 +194,14 @@ class Escapes:
             high + low: self._by_octet[int(high + low, 16)] for high in _HEX for low in _HEX
         }
 
-    def canonical(self, text: str) -> str:
+    def canonicalise_text(self, text: str) -> str:
         """Return the canonical spelling of a text in which every `%` begins an escape."""
         if "%" not in text:
             return text
         before, *escapes = text.split("%")
         return before + "".join([self._by_digits[e[:2]] + e[2:] for e in escapes])
 
-    def escaped(self, plain: str) -> str:
+    def escape_text(self, plain: str) -> str:
         """Escape any text for this component, as UTF-8."""
         return "".join([self._by_octet[octet] for octet in plain.encode()])
 

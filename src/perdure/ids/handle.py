@@ -4,12 +4,12 @@ A Handle consists of a prefix, which the Handle System assigns to an organizatio
 name that the organization chooses. A DOI is a Handle whose prefix begins with `10.`.
 Specifications: RFC 3650 and 3651, ISO 26324 (DOI), RFC 4452 (`info:`).
 
->>> doi = parse("https://dx.doi.org/10.1000/ABC%23d")
+>>> doi = parse_handle("https://dx.doi.org/10.1000/ABC%23d")
 >>> str(doi), doi.prefix, doi.suffix, doi.key
 ('doi:10.1000/abc#d', '10.1000', 'abc#d', 'hdl:10.1000/abc#d')
->>> doi == parse("hdl:10.1000/Abc#D")
+>>> doi == parse_handle("hdl:10.1000/Abc#D")
 True
->>> parse("doi:1839/A")  # doctest: +ELLIPSIS
+>>> parse_handle("doi:1839/A")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with ...
 
@@ -33,7 +33,7 @@ from urllib.parse import quote, unquote
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
-from perdure.ids.strays import reach, stray
+from perdure.ids.strays import find_reach, find_stray
 
 _PREFIXES = (
     "hdl:",
@@ -108,28 +108,28 @@ class Handle(Keyed, frozen=True, gc=False):
 
         Raises MalformedIdentifier if `key` is not the key of a Handle.
         """
-        return parse(unquote(key))
+        return parse_handle(unquote(key))
 
 
-def parse(text: str) -> Handle:
+def parse_handle(text: str) -> Handle:
     """Read a Handle or DOI. Raises MalformedIdentifier."""
     opening = _OPENING.match(text)
     if opening is None:
-        raise _fault(text)
+        raise _find_fault(text)
     before, rest = opening[0].lower(), text[opening.end() :]
     if before not in _NOT_DECODED:
         # bytes that are not UTF-8 become surrogates, which no Handle may have
         rest = unquote(rest, errors="surrogateescape") if _ESCAPED.fullmatch(rest) else ""
     match = _HANDLE.fullmatch(rest)
     if match is None or (before in _DOI_ONLY and not rest.startswith("10.")):
-        raise _fault(text)
+        raise _find_fault(text)
     prefix, suffix = match.groups()
     if prefix.startswith("10."):  # DOIs are written in lower case
         prefix, suffix = prefix.translate(FOLDING), suffix.translate(FOLDING)
     return Handle(prefix, suffix, text)
 
 
-def _equivalent(one: Identifier, other: Identifier) -> bool:
+def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # there is no wider rule
 
 
@@ -137,8 +137,8 @@ SCHEME = Scheme(
     name=Handle.kind,
     prefixes=_PREFIXES,
     spec="RFC 3650, RFC 3651, ISO 26324",
-    parse=parse,
-    equivalent=_equivalent,
+    parse=parse_handle,
+    equivalent=_are_equivalent,
     examples=(
         "doi:10.1000/182",
         "hdl:1839/00-0000-0000-0009-3C7E-F",
@@ -166,14 +166,14 @@ _SEGMENTS_READ = re.compile(_SEGMENTS)
 _NAME_READ = re.compile(_NAME)
 
 
-def _fault(text: str) -> MalformedIdentifier:
-    """Find where and why `text`, which `parse` refused, stops being a Handle."""
+def _find_fault(text: str) -> MalformedIdentifier:
+    """Find where and why `text`, which `parse_handle` refused, stops being a Handle."""
 
     opening = _OPENING.match(text)
     if opening is None:
         return MalformedIdentifier(
             text=text,
-            at=stray(text, _PREFIXES),
+            at=find_stray(text, _PREFIXES),
             expected="'hdl:', 'doi:' or the address of a proxy",
             rule="RFC 3650 and ISO 26324",
         )
@@ -181,12 +181,12 @@ def _fault(text: str) -> MalformedIdentifier:
     if before in _NOT_DECODED:
         end, handle, places = len(text), text[start:], list(range(start, len(text) + 1))
     else:
-        end = reach(_ESCAPED, text, start)
-        handle, places = _decoded(text[start:end], start)
+        end = find_reach(_ESCAPED, text, start)
+        handle, places = _decode_escapes(text[start:end], start)
 
     rule = "RFC 3651 section 3"
-    at, expected = _end_of_handle(handle)
-    ten = stray(handle, ("10.",))
+    at, expected = _find_handle_end(handle)
+    ten = find_stray(handle, ("10.",))
     if before in _DOI_ONLY and ten < len("10."):
         at, expected, rule = ten, "'10.', with which every DOI begins", "ISO 26324"
     if places[at] == end < len(text):
@@ -194,18 +194,18 @@ def _fault(text: str) -> MalformedIdentifier:
     return MalformedIdentifier(text=text, at=places[at], expected=expected, rule=rule)
 
 
-def _end_of_handle(handle: str) -> tuple[int, str]:
+def _find_handle_end(handle: str) -> tuple[int, str]:
     """Return the index at which `handle` stops being a Handle, and what was expected there."""
-    end = reach(_SEGMENTS_READ, handle, 0)
+    end = find_reach(_SEGMENTS_READ, handle, 0)
     if end == 0:
         return end, "a prefix, such as 10.1000 or 1839"
     if handle[end : end + 1] != "/":
         end += handle[end : end + 1] == "."
         return end, "a visible UTF-8 character of the prefix, or '/'"
-    return reach(_NAME_READ, handle, end + 1), "a visible UTF-8 character"
+    return find_reach(_NAME_READ, handle, end + 1), "a visible UTF-8 character"
 
 
-def _decoded(escaped_text: str, at: int) -> tuple[str, list[int]]:
+def _decode_escapes(escaped_text: str, at: int) -> tuple[str, list[int]]:
     """Return the text without escapes, and the index of each character and of the end.
 
     Indexes count from `at`, the index at which the escaped text begins.

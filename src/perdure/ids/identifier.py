@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from perdure.ids.pdi_fragment import Fragment
+from perdure.ids.pdi_fragment import PdiFragment
 
 Version = int | Literal["*"]
 
@@ -117,7 +117,7 @@ class Identifier(Protocol):
         """The part named by the rules of the media type; None if there is no part."""
 
     @property
-    def fragment(self) -> Fragment | None:
+    def fragment(self) -> PdiFragment | None:
         """The part named by the rules of the identifier's own scheme; None if there is no part."""
 
     @property

@@ -17,8 +17,8 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.ids import ArchivedItem, Identifier, Version, scheme_of, schemes
-from perdure.ids.pdi_fragment import Fragment
+from perdure.ids import ArchivedItem, Identifier, Version, load_schemes, scheme_of
+from perdure.ids.pdi_fragment import PdiFragment
 
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 
@@ -39,7 +39,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
         Raises MalformedIdentifier. A scheme whose keys have another form overrides it.
         """
-        return schemes()[cls.kind].parse(key)
+        return load_schemes()[cls.kind].parse(key)
 
     @property
     def written(self) -> str:
@@ -111,7 +111,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         return None
 
     @property
-    def fragment(self) -> Fragment | None:
+    def fragment(self) -> PdiFragment | None:
         """None: the usual scheme has no parts of its own."""
         return None
 
@@ -180,7 +180,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """None: the usual name is not about a web archive."""
         return None
 
-    def _rank(self) -> tuple[str, str]:
+    def _comparison_key(self) -> tuple[str, str]:
         """Return the values to compare. A scheme whose key omits something adds it second."""
         return self.key, ""
 
@@ -190,30 +190,30 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__ or not isinstance(other, Keyed):
             return NotImplemented
-        return self._rank() == other._rank()
+        return self._comparison_key() == other._comparison_key()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._rank())
+        return hash(self._comparison_key())
 
     def __lt__(self, other: Self) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return self._rank() < other._rank()
+        return self._comparison_key() < other._comparison_key()
 
     def __le__(self, other: Self) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return self._rank() <= other._rank()
+        return self._comparison_key() <= other._comparison_key()
 
     def __gt__(self, other: Self) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return self._rank() > other._rank()
+        return self._comparison_key() > other._comparison_key()
 
     def __ge__(self, other: Self) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return self._rank() >= other._rank()
+        return self._comparison_key() >= other._comparison_key()

@@ -4,12 +4,12 @@ A PDI names a document in a series by the day on which the name was minted and a
 day. It can also name a format, a version, a part, or a place where it cites another document.
 Specification: draft-mallery-urn-pdi-00, as interpreted by the rulings named `pdi-*`.
 
->>> pdi = parse("urn:pdi://OMA.eop.gov.us/1997/9/1/1.text.1#37,51")
+>>> pdi = parse_pdi("urn:pdi://OMA.eop.gov.us/1997/9/1/1.text.1#37,51")
 >>> str(pdi)
 'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
 >>> pdi.series, pdi.date, pdi.uid, pdi.format, pdi.version, pdi.fragment.numbers
 ('oma.eop.gov.us', '1997/09/01', '1', 'text', 1, (37, 51))
->>> parse("pdi://oma.eop.gov/1997/09/01.html.1")  # doctest: +ELLIPSIS
+>>> parse_pdi("pdi://oma.eop.gov/1997/09/01.html.1")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' ...
 
@@ -36,18 +36,18 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Minting, Scheme, Version, grammar
 from perdure.ids.grammar import LONGEST, POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
 from perdure.ids.keyed import Keyed
-from perdure.ids.pdi_date import canonical_date
-from perdure.ids.pdi_foreign import foreign_identifier
-from perdure.ids.pdi_fragment import Fragment, read_fragment
+from perdure.ids.pdi_date import canonicalise_date
+from perdure.ids.pdi_foreign import find_foreign_identifier
+from perdure.ids.pdi_fragment import PdiFragment, read_fragment
 from perdure.ids.pdi_key import (
-    counted,
-    key_range,
-    next_day_key,
-    plain_resource_key,
-    resource_key,
-    resource_text,
+    encode_number,
+    find_next_day_key,
+    make_key_range,
+    make_plain_resource_key,
+    make_resource_key,
+    read_resource_key,
 )
-from perdure.ids.pdi_mistake import DEEPEST, mistake_in
+from perdure.ids.pdi_mistake import DEEPEST, find_mistake
 from perdure.ids.scheme import NewName
 
 _LONGEST_INT = 640  # digits that int() accepts under every limit that Python can be started with
@@ -67,8 +67,8 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 class Pdi(Keyed, frozen=True, gc=False, eq=False):
     """A PDI, or a pattern of PDIs: an interval, or one with wildcards.
 
-    `parse`, `Pdi.make` and `Pdi.from_key` create it and check their arguments, so the fields of a
-    value always agree with one another.
+    `parse_pdi`, `Pdi.make` and `Pdi.from_key` create it and check their arguments, so the fields of
+    a value always agree with one another.
     """
 
     kind: ClassVar[str] = "pdi"
@@ -85,7 +85,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     format: str | None
     """The media-type token in canonical form; `*`; None if the PDI has no format."""
     version: Version | None
-    fragment: Fragment | None
+    fragment: PdiFragment | None
     citation: Citation | None
     written: str
     """The text as it was received; not compared."""
@@ -181,7 +181,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     @property
     def foreign(self) -> str | None:
         """The foreign identifier that the unique-id encapsulates (section 2.4.1), normalised."""
-        return foreign_identifier(self.uid) if self.uid else None
+        return find_foreign_identifier(self.uid) if self.uid else None
 
     # what it names
     # -------------
@@ -221,17 +221,17 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """The identifier without fragment and citation."""
         if self.fragment is None and self.citation is None:
             return self
-        return self._cut(self.format, self.version)
+        return self._drop_ending(self.format, self.version)
 
     @property
     def resource(self) -> Pdi:
         """The generic resource: without format and version as well."""
         if self.format is None:
             return self.whole
-        return self._cut(None, None)
+        return self._drop_ending(None, None)
 
-    def _cut(self, token: str | None, version: Version | None) -> Pdi:
-        text = _compose(self.series, self.date, self.uid, token, version)
+    def _drop_ending(self, token: str | None, version: Version | None) -> Pdi:
+        text = _compose_text(self.series, self.date, self.uid, token, version)
         return Pdi(text, self.series, self.date, self.uid, token, version, None, None, text)
 
     def at(self, *, format: str | None = None, version: Version | None = None) -> Pdi:
@@ -246,7 +246,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
             return Pdi.make(
                 series=self.series, date=self.date or "", uid="", format=format, version=version
             )
-        return _represented(self.series, self.date, self.uid, format, version)
+        return _make_representation(self.series, self.date, self.uid, format, version)
 
     # the store's view
     # ----------------
@@ -261,12 +261,12 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         uid = self.uid
         if uid is not None and not uid.isdigit():  # a number encapsulates nothing
             uid = self._normal_uid
-        return resource_key(self.series, self.date, uid)
+        return make_resource_key(self.series, self.date, uid)
 
     @property
     def _normal_uid(self) -> str | None:
         foreign = self.foreign
-        return UID_ESCAPES.escaped(foreign) if foreign else self.uid
+        return UID_ESCAPES.escape_text(foreign) if foreign else self.uid
 
     @classmethod
     def from_key(cls, key: str) -> Pdi:
@@ -276,7 +276,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """
         expected = "the key of a PDI"
         try:
-            pdi = parse(resource_text(key))
+            pdi = parse_pdi(read_resource_key(key))
         except MalformedIdentifier as mistake:
             at = min(mistake.at, len(key))
             raise MalformedIdentifier(text=key, at=at, expected=expected, rule="Pdi.key") from None
@@ -290,11 +290,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         If the pattern has no wildcard, the range contains nothing else; otherwise, `matches`
         decides.
         """
-        return key_range(self.series, self.date, self._normal_uid)
+        return make_key_range(self.series, self.date, self._normal_uid)
 
     def authority_range(self) -> tuple[str, str]:
         """Return the key range of the series."""
-        return key_range(self.series, None, None)
+        return make_key_range(self.series, None, None)
 
     @property
     def is_divided(self) -> bool:
@@ -306,16 +306,18 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         name = Pdi.from_key(key)
         depth = 1 + sum(part is not None for part in (self.year, self.month))
         date = "/".join(str(name.date).split("/")[:depth])
-        return parse(f"pdi://{name.series}/{date}/")
+        return parse_pdi(f"pdi://{name.series}/{date}/")
 
     def next_key(self, name: Identifier) -> str | None:
         """Return the key of the next day that this pattern can match, if that of `name` cannot."""
         if not isinstance(name, Pdi) or name.date is None:
             return None
-        return next_day_key(name.series, self.month, self.day, name.date)
+        return find_next_day_key(name.series, self.month, self.day, name.date)
 
-    def _rank(self) -> tuple[str, str]:
-        version = counted(str(self.version)) if isinstance(self.version, int) else self.version
+    def _comparison_key(self) -> tuple[str, str]:
+        version = (
+            encode_number(str(self.version)) if isinstance(self.version, int) else self.version
+        )
         return self.key, f"{version or ''} {self.format or ''} {self.text}"
 
     # comparison by meaning
@@ -331,10 +333,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return (
             isinstance(other, Pdi)
             and self.series == other.series
-            and all(map(_covers, self._pattern_components(), other._pattern_components()))
+            and all(map(_covers_component, self._pattern_components(), other._pattern_components()))
             and (self.fragment is None or self.fragment == other.fragment)
             and (
-                self.citation is None or _same_citation(self.citation, other.citation, Pdi.matches)
+                self.citation is None
+                or _is_same_citation(self.citation, other.citation, Pdi.matches)
             )
         )
 
@@ -348,11 +351,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         # ruling: pdi-crop
         mine, theirs = self.fragment, other.fragment
         return (
-            equivalent(self.whole, other.whole)
+            are_equivalent_pdis(self.whole, other.whole)
             and (mine.extent if mine else None) == (theirs.extent if theirs else None)
             and (
                 self.citation == other.citation
-                or _same_citation(self.citation, other.citation, Pdi.same_extent)
+                or _is_same_citation(self.citation, other.citation, Pdi.same_extent)
             )
         )
 
@@ -378,8 +381,8 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         if isinstance(date, datetime.date):
             date = f"{date.year:04}/{date.month:02}/{date.day:02}"
         for component, shape in zip((series, date, uid), _RESOURCE, strict=True):
-            _check(component, shape)
-        return _represented(series, date, uid, format, version)
+            _check_component(component, shape)
+        return _make_representation(series, date, uid, format, version)
 
     @staticmethod
     def encapsulate(foreign: str) -> str:
@@ -391,7 +394,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         'http:%2f%2fwww%2ewhitehouse%2egov%2f'
         """
         try:
-            return UID_ESCAPES.escaped(foreign)
+            return UID_ESCAPES.escape_text(foreign)
         except UnicodeEncodeError as error:
             expected = "a Unicode character"
             raise MalformedIdentifier(
@@ -411,7 +414,7 @@ _REPRESENTATION: tuple[_Shape, ...] = (
 )
 
 
-def _check(component: str, shape: _Shape) -> None:
+def _check_component(component: str, shape: _Shape) -> None:
     """Raise MalformedIdentifier if a component is malformed by itself."""
     pattern, expected, rule = shape
     found = pattern.match(component)
@@ -420,7 +423,7 @@ def _check(component: str, shape: _Shape) -> None:
         raise MalformedIdentifier(text=component, at=at, expected=expected, rule=rule)
 
 
-def _represented(
+def _make_representation(
     series: str, date: str, uid: str, format: str | None, version: Version | None
 ) -> Pdi:
     """Return the PDI of checked resource components, in an unchecked format and version.
@@ -429,19 +432,19 @@ def _represented(
     """
     for component, shape in zip((format, version), _REPRESENTATION, strict=True):
         if component is not None:
-            _check(str(component), shape)
-    text = _compose(series, date, uid, format, version)
+            _check_component(str(component), shape)
+    text = _compose_text(series, date, uid, format, version)
     if version is not None and format is None:
         expected = "a format, because a version requires one"
         raise MalformedIdentifier(text=text, at=len(text), expected=expected, rule="section 1.2.1")
-    return parse(text)
+    return parse_pdi(text)
 
 
-def _covers(pattern: object, component: object) -> bool:
+def _covers_component(pattern: object, component: object) -> bool:
     return pattern is None or pattern in ("*", component)
 
 
-def _same_citation(
+def _is_same_citation(
     one: Citation | None, other: Citation | None, same: Callable[[Pdi, Pdi], bool]
 ) -> bool:
     if one is None or other is None:
@@ -456,7 +459,7 @@ _plain_resource = grammar.PLAIN_RESOURCE.match
 _resource = grammar.RESOURCE.match
 
 
-def parse(text: str) -> Pdi:
+def parse_pdi(text: str) -> Pdi:
     """Parse a PDI. Raises MalformedIdentifier."""
     plain = _plain_resource(text)
     if plain is not None and plain.end() == len(text):
@@ -464,19 +467,20 @@ def parse(text: str) -> Pdi:
         version = int(digits) if digits else None
         return Pdi(text, series, date, uid, token, version, None, None, text)
     if len(text) <= LONGEST:
-        pdi = _read(text, plain, 0)
+        pdi = _read_pdi(text, plain, 0)
         if pdi is not None and len(pdi.text) <= LONGEST:
             return pdi
-    raise mistake_in(text)
+    raise find_mistake(text)
 
 
-def plain_key(text: str) -> tuple[str, str | None, str | None] | None:
-    """Return key, format and version of a PDI in canonical form without a part, as `parse` does.
+def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
+    """Return key, format and version of a PDI in canonical form without a part, as `parse_pdi`
+    does.
 
     None for any other text, or if the unique-id may encapsulate a URL. It takes half the time of
-    `parse`, for callers that look up millions of PDIs.
+    `parse_pdi`, for callers that look up millions of PDIs.
 
-    >>> plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
+    >>> read_plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
     ('oma.eop.gov.us/19970901/a1', 'text', '1')
     """
     plain = _plain_resource(text)
@@ -485,10 +489,10 @@ def plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     series, date, uid, token, version = plain.groups()
     if ":" in uid:
         return None
-    return plain_resource_key(series, date, uid), token, version
+    return make_plain_resource_key(series, date, uid), token, version
 
 
-def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
+def _read_pdi(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
     """Parse a PDI, or return None.
 
     `plain` is the plain resource at its beginning, if any; `depth` counts the citations around it.
@@ -503,18 +507,18 @@ def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
         if resource is None:
             return _read_interval(text)
         series, year, month, day, uid, token, digits = resource.groups()
-        date = canonical_date(year, month, day)
+        date = canonicalise_date(year, month, day)
         if date is None:
             return None
         # section 3.6.4  # ruling: pdi-escape
         if "%" in text:
-            uid = UID_ESCAPES.canonical(uid)
-            token = token and TOKEN_ESCAPES.canonical(token)
+            uid = UID_ESCAPES.canonicalise_text(uid)
+            token = token and TOKEN_ESCAPES.canonicalise_text(token)
         series = series.lower()
         token = token and token.lower()
         version = None if digits is None else "*" if digits == "*" else int(digits)
         end = resource.end()
-        canonical = _compose(series, date, uid, token, version)
+        canonical = _compose_text(series, date, uid, token, version)
     if end == len(text):
         return Pdi(canonical, series, date, uid, token, version, None, None, text)
     mark, rest = text[end], text[end + 1 :]
@@ -531,23 +535,23 @@ def _read_interval(text: str) -> Pdi | None:
     if interval is None:
         return None
     series, year, month, day = interval.groups()
-    date = canonical_date(year, month, day) if year else None
+    date = canonicalise_date(year, month, day) if year else None
     if year and date is None:
         return None
     series = series.lower()
-    canonical = _compose(series, date, None, None, None)
+    canonical = _compose_text(series, date, None, None, None)
     return Pdi(canonical, series, date, None, None, None, None, None, text)
 
 
 def _read_citation(text: str, depth: int) -> Citation | None:
     match = grammar.CITATION.fullmatch(text) if depth < DEEPEST else None
-    cited = _read(match[2], _plain_resource(match[2]), depth + 1) if match else None
+    cited = _read_pdi(match[2], _plain_resource(match[2]), depth + 1) if match else None
     if match is None or cited is None or cited.is_interval:
         return None
-    return Citation(POSITION_ESCAPES.canonical(match[1]), cited)
+    return Citation(POSITION_ESCAPES.canonicalise_text(match[1]), cited)
 
 
-def _compose(
+def _compose_text(
     series: str, date: str | None, uid: str | None, token: str | None, version: Version | None
 ) -> str:
     if uid is None:
@@ -558,7 +562,7 @@ def _compose(
     return f"{text}.{token}" if version is None else f"{text}.{token}.{version}"
 
 
-def equivalent(one: Identifier, other: Identifier) -> bool:
+def are_equivalent_pdis(one: Identifier, other: Identifier) -> bool:
     """Compare PDIs with encapsulated URLs in normal form (section 3.6.4, step 4)."""
     return (
         isinstance(one, Pdi)
@@ -569,31 +573,31 @@ def equivalent(one: Identifier, other: Identifier) -> bool:
         and one.fragment == other.fragment
         and (
             one.citation == other.citation
-            or _same_citation(one.citation, other.citation, equivalent)
+            or _is_same_citation(one.citation, other.citation, are_equivalent_pdis)
         )
     )
 
 
 def read_series(text: str) -> str:
     """Read a document series as written in a PDI; return it in lower case. Raises ValueError."""
-    found = parse(f"pdi://{text}/")
+    found = parse_pdi(f"pdi://{text}/")
     if found.date is not None:
         raise ValueError("a document series has no date; write only the series")
     return found.series
 
 
-def _requested_series(text: str) -> str | None:
+def _find_requested_series(text: str) -> str | None:
     """Return the series of an interval without a date, or None."""
     if not text.endswith("/"):
         return None
     with suppress(MalformedIdentifier):
-        found = parse(text)
+        found = parse_pdi(text)
         if found.is_interval and found.date is None:
             return found.series
     return None
 
 
-def _spell(new: NewName) -> Pdi:
+def _spell_name(new: NewName) -> Pdi:
     """Return the PDI of the first version of a document, whose unique-id encapsulates a text."""
     uid = Pdi.encapsulate(new.text)
     return Pdi.make(series=new.authority, date=new.day, uid=uid, format=new.format, version=1)
@@ -603,9 +607,9 @@ SCHEME = Scheme(
     name="pdi",
     prefixes=("pdi:", "urn:pdi:"),
     spec="draft-mallery-urn-pdi-00",
-    parse=parse,
+    parse=parse_pdi,
     parse_checks_limits=True,
-    equivalent=equivalent,
+    equivalent=are_equivalent_pdis,
     examples=(
         "pdi://oma.eop.gov.us/1997/09/01/1.text.1",
         "pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51",
@@ -618,9 +622,9 @@ SCHEME = Scheme(
         kind="document series",
         setting="series",
         read_authority=read_series,
-        requested_authority=_requested_series,
+        requested_authority=_find_requested_series,
         asks_only=True,
-        spell=_spell,
+        spell=_spell_name,
         is_numbered=True,
         beginning="pdi://{authority}/{day}/",
     ),

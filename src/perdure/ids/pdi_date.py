@@ -19,10 +19,10 @@ for _number in range(1, 32):
     _DAYS[f"{_number}"] = _DAYS[f"{_number:02}"] = (f"{_number:02}", _number)
 
 
-def canonical_date(year: str, month: str | None = None, day: str | None = None) -> str | None:
+def canonicalise_date(year: str, month: str | None = None, day: str | None = None) -> str | None:
     """Return `YYYY/MM/DD`, or as much of it as is given; None if the date does not exist.
 
-    >>> canonical_date("1999", "9", "*"), canonical_date("1997", "2", "30")
+    >>> canonicalise_date("1999", "9", "*"), canonicalise_date("1997", "2", "30")
     ('1999/09/*', None)
     """
     # ruling: pdi-date

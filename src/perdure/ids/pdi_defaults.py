@@ -122,10 +122,10 @@ _MAJOR_TYPES = {
 _DEFAULTS = {token: _SCHEMES[major] for token, major in _MAJOR_TYPES.items()}
 
 
-def default_scheme(token: str) -> str | None:
+def find_default_scheme(token: str) -> str | None:
     """Return the fragment scheme that a canonical format implies, or None.
 
-    >>> default_scheme("html"), default_scheme("audio+mpeg"), default_scheme("pdf")
+    >>> find_default_scheme("html"), find_default_scheme("audio+mpeg"), find_default_scheme("pdf")
     ('char', 'sec', None)
     """
     return _DEFAULTS.get(token) or _SCHEMES.get(token.partition("+")[0] if "+" in token else "")

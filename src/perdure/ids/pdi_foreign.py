@@ -32,10 +32,10 @@ _URI = re.compile(
 _URL = re.compile(r"(https?)://([^/?#]++)([^?#]*+)(.*+)", re.ASCII | re.IGNORECASE)
 
 
-def foreign_identifier(uid: str) -> str | None:
+def find_foreign_identifier(uid: str) -> str | None:
     """Return the foreign identifier that a canonical unique-id encapsulates, normalised, or None.
 
-    >>> foreign_identifier("http:%2f%2fWWW%2eexample%2ecom%2f%257ejcma")
+    >>> find_foreign_identifier("http:%2f%2fWWW%2eexample%2ecom%2f%257ejcma")
     'http://www.example.com/~jcma'
     """
     if ":" not in uid:  # the most common case: a serial number
@@ -46,17 +46,17 @@ def foreign_identifier(uid: str) -> str | None:
     if uri is None or uri[1].lower() not in _KNOWN_SCHEMES:
         return None
     url = _URL.fullmatch(text)
-    return _normal_url(url) if url else text
+    return _normalise_url(url) if url else text
 
 
-def _normal_url(url: re.Match[str]) -> str:
+def _normalise_url(url: re.Match[str]) -> str:
     """Normalise case, then percent-encoding, then path segments (RFC 3986 section 6.2.2)."""
     scheme, authority, path, rest = url.groups()
     userinfo, at, host = authority.rpartition("@")
-    host = _escapes_upper(_unreserved(host).lower())
+    host = _capitalise_escapes(_unescape_unreserved(host).lower())
     return (
-        f"{scheme.lower()}://{_unreserved(userinfo)}{at}{host}"
-        f"{_without_dots(_unreserved(path))}{_unreserved(rest)}"
+        f"{scheme.lower()}://{_unescape_unreserved(userinfo)}{at}{host}"
+        f"{_remove_dot_segments(_unescape_unreserved(path))}{_unescape_unreserved(rest)}"
     )
 
 
@@ -64,21 +64,21 @@ _ESCAPES = re.compile(_ESCAPE)
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-def _unreserved(text: str) -> str:
+def _unescape_unreserved(text: str) -> str:
     """Decode escapes of unreserved characters, write others in upper case (section 6.2.2.2)."""
-    return _ESCAPES.sub(_normal_escape, text)
+    return _ESCAPES.sub(_normalise_escape, text)
 
 
-def _normal_escape(escape: re.Match[str]) -> str:
+def _normalise_escape(escape: re.Match[str]) -> str:
     octet = int(escape[0][1:], 16)
     return chr(octet) if octet in _UNRESERVED else escape[0].upper()
 
 
-def _escapes_upper(text: str) -> str:
+def _capitalise_escapes(text: str) -> str:
     return _ESCAPES.sub(lambda escape: escape[0].upper(), text)
 
 
-def _without_dots(path: str) -> str:
+def _remove_dot_segments(path: str) -> str:
     """Apply `.` and `..` in a path that is empty or begins with `/` (section 5.2.4)."""
     if "/." not in path:
         return path

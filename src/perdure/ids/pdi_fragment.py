@@ -25,17 +25,17 @@ from perdure.ids.grammar import (
     SCHEME_NAME,
     SPECIFIER,
 )
-from perdure.ids.pdi_defaults import default_scheme, is_video
+from perdure.ids.pdi_defaults import find_default_scheme, is_video
 
 Position = str | tuple[str, ...]
 """A position specifier, or a parenthesised list of them."""
 
 
-class Fragment(msgspec.Struct, frozen=True, gc=False):
+class PdiFragment(msgspec.Struct, frozen=True, gc=False):
     """A part of a resource: fragment scheme and positions, both in canonical form.
 
     >>> read_fragment("(5,10),(25,30),0", "gif")
-    Fragment(text='rect=(5,10),(25,30)', scheme='rect', positions=(('5', '10'), ('25', '30')))
+    PdiFragment(text='rect=(5,10),(25,30)', scheme='rect', positions=(('5', '10'), ('25', '30')))
     """
 
     text: str
@@ -54,7 +54,7 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         """
         if self.scheme not in _NUMERIC:
             return ()
-        flat = _flat(self.positions[1:] if self.scheme == "crop" else self.positions)
+        flat = _flatten_positions(self.positions[1:] if self.scheme == "crop" else self.positions)
         return tuple(map(int, flat))
 
     @property
@@ -68,9 +68,9 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         numbers = self.numbers
         match self.scheme:
             case "sec" | "msec":
-                return _interval_of_time(self.scheme, numbers)
+                return _convert_interval(self.scheme, numbers)
             case "crop":
-                return _interval_of_time(str(self.positions[0]), numbers)
+                return _convert_interval(str(self.positions[0]), numbers)
             case "rect":
                 return ("rect", *numbers[:4], *(numbers[4:] or (0,)))
             case "char" | "byte" | "elt":
@@ -79,13 +79,13 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
                 return (self.scheme, *self.positions)
 
 
-def _interval_of_time(unit: str, numbers: tuple[int, ...]) -> tuple[object, ...]:
+def _convert_interval(unit: str, numbers: tuple[int, ...]) -> tuple[object, ...]:
     if unit == "sec":
         return ("msec", numbers[0] * 1000, numbers[1] * 1000, *numbers[2:])
     return (unit, *numbers)
 
 
-def _flat(positions: tuple[Position, ...]) -> list[str]:
+def _flatten_positions(positions: tuple[Position, ...]) -> list[str]:
     flat: list[str] = []
     for position in positions:
         flat.extend((position,) if isinstance(position, str) else position)
@@ -115,14 +115,14 @@ _FIELDS = {
 _SYNTAX = {"[": "(?:", "]": "|)"}
 
 
-def _pattern(template: str) -> re.Pattern[str]:
+def _compile_template(template: str) -> re.Pattern[str]:
     pieces = [
         f"({_FIELDS[c][0]})" if c in _FIELDS else _SYNTAX.get(c) or re.escape(c) for c in template
     ]
     return re.compile("".join(pieces))
 
 
-_SHAPES = {scheme: _pattern(template) for scheme, template in _TEMPLATES.items()}
+_SHAPES = {scheme: _compile_template(template) for scheme, template in _TEMPLATES.items()}
 
 # Pairs of groups whose first may not be greater than the second: start and end, left and right,
 # top and bottom.  # ruling: part-range
@@ -146,42 +146,42 @@ _IMPLIED_CROP = re.compile("m?sec,", re.IGNORECASE | re.ASCII)
 _POSITIONS = re.compile(r"\([^)]*+\)|[^,]++")
 
 
-def implied_scheme(positions: str, token: str | None) -> str | None:
+def find_implied_scheme(positions: str, token: str | None) -> str | None:
     """Return the scheme of a fragment that names none, for the canonical format `token`."""
     if token is None:
         return None
     if positions[:1] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
         return "crop" if is_video(token) else None
-    return default_scheme(token)
+    return find_default_scheme(token)
 
 
-def read_fragment(text: str, token: str | None) -> Fragment | None:
+def read_fragment(text: str, token: str | None) -> PdiFragment | None:
     """Parse the text after a `#` as a fragment for the canonical format `token`.
 
-    None if it is malformed; `fragment_mistake` then reports why.
+    None if it is malformed; `find_fragment_mistake` then reports why.
     """
     match = FRAGMENT.fullmatch(text)
     if match is None:
         return None
     name, positions = match.groups()
-    positions = POSITION_ESCAPES.canonical(positions)
-    scheme = name.lower() if name else implied_scheme(positions, token)
+    positions = POSITION_ESCAPES.canonicalise_text(positions)
+    scheme = name.lower() if name else find_implied_scheme(positions, token)
     if scheme is None:
         return None
     shape = _SHAPES.get(scheme)
     if shape is None:
-        return Fragment(f"{scheme}={positions}", scheme, _split(positions))
+        return PdiFragment(f"{scheme}={positions}", scheme, _split_positions(positions))
     shaped = shape.fullmatch(positions)
-    if shaped is None or _disordered(scheme, shaped) is not None:
+    if shaped is None or _find_disordered(scheme, shaped) is not None:
         return None
     if scheme == "crop":
         positions = positions.lower()  # the unit of time; the rest is digits
     elif scheme == "rect" and shaped[5] == "0":
         positions = positions.removesuffix(",0")  # ruling: pdi-fragment-default
-    return Fragment(f"{scheme}={positions}", scheme, _split(positions))
+    return PdiFragment(f"{scheme}={positions}", scheme, _split_positions(positions))
 
 
-def _split(positions: str) -> tuple[Position, ...]:
+def _split_positions(positions: str) -> tuple[Position, ...]:
     if "(" not in positions:
         return tuple(positions.split(","))
     return tuple(
@@ -192,7 +192,7 @@ def _split(positions: str) -> tuple[Position, ...]:
     )
 
 
-def _disordered(scheme: str, shaped: re.Match[str]) -> int | None:
+def _find_disordered(scheme: str, shaped: re.Match[str]) -> int | None:
     """Return the first group that is less than its minimum, or None."""
     for low, high in _ORDERED.get(scheme, ()):
         if shaped[high] is not None and int(shaped[high]) < int(shaped[low]):
@@ -204,7 +204,7 @@ def _disordered(scheme: str, shaped: re.Match[str]) -> int | None:
 # -------------------
 
 
-class Mistake(NamedTuple):
+class FragmentMistake(NamedTuple):
     """The index at which parsing stopped, the text that was expected there, and the rule."""
 
     at: int
@@ -215,35 +215,38 @@ class Mistake(NamedTuple):
 _UNITS = re.compile(f"{ESCAPE}|.")
 
 
-def fragment_mistake(scheme: str | None, positions: str, token: str | None) -> Mistake | None:
+def find_fragment_mistake(
+    scheme: str | None, positions: str, token: str | None
+) -> FragmentMistake | None:
     """Report why the positions, which may be any text, are malformed in the scheme.
 
     None if they are well-formed, or if the scheme is not defined here.
     """
     units = [(unit[0], unit.start()) for unit in _UNITS.finditer(positions)]
     units = [
-        (POSITION_ESCAPES.canonical(unit) if len(unit) > 1 else unit, at) for unit, at in units
+        (POSITION_ESCAPES.canonicalise_text(unit) if len(unit) > 1 else unit, at)
+        for unit, at in units
     ]
     canonical = "".join(unit for unit, _ in units)
-    name = scheme.lower() if scheme else implied_scheme(canonical, token)
+    name = scheme.lower() if scheme else find_implied_scheme(canonical, token)
     if name is None:
-        return _nothing_implied(token)
-    mistake = _misshapen(name, canonical) or _misordered(name, canonical)
+        return _report_nothing_implied(token)
+    mistake = _find_misshapen(name, canonical) or _find_misordered(name, canonical)
     if mistake is None:
         return None
     places = [at for unit, at in units for _ in unit]
     return mistake._replace(at=[*places, len(positions)][mistake.at])
 
 
-def _nothing_implied(token: str | None) -> Mistake:
-    if token is not None and default_scheme(token) is not None:
-        return Mistake(0, "'crop=', which may be omitted only for video", "ruling pdi-crop")
+def _report_nothing_implied(token: str | None) -> FragmentMistake:
+    if token is not None and find_default_scheme(token) is not None:
+        return FragmentMistake(0, "'crop=', which may be omitted only for video", "ruling pdi-crop")
     has = f"the format {token}" if token else "a PDI without format"
     expected = f"a fragment scheme and '=', because {has} implies none"
-    return Mistake(0, expected, "ruling pdi-fragment-default")
+    return FragmentMistake(0, expected, "ruling pdi-fragment-default")
 
 
-def _misshapen(scheme: str, positions: str) -> Mistake | None:
+def _find_misshapen(scheme: str, positions: str) -> FragmentMistake | None:
     template = _TEMPLATES.get(scheme)
     if template is None:
         return None
@@ -256,34 +259,34 @@ def _misshapen(scheme: str, positions: str) -> Mistake | None:
             continue
         if c not in _FIELDS:
             if not positions.startswith(c, at):
-                return _out_of_shape(at, f"{c!r}", scheme)
-            if fields and _too_small(scheme, fields):
-                return _misordered_at(fields[-1].start())
+                return _report_misshapen(at, f"{c!r}", scheme)
+            if fields and _is_too_small(scheme, fields):
+                return _report_misordered(fields[-1].start())
             at += 1
             continue
         pattern, what = _FIELDS[c]
         field = re.compile(pattern).match(positions, at)
         if field is None or (c == "N" and positions[field.end() :][:1].isdigit()):
-            return _out_of_shape(field.end() if field else at, what, scheme)
+            return _report_misshapen(field.end() if field else at, what, scheme)
         fields.append(field)
         at = field.end()
-    return None if at == len(positions) else _out_of_shape(at, "the end", scheme)
+    return None if at == len(positions) else _report_misshapen(at, "the end", scheme)
 
 
-def _out_of_shape(at: int, expected: str, scheme: str) -> Mistake:
+def _report_misshapen(at: int, expected: str, scheme: str) -> FragmentMistake:
     shape = f"{scheme}={_TEMPLATES[scheme]}"
-    return Mistake(at, f"{expected}, as in {shape}", "ruling pdi-position, section 3.4")
+    return FragmentMistake(at, f"{expected}, as in {shape}", "ruling pdi-position, section 3.4")
 
 
-def _misordered(scheme: str, positions: str) -> Mistake | None:
+def _find_misordered(scheme: str, positions: str) -> FragmentMistake | None:
     shaped = _SHAPES[scheme].fullmatch(positions) if scheme in _SHAPES else None
-    group = _disordered(scheme, shaped) if shaped else None
+    group = _find_disordered(scheme, shaped) if shaped else None
     if shaped is None or group is None:
         return None
-    return _misordered_at(shaped.start(group))
+    return _report_misordered(shaped.start(group))
 
 
-def _too_small(scheme: str, fields: list[re.Match[str]]) -> bool:
+def _is_too_small(scheme: str, fields: list[re.Match[str]]) -> bool:
     """Return True if the last field read so far is complete and less than its minimum."""
     return any(
         high == len(fields) and int(fields[-1][0]) < int(fields[low - 1][0])
@@ -291,5 +294,5 @@ def _too_small(scheme: str, fields: list[re.Match[str]]) -> bool:
     )
 
 
-def _misordered_at(at: int) -> Mistake:
-    return Mistake(at, "an end that is not before its start", "ruling part-range")
+def _report_misordered(at: int) -> FragmentMistake:
+    return FragmentMistake(at, "an end that is not before its start", "ruling part-range")

@@ -25,26 +25,26 @@ _MOST_COUNTED = 25  # digits that one letter from a to y can count; z begins a l
 _COUNTS = "`abcdefghijklmnopqrstuvwxy"
 
 
-def counted(digits: str) -> str:
+def encode_number(digits: str) -> str:
     """Encode digits without leading zeros so that code-point order is numeric order.
 
-    >>> sorted(["9", "10", "1" * 26], key=counted) == ["9", "10", "1" * 26]
+    >>> sorted(["9", "10", "1" * 26], key=encode_number) == ["9", "10", "1" * 26]
     True
     """
     length = len(digits)
     if length <= _MOST_COUNTED:
         return _COUNTS[length] + digits
-    return "z" + counted(str(length)) + digits
+    return "z" + encode_number(str(length)) + digits
 
 
-def plain_resource_key(series: str, date: str, uid: str) -> str:
-    """Return the `resource_key` of a resource whose date is `YYYY/MM/DD`, as nearly all are."""
+def make_plain_resource_key(series: str, date: str, uid: str) -> str:
+    """Return the key of a resource whose date is `YYYY/MM/DD`, as nearly all are."""
     if uid.isdigit() and uid[0] != "0" and len(uid) <= _MOST_COUNTED:
         return f"{series}/{date.replace('/', '')}/{_COUNTS[len(uid)]}{uid}"
-    return f"{series}/{date.replace('/', '')}/{_uid_key(uid)}"
+    return f"{series}/{date.replace('/', '')}/{_make_uid_key(uid)}"
 
 
-def resource_key(series: str, date: str | None, uid: str | None) -> str:
+def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
     """Return the key of a generic resource, or of an interval if components are None.
 
     All components must be canonical.
@@ -52,26 +52,26 @@ def resource_key(series: str, date: str | None, uid: str | None) -> str:
     if date is None:
         return f"{series}/"
     if uid is not None and len(date) == 10 and date[4:8:3] == "//":
-        return plain_resource_key(series, date, uid)
+        return make_plain_resource_key(series, date, uid)
     year, slash, rest = date.partition("/")
     if len(year) > 4:
-        year = counted(year)
+        year = encode_number(year)
     day = year + rest.replace("/", "") if slash else year
     if uid is None:
         return f"{series}/{day}"
-    return f"{series}/{day}/{_uid_key(uid)}"
+    return f"{series}/{day}/{_make_uid_key(uid)}"
 
 
-def _uid_key(uid: str) -> str:
+def _make_uid_key(uid: str) -> str:
     if uid.isdigit() and uid[0] != "0":
-        return counted(uid)
+        return encode_number(uid)
     return uid if uid == "*" else f"~{uid}"
 
 
 _COUNT = re.compile("z(?:b[0-9]{2}|c[0-9]{3}|d[0-9]{4})|[a-y]")
 
 
-def _uncounted(text: str) -> tuple[str, str]:
+def _decode_number(text: str) -> tuple[str, str]:
     """Return the digits of a counted number and the text after it; no digits if there is none."""
     count = _COUNT.match(text)
     if count is None:
@@ -81,7 +81,7 @@ def _uncounted(text: str) -> tuple[str, str]:
     return text[count.end() : end], text[end:]
 
 
-def resource_text(key: str) -> str:
+def read_resource_key(key: str) -> str:
     """Return the canonical text of the generic resource or interval that has this key.
 
     For any other text, the result is not a PDI, or is a PDI with a different key.
@@ -91,17 +91,17 @@ def resource_text(key: str) -> str:
     if len(day) == 8 and day.isdigit():  # a plain day, nearly always
         text = f"pdi://{series}/{day[:4]}/{day[4:6]}/{day[6:]}/"
     else:
-        text = "/".join((f"pdi://{series}", *_date_components(day), ""))
+        text = "/".join((f"pdi://{series}", *_split_day(day), ""))
     if not has_uid:
         return text
-    return text + (uid[1:] if uid[:1] == "~" else _uncounted(uid)[0] or uid)
+    return text + (uid[1:] if uid[:1] == "~" else _decode_number(uid)[0] or uid)
 
 
-def _date_components(day: str) -> list[str]:
+def _split_day(day: str) -> list[str]:
     if not day:
         return []
     if day[0].isalpha():
-        year, rest = _uncounted(day)
+        year, rest = _decode_number(day)
     else:
         width = 1 if day[0] == "*" else 4
         year, rest = day[:width], day[width:]
@@ -113,7 +113,7 @@ def _date_components(day: str) -> list[str]:
     return components
 
 
-def key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]:
+def make_key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]:
     """Return the least key, and the end (exclusive) of the keys, that a pattern can match.
 
     The components before the first wildcard form a common prefix of all matching keys.
@@ -124,39 +124,39 @@ def key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]
             break
         fixed.append(component)
     if len(fixed) == 3 and uid not in {None, "*"}:
-        key = resource_key(series, date, uid)
+        key = make_resource_key(series, date, uid)
         return key, f"{key} "  # no key is in between, because no key contains a space
-    prefix = resource_key(series, "/".join(fixed) or None, None)
+    prefix = make_resource_key(series, "/".join(fixed) or None, None)
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
-def next_day_key(series: str, month: str | None, day: str | None, date: str) -> str | None:
+def find_next_day_key(series: str, month: str | None, day: str | None, date: str) -> str | None:
     """Return the key of the next date after `date` with this month and day.
 
     None if `date` itself has them.
 
     `None` and `*` stand for any month or day.
 
-    >>> next_day_key("a.us", "02", None, "1997/09/01")
+    >>> find_next_day_key("a.us", "02", None, "1997/09/01")
     'a.us/199802'
-    >>> next_day_key("a.us", "09", "*", "1997/09/01") is None
+    >>> find_next_day_key("a.us", "09", "*", "1997/09/01") is None
     True
     """
     written_year, *there = date.split("/")
     year = int(written_year)
     if month not in (None, "*", there[0]):
         year += str(month) < there[0]
-        return _day_key(series, year, int(str(month)), day)
+        return _make_day_key(series, year, int(str(month)), day)
     if day in (None, "*", there[1]):
         return None
     if str(day) > there[1]:
-        return _day_key(series, year, int(there[0]), day)
+        return _make_day_key(series, year, int(there[0]), day)
     if month not in (None, "*"):
-        return _day_key(series, year + 1, int(there[0]), day)
+        return _make_day_key(series, year + 1, int(there[0]), day)
     following = int(there[0]) % 12 + 1
-    return _day_key(series, year + (following == 1), following, day)
+    return _make_day_key(series, year + (following == 1), following, day)
 
 
-def _day_key(series: str, year: int, month: int, day: str | None) -> str:
+def _make_day_key(series: str, year: int, month: int, day: str | None) -> str:
     date = f"{year:04d}/{month:02d}"
-    return resource_key(series, date if day in (None, "*") else f"{date}/{day}", None)
+    return make_resource_key(series, date if day in (None, "*") else f"{date}/{day}", None)

@@ -4,7 +4,8 @@ How it works: a reader follows the grammar of section 1.2 of the draft step by s
 first character that is not allowed. It runs only after the patterns of `perdure.ids.grammar` have
 refused the text, so it may be slow; it uses the same pattern fragments.
 
-What must stay true: it finds a mistake in exactly the texts that `perdure.ids.pdi.parse` refuses.
+What must stay true: it finds a mistake in exactly the texts that `perdure.ids.pdi.parse_pdi`
+refuses.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import NoReturn
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import grammar
-from perdure.ids.pdi_date import canonical_date
-from perdure.ids.pdi_fragment import fragment_mistake
+from perdure.ids.pdi_date import canonicalise_date
+from perdure.ids.pdi_fragment import find_fragment_mistake
 
 DEEPEST = 8  # citations within one another  # ruling: pdi-citation
 
 
-def mistake_in(text: str) -> MalformedIdentifier:
+def find_mistake(text: str) -> MalformedIdentifier:
     """Return the error that describes the mistake in `text`, which is not a PDI."""
     try:
         grammar.check_limits(text)
@@ -45,7 +46,7 @@ class _Reader:
         self.text = text
         self.at = 0
 
-    def take(self, pattern: str) -> str:
+    def take_match(self, pattern: str) -> str:
         """Return the text, perhaps empty, that the pattern matches here, and move past it."""
         match = re.compile(pattern, re.ASCII).match(self.text, self.at)
         if match is None:
@@ -53,18 +54,18 @@ class _Reader:
         self.at = match.end()
         return match[0]
 
-    def next_is(self, character: str) -> bool:
+    def is_next(self, character: str) -> bool:
         return self.text.startswith(character, self.at)
 
     @property
-    def digit_is_next(self) -> bool:
+    def is_digit_next(self) -> bool:
         return "0" <= self.text[self.at : self.at + 1] <= "9"
 
     @property
-    def at_end(self) -> bool:
+    def is_at_end(self) -> bool:
         return self.at == len(self.text)
 
-    def fail(self, expected: str, rule: str, at: int | None = None) -> NoReturn:
+    def fail_here(self, expected: str, rule: str, at: int | None = None) -> NoReturn:
         if _ESCAPED_CONTROL.match(self.text, self.at):
             rule = f"{rule}; no control characters: ruling pdi-limits"
         raise MalformedIdentifier(
@@ -74,167 +75,171 @@ class _Reader:
     def fail_within(self, expected: str, rule: str) -> NoReturn:
         """Report that the character here does not belong to the current component."""
         self.fail_at_broken_escape(rule)
-        if self.next_is("*") or self.text.endswith("*", 0, self.at):
-            self.fail("'*' only in place of a whole component", "ruling pdi-wildcard")
-        self.fail(expected, rule)
+        if self.is_next("*") or self.text.endswith("*", 0, self.at):
+            self.fail_here("'*' only in place of a whole component", "ruling pdi-wildcard")
+        self.fail_here(expected, rule)
 
     def fail_at_broken_escape(self, rule: str) -> None:
-        if self.next_is("%") and not _ESCAPE.match(self.text, self.at):
-            self.take("%[0-9A-Fa-f]?+")
-            self.fail("two hexadecimal digits after '%'", rule)
+        if self.is_next("%") and not _ESCAPE.match(self.text, self.at):
+            self.take_match("%[0-9A-Fa-f]?+")
+            self.fail_here("two hexadecimal digits after '%'", rule)
 
     def read_pdi(self, depth: int) -> None:
         self.read_prefix()
         self.read_series()
         date: list[str] = []
         for component in _DATE:
-            if self.at_end:
+            if self.is_at_end:
                 return self.end_interval(depth)
             date.append(self.read_date_component(date, component))
-        if self.at_end:
+        if self.is_at_end:
             return self.end_interval(depth)
         token = self.read_specifier()
-        if self.next_is("#"):
+        if self.is_next("#"):
             self.read_fragment(token)
-        elif self.next_is("@"):
+        elif self.is_next("@"):
             self.read_citation(depth)
         return None
 
     def end_interval(self, depth: int) -> None:
         if depth:
-            self.fail("a complete PDI, because an interval cannot be cited", "ruling pdi-citation")
+            self.fail_here(
+                "a complete PDI, because an interval cannot be cited", "ruling pdi-citation"
+            )
 
     def read_prefix(self) -> None:
         rule = "ruling pdi-prefix"
         start = self.at
-        self.take("(?i:urn:)")
-        if not self.take("(?i:pdi:)"):
+        self.take_match("(?i:urn:)")
+        if not self.take_match("(?i:pdi:)"):
             self.at = start
-            known = "urn:pdi:" if self.next_is("u") or self.next_is("U") else "pdi:"
-            while self.take(f"(?i:{known[self.at - start]})"):
+            known = "urn:pdi:" if self.is_next("u") or self.is_next("U") else "pdi:"
+            while self.take_match(f"(?i:{known[self.at - start]})"):
                 pass
-            self.fail("'pdi:' or 'urn:pdi:'", rule)
-        if not self.take("//"):
-            self.take("/")
-            self.fail("'//' before the document series", rule)
+            self.fail_here("'pdi:' or 'urn:pdi:'", rule)
+        if not self.take_match("//"):
+            self.take_match("/")
+            self.fail_here("'//' before the document series", rule)
 
     def read_series(self) -> None:
         rule = "ruling pdi-series"
         before_country = 0
-        while component := self.take(grammar.COMPONENT):
-            if not self.take(r"\."):
+        while component := self.take_match(grammar.COMPONENT):
+            if not self.take_match(r"\."):
                 break
             before_country += 1
         if not component:
-            self.fail("a component of letters, digits and hyphens", rule)
+            self.fail_here("a component of letters, digits and hyphens", rule)
         if not (before_country and re.fullmatch(grammar.COUNTRY, component)):
-            self.fail("'.' and two or more letters, the country code that ends a series", rule)
-        if not self.take("/"):
-            self.fail("'/' after the document series", rule)
+            self.fail_here("'.' and two or more letters, the country code that ends a series", rule)
+        if not self.take_match("/"):
+            self.fail_here("'/' after the document series", rule)
 
     def read_date_component(self, before: list[str], component: tuple[str, str, str]) -> str:
         name, pattern, expected = component
         start = self.at
-        found = self.take(pattern)
+        found = self.take_match(pattern)
         if not found:
-            self.take(_DIGITS)
-            self.fail(expected, "ruling pdi-date")
-        if canonical_date(*[*before, found]) is None:
-            self.fail(f"a {name} that exists in the calendar", "ruling pdi-date", start)
-        if not self.take("/"):
-            if self.next_is("*") or found == "*":
-                self.fail(
+            self.take_match(_DIGITS)
+            self.fail_here(expected, "ruling pdi-date")
+        if canonicalise_date(*[*before, found]) is None:
+            self.fail_here(f"a {name} that exists in the calendar", "ruling pdi-date", start)
+        if not self.take_match("/"):
+            if self.is_next("*") or found == "*":
+                self.fail_here(
                     f"'/', because a wildcard replaces the whole {name}", "ruling pdi-wildcard"
                 )
-            if name == "day" and not self.digit_is_next:
-                self.fail("'/' and a unique-id after the day", "ruling pdi-missing-uid")
-            self.fail(f"'/' after the {name}", "ruling pdi-date, ruling pdi-interval")
+            if name == "day" and not self.is_digit_next:
+                self.fail_here("'/' and a unique-id after the day", "ruling pdi-missing-uid")
+            self.fail_here(f"'/' after the {name}", "ruling pdi-date, ruling pdi-interval")
         return found
 
     def read_specifier(self) -> str | None:
         """Read unique-id, format and version; return the canonical format."""
         follows = "'.', '#', '@' or the end"
-        if not self.take(grammar.UID):
+        if not self.take_match(grammar.UID):
             self.fail_within("a unique-id", "ruling pdi-uid")
-        if not self.take(r"\."):
+        if not self.take_match(r"\."):
             self.end_component(f"a character allowed in a unique-id, {follows}", "pdi-uid")
             return None
-        token = self.take(grammar.FORMAT)
+        token = self.take_match(grammar.FORMAT)
         if not token:
             self.fail_within("a format", "ruling pdi-format")
-        if self.next_is("+"):
+        if self.is_next("+"):
             self.at += "+" not in token
             self.fail_within("at most one '+', between major and minor type", "ruling pdi-format")
-        if self.take(r"\."):
+        if self.take_match(r"\."):
             self.read_version()
         else:
             self.end_component(f"a character allowed in a format, {follows}", "pdi-format")
-        return grammar.TOKEN_ESCAPES.canonical(token).lower()
+        return grammar.TOKEN_ESCAPES.canonicalise_text(token).lower()
 
     def read_version(self) -> None:
         rule = "ruling pdi-version"
-        version = self.take(grammar.VERSION)
+        version = self.take_match(grammar.VERSION)
         if not version:
             self.fail_within("a version number of 1 or more", rule)
-        if version != "*" and self.digit_is_next:
-            self.fail(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
-        if self.next_is("."):
-            self.fail("'#', '@' or the end; write a dot within a name as %2e", "ruling pdi-uid")
+        if version != "*" and self.is_digit_next:
+            self.fail_here(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
+        if self.is_next("."):
+            self.fail_here(
+                "'#', '@' or the end; write a dot within a name as %2e", "ruling pdi-uid"
+            )
         self.end_component("'#', '@' or the end", "pdi-version")
 
     def end_component(self, expected: str, ruling: str) -> None:
-        if not (self.at_end or self.next_is("#") or self.next_is("@")):
+        if not (self.is_at_end or self.is_next("#") or self.is_next("@")):
             self.fail_within(expected, f"ruling {ruling}")
 
     def read_fragment(self, token: str | None) -> None:
         self.at += 1
-        scheme = self.take(_SCHEME_AND_EQUALS).removesuffix("=")
+        scheme = self.take_match(_SCHEME_AND_EQUALS).removesuffix("=")
         start = self.at
-        mistake = fragment_mistake(scheme or None, self.text[start:], token)
+        mistake = find_fragment_mistake(scheme or None, self.text[start:], token)
         if mistake is not None:
             self.at += mistake.at
             self.fail_beside_citation()
             if scheme.lower() == "name":  # numbers have no use for escapes
                 self.fail_at_broken_escape(mistake.rule)
-            self.fail(mistake.expected, mistake.rule)
+            self.fail_here(mistake.expected, mistake.rule)
         self.read_position()
-        while self.take(","):
+        while self.take_match(","):
             self.read_position()
         self.fail_beside_citation()
-        if not self.at_end:
+        if not self.is_at_end:
             self.fail_position("',' and a position, or the end")
 
     def fail_beside_citation(self) -> None:
-        if self.next_is("@"):
+        if self.is_next("@"):
             expected = "the end, because a citation cannot follow a fragment"
-            self.fail(expected, "ruling pdi-citation")
+            self.fail_here(expected, "ruling pdi-citation")
 
     def read_position(self) -> None:
-        if not self.take(r"\("):
+        if not self.take_match(r"\("):
             return self.read_position_specifier()
         self.read_position_specifier()
-        while self.take(","):
+        while self.take_match(","):
             self.read_position_specifier()
-        if not self.take(r"\)"):
+        if not self.take_match(r"\)"):
             self.fail_position("',' or ')'")
         return None
 
     def read_position_specifier(self) -> None:
-        if not self.take(grammar.SPECIFIER):
+        if not self.take_match(grammar.SPECIFIER):
             self.fail_position("a position")
 
     def fail_position(self, expected: str) -> NoReturn:
         rule = "ruling pdi-position"
         self.fail_at_broken_escape(rule)
-        self.fail(expected, rule)
+        self.fail_here(expected, rule)
 
     def read_citation(self, depth: int) -> None:
         rule = "ruling pdi-citation"
         if depth == DEEPEST:
-            self.fail(f"the end, because citations nest at most {DEEPEST} deep", rule)
+            self.fail_here(f"the end, because citations nest at most {DEEPEST} deep", rule)
         self.at += 1
         self.read_position()
-        if not self.take("="):
+        if not self.take_match("="):
             self.fail_position("'=' and the cited PDI")
         self.read_pdi(depth + 1)
 

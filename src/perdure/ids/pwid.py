@@ -5,16 +5,16 @@ its parts …) and the original address of an archived resource. Specifications:
 draft-pwid-uri-specification-00 to -04, draft-pwid-urn-specification-00 to -09; IANA registered the
 last one as `urn:pwid`.
 
->>> pwid = parse("urn:pwid:Archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa")
+>>> pwid = parse_pwid("urn:pwid:Archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa")
 >>> str(pwid)
 'pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a'
 >>> pwid.archive, pwid.time, pwid.coverage, pwid.item
 ('archive.org', '2016-01-22T11:20:29Z', 'page', 'http://www.dr.dk/?a')
 >>> pwid.urn
 'urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa'
->>> pwid.is_valid("draft-04"), pwid.is_valid("urn-09"), parse(str(pwid)).is_valid("draft-04")
+>>> pwid.is_valid("draft-04"), pwid.is_valid("urn-09"), parse_pwid(str(pwid)).is_valid("draft-04")
 (False, True, True)
->>> parse("pwid:archive.org:2016-02-30:page:http://a")  # doctest: +ELLIPSIS
+>>> parse_pwid("pwid:archive.org:2016-02-30:page:http://a")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 25 found '30:page:http://a'; expected ...
 
@@ -38,8 +38,8 @@ from perdure.errors import MalformedIdentifier
 from perdure.errors.captures import UnknownDialect
 from perdure.ids import LONGEST, ArchivedItem, Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
-from perdure.ids.pwid_dialects import DIALECTS, satisfies
-from perdure.ids.strays import reach, stray
+from perdure.ids.pwid_dialects import DIALECTS, satisfies_dialect
+from perdure.ids.strays import find_reach, find_stray
 
 _DRAFT = "draft-pwid-uri-specification-04"
 _DRAFT_00 = "draft-pwid-uri-specification-00 section 3"
@@ -122,7 +122,7 @@ class Pwid(Keyed, frozen=True, gc=False):
     @classmethod
     def from_key(cls, key: str) -> Pwid:
         """Return the PWID that has this key. Raises MalformedIdentifier for other texts."""
-        return parse(key)
+        return parse_pwid(key)
 
     @property
     def urn(self) -> str:
@@ -171,25 +171,25 @@ class Pwid(Keyed, frozen=True, gc=False):
         """
         if dialect not in DIALECTS:
             raise UnknownDialect(text=dialect, known=tuple(DIALECTS))
-        return satisfies(dialect, self.written, self.item)
+        return satisfies_dialect(dialect, self.written, self.item)
 
 
-def parse(text: str) -> Pwid:
+def parse_pwid(text: str) -> Pwid:
     """Read a PWID in any dialect. Raises MalformedIdentifier."""
     match = _PWID.fullmatch(text)
     if match is None:
-        raise _fault(text)
+        raise _find_fault(text)
     day, coverage, item = match["day"], match["coverage"] or match["glued"], match["item"]
     if match["urn"] and _ESCAPED_ITEM.fullmatch(item):
         item = _ESCAPE.sub(lambda escape: chr(int(escape[0][1:], 16)), item)
-    if (day and int(day[8:]) > _days(day)) or not _ITEM.fullmatch(item):
-        raise _fault(text)
+    if (day and int(day[8:]) > _count_days(day)) or not _ITEM.fullmatch(item):
+        raise _find_fault(text)
     if coverage:
         coverage = coverage.lower()
         coverage = _COVERAGES_OF_DRAFT_00.get(coverage, coverage)
     pwid = Pwid(
-        archive=_ESCAPE.sub(_plain_if_unreserved, match["archive"]).lower(),
-        time=_iso(day, match["clock"]) if day else match["span"],
+        archive=_ESCAPE.sub(_unescape_unreserved, match["archive"]).lower(),
+        time=_write_iso_time(day, match["clock"]) if day else match["span"],
         coverage=coverage,
         item=item,
         assumed_utc=match["clock"] is not None and match["zone"] is None,
@@ -205,12 +205,12 @@ def parse(text: str) -> Pwid:
     return pwid
 
 
-def _days(day: str) -> int:
+def _count_days(day: str) -> int:
     """Return the number of days in the month of this day."""
     return calendar.monthrange(int(day[:4]), int(day[5:7]))[1]
 
 
-def _iso(day: str, clock: str | None) -> str:
+def _write_iso_time(day: str, clock: str | None) -> str:
     if clock is None:
         return day
     digits = clock.replace(":", "").replace(".", "")
@@ -219,12 +219,12 @@ def _iso(day: str, clock: str | None) -> str:
     return f"{day}T{digits[:2]}:{digits[2:4]}{seconds}{fraction}Z"
 
 
-def _plain_if_unreserved(escape: re.Match[str]) -> str:
+def _unescape_unreserved(escape: re.Match[str]) -> str:
     plain = chr(int(escape[0][1:], 16))  # RFC 3986 section 6.2.2.2
     return plain if re.fullmatch(f"[{_UNRESERVED}]", plain) else escape[0]
 
 
-def _equivalent(one: Identifier, other: Identifier) -> bool:
+def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # ruling: pwid-equal
 
 
@@ -232,8 +232,8 @@ SCHEME = Scheme(
     name=Pwid.kind,
     prefixes=("pwid:", "urn:pwid:"),
     spec=f"{_DRAFT}, draft-pwid-urn-specification-09",
-    parse=parse,
-    equivalent=_equivalent,
+    parse=parse_pwid,
+    equivalent=_are_equivalent,
     examples=(
         "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
         "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
@@ -261,43 +261,45 @@ _DATE_UNITS = (
 _CLOCK_UNITS = (("hour", "23"), ("minute", "59"), ("second", "60"))
 
 
-def _fault(text: str) -> MalformedIdentifier:
-    """Find where and why `text`, which `parse` refused, stops being a PWID."""
+def _find_fault(text: str) -> MalformedIdentifier:
+    """Find where and why `text`, which `parse_pwid` refused, stops being a PWID."""
 
-    def stop(at: int, expected: str, rule: str = f"{_DRAFT} section 3") -> MalformedIdentifier:
+    def make_error(
+        at: int, expected: str, rule: str = f"{_DRAFT} section 3"
+    ) -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
 
-    opening = reach(_OPENING, text, 0)
+    opening = find_reach(_OPENING, text, 0)
     if not opening:
-        return stop(stray(text, SCHEME.prefixes), "'pwid:' or 'urn:pwid:'")
-    end = reach(_ARCHIVE_READ, text, opening)
+        return make_error(find_stray(text, SCHEME.prefixes), "'pwid:' or 'urn:pwid:'")
+    end = find_reach(_ARCHIVE_READ, text, opening)
     if end == opening:
-        return stop(opening, "the archive: letters, digits, %hh and -._~")
+        return make_error(opening, "the archive: letters, digits, %hh and -._~")
     if text[end : end + 1] != ":":
-        return stop(end, "a letter, digit, %hh or one of -._~ of the archive, or ':'")
+        return make_error(end, "a letter, digit, %hh or one of -._~ of the archive, or ':'")
 
-    end, expected = _end_of_time(text, end + 1)
+    end, expected = _find_time_end(text, end + 1)
     if expected:
-        return stop(end, expected, "ruling pwid-time")
+        return make_error(end, expected, "ruling pwid-time")
     end += text[end : end + 1] in {"Z", "z"}
     if text[end : end + 1] not in {":", "_"}:
-        return stop(end, "more of the time, 'Z', or ':' and the coverage", "ruling pwid-time")
+        return make_error(end, "more of the time, 'Z', or ':' and the coverage", "ruling pwid-time")
 
-    start, end = end, max(reach(_GLUED, text, end), reach(_COVERAGE, text, end))
+    start, end = end, max(find_reach(_GLUED, text, end), find_reach(_COVERAGE, text, end))
     if end == start and text[start] == "_":
-        return stop(start + 1, "page, part, coll, snapshot, rec or other", _DRAFT_00)
-    if end == start and reach(_BARE, text, start) == start:
-        return stop(start + 1, f"a coverage: {', '.join(COVERAGES)}", "ruling pwid-coverage")
+        return make_error(start + 1, "page, part, coll, snapshot, rec or other", _DRAFT_00)
+    if end == start and find_reach(_BARE, text, start) == start:
+        return make_error(start + 1, f"a coverage: {', '.join(COVERAGES)}", "ruling pwid-coverage")
     if text[end : end + 1] != ":":
-        return stop(end, "':' and the archived item")
+        return make_error(end, "':' and the archived item")
     item = end + 1
-    end = reach(_VISIBLES, text, item)
+    end = find_reach(_VISIBLES, text, item)
     if end < len(text):
-        return stop(end, "a character of a URI")
-    return stop(item, "a URI with its scheme, or an id of letters, digits and -._~")
+        return make_error(end, "a character of a URI")
+    return make_error(item, "a URI with its scheme, or an id of letters, digits and -._~")
 
 
-def _end_of_time(text: str, start: int) -> tuple[int, str]:
+def _find_time_end(text: str, start: int) -> tuple[int, str]:
     """Return the end of the time at `start` and "", or the fault's index and the expected text."""
     at = start
     for unit, separator, least, most in _DATE_UNITS:
@@ -305,8 +307,8 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
             return at, ""
         at += len(separator)
         if unit == "day":
-            most = str(_days(text[start:at]))
-        fault = _misfit(text, at, least, most)
+            most = str(_count_days(text[start:at]))
+        fault = _find_misfit(text, at, least, most)
         if fault is not None:
             return fault, f"{'an' if unit == 'hour' else 'a'} {unit} from {least} to {most}"
         at += len(most)
@@ -325,17 +327,17 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
         if unit != "hour" and mark and mark in separators:
             separators = mark
             at += 1
-        fault = _misfit(text, at, "00", most)
+        fault = _find_misfit(text, at, "00", most)
         if fault is not None:
             return fault, f"{'an' if unit == 'hour' else 'a'} {unit} from 00 to {most}"
         at += 2
     if text[at : at + 1] != ".":
         return at, ""
-    end = reach(_FRACTION, text, at + 1)
+    end = find_reach(_FRACTION, text, at + 1)
     return (end, "") if end > at + 1 else (end, "the digits of a fraction")
 
 
-def _misfit(text: str, at: int, least: str, most: str) -> int | None:
+def _find_misfit(text: str, at: int, least: str, most: str) -> int | None:
     """Return the index at which the number at `at` leaves its bounds or ends early, or None."""
     for place in range(at, at + len(most)):
         begun, width = text[at : place + 1], place + 1 - at

@@ -2,16 +2,17 @@
 
 How it works: fifteen drafts have eight grammars. Each grammar has a pattern for each field of the
 text as written, whose dates and times `perdure.ids.pwid` has checked, and one for the unescaped
-item. `satisfies` checks the complete text; `misfits` lists the fields that do not match.
+item. `satisfies_dialect` checks the complete text; `list_misfits` lists the fields that do not
+match.
 
 What must stay true: nothing lenient happens here. If a draft's ABNF is invalid, its evident meaning
 applies: `+( unreserved )` and `(1-9)*DIGIT` mean `1*unreserved` and `1*9DIGIT`, as corrected in
 drafts 07 to 09 of the URN. If prose and ABNF differ (draft-04's prose allows times without
 seconds), the ABNF decides.
 
->>> satisfies("urn-09", "urn:pwid:a.org:2016-01-22T11:20Z:page:http://www.dr.dk", "http://www.dr.dk")
+>>> satisfies_dialect("urn-09", "urn:pwid:a.org:2016-01-22T11:20Z:page:http://www.dr.dk", "http://www.dr.dk")
 True
->>> satisfies("urn-09", "urn:pwid:a.org:2016-01-22T11:20Z:site:http://www.dr.dk", "http://www.dr.dk")
+>>> satisfies_dialect("urn-09", "urn:pwid:a.org:2016-01-22T11:20Z:site:http://www.dr.dk", "http://www.dr.dk")
 False
 """
 
@@ -50,13 +51,13 @@ _PATH = f"(?:[{_PLAIN}:@/]|{_PCT})*"
 _QUERY = f"(?:[{_PLAIN}:@/?]|{_PCT})*"
 
 
-def _uri(host: str) -> str:
+def _compose_uri_pattern(host: str) -> str:
     authority = f"(?:{_USERINFO}@)?(?:{host})(?::[0-9]*)?"
     return rf"[A-Z][A-Z0-9+.\-]*:(?://{authority}(?:/{_PATH})?|(?!//){_PATH})"
 
 
-_URI = rf"{_uri(f'{_LITERAL}|{_NAME}')}(?:\?{_QUERY})?(?:#{_QUERY})?"
-_URI_ESCAPED = _uri(_NAME)  # without "[", "]", "?" and "#"
+_URI = rf"{_compose_uri_pattern(f'{_LITERAL}|{_NAME}')}(?:\?{_QUERY})?(?:#{_QUERY})?"
+_URI_ESCAPED = _compose_uri_pattern(_NAME)  # without "[", "]", "?" and "#"
 _ID = f"[{_UNRESERVED}]+"
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -74,7 +75,7 @@ _DOMAIN = rf"{_LABEL}(?:\.{_LABEL})*"
 _ONLY_FIVE_ESCAPES = "(?!.*%(?!5B|5D|3F|23|25))"
 
 
-class Grammar(NamedTuple):
+class DialectGrammar(NamedTuple):
     """The patterns of the fields of a PWID. A PWID is its fields, joined by colons."""
 
     opening: str
@@ -85,33 +86,35 @@ class Grammar(NamedTuple):
     item: str
 
     @property
-    def whole(self) -> str:
+    def whole_pattern(self) -> str:
         return ":".join(f"(?:{field})" for field in self if field is not None)
 
 
 _ANY = ".+"
 # Draft-00 reads `page:` in `:page:http://a` as the scheme of a URI; such texts are later drafts.
 _NO_COVERAGE = r"(?=:[A-Z][A-Z0-9+.\-]*://)"
-_DRAFT_00 = Grammar(
+_DRAFT_00 = DialectGrammar(
     "pwid",
     _ID,
     f"{_DATE}[T_]{_DOTTED}Z(?:_(?:page|part|coll|snapshot|rec|other)|{_NO_COVERAGE})",
     None,
     f"{_URI}|{_ID}",
 )
-_DRAFT_01 = Grammar("pwid", _ID, f"{_DATE}[T_]{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
-_DRAFT_04 = Grammar("pwid", _ID, f"{_DATE}T{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
-_URN_00 = Grammar("urn:pwid", _ID, f"{_DATE}T{_COLONS}Z", _EIGHT, f"{_URI}|{_ID}")
-_URN_04 = Grammar("urn:pwid", _ID, f"(?-i:{_W3CDTF})", _EIGHT, f"{_URI_ESCAPED}|{_ID}")
-_URN_05 = Grammar("urn:pwid", _ID, _W3CDTF, _EIGHT, f"{_URI_ESCAPED}|{_ID}")
-_URN_06 = Grammar(
+_DRAFT_01 = DialectGrammar("pwid", _ID, f"{_DATE}[T_]{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
+_DRAFT_04 = DialectGrammar("pwid", _ID, f"{_DATE}T{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
+_URN_00 = DialectGrammar("urn:pwid", _ID, f"{_DATE}T{_COLONS}Z", _EIGHT, f"{_URI}|{_ID}")
+_URN_04 = DialectGrammar("urn:pwid", _ID, f"(?-i:{_W3CDTF})", _EIGHT, f"{_URI_ESCAPED}|{_ID}")
+_URN_05 = DialectGrammar("urn:pwid", _ID, _W3CDTF, _EIGHT, f"{_URI_ESCAPED}|{_ID}")
+_URN_06 = DialectGrammar(
     "urn:pwid",
     f"{_DOMAIN}|~{_ID}",
     _UTC,
     "[A-Z]+",
     f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}|~{_ID}",
 )
-_URN_09 = Grammar("urn:pwid", _DOMAIN, _UTC, "part|page", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}")
+_URN_09 = DialectGrammar(
+    "urn:pwid", _DOMAIN, _UTC, "part|page", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}"
+)
 
 _GRAMMARS = {  # of the text as written, and of its unescaped item
     "draft-00": (_DRAFT_00, _ANY),
@@ -134,10 +137,13 @@ DIALECTS = tuple(_GRAMMARS)
 """The drafts by name, those of the URI first."""
 
 
-def satisfies(dialect: str, written: str, item: str) -> bool:
+def satisfies_dialect(dialect: str, written: str, item: str) -> bool:
     """Return True if a PWID as written, and its item, satisfy a grammar from `DIALECTS`."""
     of_text, of_item = _GRAMMARS[dialect]
-    return bool(_compiled(of_text.whole).fullmatch(written) and _compiled(of_item).fullmatch(item))
+    return bool(
+        _compile_grammar(of_text.whole_pattern).fullmatch(written)
+        and _compile_grammar(of_item).fullmatch(item)
+    )
 
 
 # the fields that do not match a grammar
@@ -182,34 +188,40 @@ class Misfit(NamedTuple):
     expected: str
 
 
-def misfits(dialect: str, written: str, item: str) -> tuple[Misfit, ...]:
+def list_misfits(dialect: str, written: str, item: str) -> tuple[Misfit, ...]:
     """Return the fields of a PWID as written that do not match a grammar; empty if all match."""
-    if satisfies(dialect, written, item):
+    if satisfies_dialect(dialect, written, item):
         return ()
     of_text, of_item = _GRAMMARS[dialect]
-    fields = _compiled(_SPLIT).fullmatch(written)
+    fields = _compile_grammar(_SPLIT).fullmatch(written)
     if fields is None:  # perdure.ids.pwid never parses such a text
-        return (Misfit("PWID", written, of_text.whole),)
-    fits = {name: _has(pattern, fields[name]) for name, pattern in of_text._asdict().items()}
+        return (Misfit("PWID", written, of_text.whole_pattern),)
+    fits = {
+        name: _has_pattern(pattern, fields[name]) for name, pattern in of_text._asdict().items()
+    }
     if of_text.coverage is None:  # draft-00
         fits["coverage"] = not fields["coverage"].startswith(":")
         glued = fields["coverage"] if fits["coverage"] else "_page"
-        fits["time"] = _has(of_text.time, fields["time"] + glued, behind="" if glued else ":a://")
+        fits["time"] = _has_pattern(
+            of_text.time, fields["time"] + glued, behind="" if glued else ":a://"
+        )
     else:
-        fits["coverage"] = _has(f":(?:{of_text.coverage})", fields["coverage"])
-    fits["item"] = fits["item"] and _has(of_item, item)
-    expected = dict(zip(Grammar._fields, _EXPECTED[of_text], strict=True))
+        fits["coverage"] = _has_pattern(f":(?:{of_text.coverage})", fields["coverage"])
+    fits["item"] = fits["item"] and _has_pattern(of_item, item)
+    expected = dict(zip(DialectGrammar._fields, _EXPECTED[of_text], strict=True))
     return tuple(
-        Misfit(name, fields[name], expected[name]) for name in Grammar._fields if not fits[name]
+        Misfit(name, fields[name], expected[name])
+        for name in DialectGrammar._fields
+        if not fits[name]
     )
 
 
-def _has(pattern: str | None, text: str, *, behind: str = "") -> bool:
+def _has_pattern(pattern: str | None, text: str, *, behind: str = "") -> bool:
     """Return True if a text matches a pattern that can look ahead at the text `behind`."""
     whole = f"(?:{pattern}){re.escape(behind)}"
-    return pattern is not None and _compiled(whole).fullmatch(text + behind) is not None
+    return pattern is not None and _compile_grammar(whole).fullmatch(text + behind) is not None
 
 
 @cache  # compiled on first use: it takes longer than all other work in this package
-def _compiled(grammar: str) -> re.Pattern[str]:
+def _compile_grammar(grammar: str) -> re.Pattern[str]:
     return re.compile(grammar, re.ASCII | re.IGNORECASE)

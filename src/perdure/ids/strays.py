@@ -12,26 +12,26 @@ from __future__ import annotations
 import re
 
 
-def stray(text: str, prefixes: tuple[str, ...]) -> int:
+def find_stray(text: str, prefixes: tuple[str, ...]) -> int:
     """Return the index up to which `text` agrees with one of the lower-case ASCII `prefixes`.
 
-    >>> stray("HTTPS://n2t.org/ark:1", ("ark:", "https://n2t.net/ark:"))
+    >>> find_stray("HTTPS://n2t.org/ark:1", ("ark:", "https://n2t.net/ark:"))
     12
     """
-    return max(_agreement(text, prefix) for prefix in prefixes)
+    return max(_count_agreement(text, prefix) for prefix in prefixes)
 
 
-def _agreement(text: str, prefix: str) -> int:
+def _count_agreement(text: str, prefix: str) -> int:
     for at, (found, letter) in enumerate(zip(text, prefix, strict=False)):
         if found not in (letter, letter.upper()):
             return at
     return min(len(text), len(prefix))
 
 
-def reach(pattern: re.Pattern[str], text: str, start: int) -> int:
+def find_reach(pattern: re.Pattern[str], text: str, start: int) -> int:
     """Return the index at which a match of `pattern` at `start` ends; `start` if it fails.
 
-    >>> reach(re.compile("[0-9]+"), "ark:123x", 4)
+    >>> find_reach(re.compile("[0-9]+"), "ark:123x", 4)
     7
     """
     match = pattern.match(text, start)

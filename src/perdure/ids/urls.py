@@ -2,9 +2,9 @@
 
 How it works: an address is the URL of a resolver followed by the identifier. `urlify` uses our own
 resolver or, if there is none, the scheme's public proxy. `deurlify` recognises public proxies by
-their hosts, and our own by its address, and returns the identifier in the address. `normal`
-converts URLs for comparison, and `spellings` lists the forms to look up, because a URL is stored as
-given.
+their hosts, and our own by its address, and returns the identifier in the address. `normalise_url`
+converts URLs for comparison, and `list_spellings` lists the forms to look up, because a URL is
+stored as given.
 
 >>> urlify(parse("doi:10.1000/182"))
 'https://doi.org/10.1000/182'
@@ -27,7 +27,7 @@ import msgspec
 from perdure.errors.locations import MalformedAddress, NoPublicResolver, UnknownResolver
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_foreign import foreign_identifier
+from perdure.ids.pdi_foreign import find_foreign_identifier
 
 _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
 _QUESTION = re.compile("[?#]")
@@ -65,16 +65,16 @@ def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
     """
     if base:
         return f"{base.rstrip('/')}/{path or identifier}"
-    address = public_address(identifier)
+    address = find_public_address(identifier)
     if address:
         return address
     raise NoPublicResolver(identifier=str(identifier))
 
 
-def public_address(identifier: Identifier) -> str:
+def find_public_address(identifier: Identifier) -> str:
     """Return an identifier's address at the public resolver of its scheme, or an empty text.
 
-    >>> public_address(parse("ark:12345/x6")), public_address(parse("urn:example:a"))
+    >>> find_public_address(parse("ark:12345/x6")), find_public_address(parse("urn:example:a"))
     ('https://n2t.net/ark:12345/x6', '')
     """
     label = scheme_of(identifier).label_of(identifier)
@@ -104,20 +104,21 @@ def deurlify(
         return parse(url)
     proxy = _BY_HOST.get(host)
     if proxy is not None:
-        return parse(_named(proxy, parts.path, parts.query))
-    embedded = _embedded(url)
+        return parse(_read_proxy_path(proxy, parts.path, parts.query))
+    embedded = _find_embedded_ark(url)
     if embedded is not None:
         return embedded
     raise UnknownResolver(url=url)
 
 
-def normal(url: str) -> str:
+def normalise_url(url: str) -> str:
     """Normalise a URL (RFC 3986 sections 6.2.2 and 6.2.3); return any other text unchanged.
 
-    >>> normal("HTTP://A.example:80"), normal("https://a.example/%7Eb/../c"), normal("A b")
+    >>> (normalise_url("HTTP://A.example:80"), normalise_url("https://a.example/%7Eb/../c"),
+    ...  normalise_url("A b"))
     ('http://a.example/', 'https://a.example/c', 'A b')
     """
-    known = foreign_identifier(Pdi.encapsulate(url)) if url.isascii() else None
+    known = find_foreign_identifier(Pdi.encapsulate(url)) if url.isascii() else None
     found = _WEB.fullmatch(known or "")
     if found is None:
         return known or url
@@ -126,18 +127,18 @@ def normal(url: str) -> str:
     return f"{scheme}://{authority}{'' if rest.startswith('/') else '/'}{rest}"
 
 
-def spellings(url: str) -> tuple[str, ...]:
+def list_spellings(url: str) -> tuple[str, ...]:
     """Return the spellings under which an equivalent location may have been bound.
 
     They are the URL as given, its normal form, and the normal form without the slash of an empty
     path.
     """
-    usual = normal(url)
+    usual = normalise_url(url)
     short = usual[:-1] if usual.count("/") == _SLASHES and usual.endswith("/") else usual
     return tuple(dict.fromkeys((url, usual, short)))
 
 
-def _named(proxy: Proxy, path: str, query: str) -> str:
+def _read_proxy_path(proxy: Proxy, path: str, query: str) -> str:
     """Return the identifier in a proxy's address, without the query of a handle or an ARK."""
     if not proxy.label:
         text = path.removeprefix("/")
@@ -147,7 +148,7 @@ def _named(proxy: Proxy, path: str, query: str) -> str:
     return proxy.label + text[len(label) :]
 
 
-def _embedded(url: str) -> Identifier | None:
+def _find_embedded_ark(url: str) -> Identifier | None:
     """Return an ARK found anywhere in an address, or None.
 
     `…/ark:/12345/x6` is an ARK at any resolver and with any query.

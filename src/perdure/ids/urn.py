@@ -4,17 +4,17 @@ A URN permanently names a resource in a registered namespace (`urn:isbn:`, `urn:
 `urn:uuid:` …), independent of its location. Specification: RFC 8141. No namespace has special rules
 here.
 
->>> urn = parse("URN:Example:a%2cb?+here?=page=3#top")
+>>> urn = parse_urn("URN:Example:a%2cb?+here?=page=3#top")
 >>> str(urn)
 'urn:example:a%2Cb?+here?=page=3#top'
 >>> urn.key, str(urn.whole)
 ('urn:example:a%2Cb', 'urn:example:a%2Cb?+here?=page=3')
->>> parse("urn:example:a?b")  # doctest: +ELLIPSIS
+>>> parse_urn("urn:example:a?b")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 13 found '?b'; expected ... (RFC 8141 section 2)
 
-How it works: one pattern parses a well-formed name. Only if it fails does `_fault` walk through the
-text component by component to find where and why.
+How it works: one pattern parses a well-formed name. Only if it fails does `_find_fault` walk
+through the text component by component to find where and why.
 
 What must stay true: the key is the assigned name, so all URNs that RFC 8141 calls equivalent share
 one record. Names that end in `:::` are left to the URN of 1993 (`perdure.ids.urn1993`): the prefix
@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
-from perdure.ids.strays import reach, stray
+from perdure.ids.strays import find_reach, find_stray
 
 # RFC 3986 sections 2.1 to 3.3
 # unreserved  = ALPHA / DIGIT / "-" / "." / "_" / "~"
@@ -88,7 +88,7 @@ class Urn(Keyed, frozen=True, gc=False):
         f = "" if self.f_component is None else f"#{self.f_component}"
         return f"{self.key}{r}{q}{f}"
 
-    def _rank(self) -> tuple[str, str]:
+    def _comparison_key(self) -> tuple[str, str]:
         return self.key, str(self)
 
     @property
@@ -105,7 +105,7 @@ class Urn(Keyed, frozen=True, gc=False):
     @classmethod
     def from_key(cls, key: str) -> Urn:
         """Return the URN that has this key. Raises MalformedIdentifier for other texts."""
-        return parse(key)
+        return parse_urn(key)
 
     @property
     def whole(self) -> Self:
@@ -113,18 +113,18 @@ class Urn(Keyed, frozen=True, gc=False):
         return self if self.f_component is None else replace(self, f_component=None)
 
 
-def parse(text: str) -> Urn:
+def parse_urn(text: str) -> Urn:
     """Read a URN. Raises MalformedIdentifier."""
     # RFC 8141 section 3.1: escapes are compared with their digits in upper case, never decoded
     normal = _ESCAPE.sub(lambda escape: escape[0].upper(), text) if "%" in text else text
     match = _NAMESTRING.fullmatch(normal)
     if match is None or match[2].endswith(":::"):
-        raise _fault(text)
+        raise _find_fault(text)
     nid, nss, r, q, f = match.groups()
     return Urn(nid.lower(), nss, r, q, f, text)
 
 
-def _equivalent(one: Identifier, other: Identifier) -> bool:
+def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     # RFC 8141 section 3: r-, q- and f-components are not compared
     return one.key == other.key
 
@@ -133,8 +133,8 @@ SCHEME = Scheme(
     name=Urn.kind,
     prefixes=("urn:",),
     spec="RFC 8141",
-    parse=parse,
-    equivalent=_equivalent,
+    parse=parse_urn,
+    equivalent=_are_equivalent,
     examples=(
         "urn:isbn:9780140328721",
         "urn:nbn:de:101:1-201102033592",
@@ -163,33 +163,35 @@ _COMPONENTS = {  # by its introducer: its name, its grammar, and the introducers
 }
 
 
-def _fault(text: str) -> MalformedIdentifier:
-    """Find where and why `text`, which `parse` refused, stops being a URN."""
+def _find_fault(text: str) -> MalformedIdentifier:
+    """Find where and why `text`, which `parse_urn` refused, stops being a URN."""
 
-    def stop(at: int, expected: str, rule: str = "RFC 8141 section 2") -> MalformedIdentifier:
+    def make_error(at: int, expected: str, rule: str = "RFC 8141 section 2") -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
 
-    start = stray(text, SCHEME.prefixes)
+    start = find_stray(text, SCHEME.prefixes)
     if start < len("urn:"):
-        return stop(start, "'urn:'")
-    end = reach(_NID_CHARACTERS, text, start)
+        return make_error(start, "'urn:'")
+    end = find_reach(_NID_CHARACTERS, text, start)
     if end == start or text[start] == "-":
-        return stop(start, "a letter or digit at the beginning of the namespace")
+        return make_error(start, "a letter or digit at the beginning of the namespace")
     if end - start > 32:
-        return stop(start + 32, "':' after a namespace of at most 32 characters")
+        return make_error(start + 32, "':' after a namespace of at most 32 characters")
     if end - start == 1 or text[end - 1] == "-":
-        return stop(end, "a letter or digit at the end of a namespace of 2 to 32 characters")
+        return make_error(end, "a letter or digit at the end of a namespace of 2 to 32 characters")
     if text[end : end + 1] != ":":
-        return stop(end, "a letter, digit or hyphen of the namespace, or ':'")
+        return make_error(end, "a letter, digit or hyphen of the namespace, or ':'")
 
     start, introducer = end + 1, ""
     while True:
         component, grammar, followers = _COMPONENTS[introducer]
-        end = reach(grammar, text, start)
+        end = find_reach(grammar, text, start)
         if end == start and introducer != "#":
-            return stop(start, f"a letter, digit, %hh or one of -._~!$&'()*+,;=:@ ({component})")
+            return make_error(
+                start, f"a letter, digit, %hh or one of -._~!$&'()*+,;=:@ ({component})"
+            )
         if not introducer and text.endswith(":::", start, end):
-            return stop(
+            return make_error(
                 end - 3,
                 "a name that does not end in ':::', or URN:<scheme>[:<individual>]::<opaque>::: "
                 "with a registered scheme",
@@ -198,5 +200,5 @@ def _fault(text: str) -> MalformedIdentifier:
         introducer = next((mark for mark in followers if text.startswith(mark, end)), "")
         if not introducer:
             more = "".join(f", '{mark}'" for mark in followers)
-            return stop(end, f"another character of the {component}{more} or the end")
+            return make_error(end, f"another character of the {component}{more} or the end")
         start = end + len(introducer)

@@ -4,12 +4,12 @@ A naming authority, identified by a number or prefix from another registry, give
 name that is never used again. Specification: draft-ietf-uri-resource-names-00 (Weider and Deutsch,
 May 1993), sections 3 and 5.
 
->>> urn = parse("urn:iana:42117::Opaque-1:::")
+>>> urn = parse_urn1993("urn:iana:42117::Opaque-1:::")
 >>> str(urn), urn.scheme, urn.individual, urn.opaque
 ('URN:IANA:42117::Opaque-1:::', 'IANA', '42117', 'Opaque-1')
->>> urn == parse("URN:IANA:42117::OPAQUE-1:::")
+>>> urn == parse_urn1993("URN:IANA:42117::OPAQUE-1:::")
 True
->>> parse("URN:IANA:forty::x:::")  # doctest: +ELLIPSIS
+>>> parse_urn1993("URN:IANA:forty::x:::")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 9 found 'forty::x:::'; expected ...
 
@@ -40,7 +40,7 @@ from perdure.errors.naming import MalformedSchemeName
 from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.scheme import NewName
-from perdure.ids.strays import reach, stray
+from perdure.ids.strays import find_reach, find_stray
 
 _SPEC = "draft-ietf-uri-resource-names-00"
 _SYNTAX = f"{_SPEC} section 5"
@@ -66,7 +66,7 @@ class _Naming(NamedTuple):
     def prefix(self) -> str:
         return f"urn:{self.name.lower()}:"
 
-    def has(self, individual: str | None) -> bool:
+    def has_individual(self, individual: str | None) -> bool:
         return individual is None or self.check(individual)
 
 
@@ -116,9 +116,9 @@ class Urn1993(Keyed, frozen=True, gc=False):
         return cls(match[1], match[2], match[3], text)
 
 
-def parse(text: str) -> Urn1993:
+def parse_urn1993(text: str) -> Urn1993:
     """Parse a URN of 1993 in one of the draft's two naming schemes. Raises MalformedIdentifier."""
-    return _parse(_DRAFT, text)
+    return _parse_known(_DRAFT, text)
 
 
 def register_scheme(
@@ -141,8 +141,8 @@ def register_scheme(
         name=f"{Urn1993.kind}-{name.lower()}",
         prefixes=(naming.prefix,),
         spec=_SPEC,
-        parse=partial(_parse, (naming,)),
-        equivalent=_equivalent,
+        parse=partial(_parse_known, (naming,)),
+        equivalent=_are_equivalent,
         examples=(),
     )
 
@@ -162,19 +162,19 @@ _DRAFT = (
 )
 
 
-def _parse(known: tuple[_Naming, ...], text: str) -> Urn1993:
+def _parse_known(known: tuple[_Naming, ...], text: str) -> Urn1993:
     match = _NAME.fullmatch(text)
-    naming = _naming(known, match[1]) if match else None
-    if match is None or naming is None or not naming.has(match[2]):
-        raise _fault(text, known)
+    naming = _find_naming(known, match[1]) if match else None
+    if match is None or naming is None or not naming.has_individual(match[2]):
+        raise _find_fault(text, known)
     return Urn1993(naming.name, match[2], match[3], text)
 
 
-def _naming(known: tuple[_Naming, ...], name: str) -> _Naming | None:
+def _find_naming(known: tuple[_Naming, ...], name: str) -> _Naming | None:
     return next((each for each in known if each.name.lower() == name.lower()), None)
 
 
-def _equivalent(one: Identifier, other: Identifier) -> bool:
+def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # the draft has no wider rule
 
 
@@ -186,30 +186,30 @@ def read_authority(text: str) -> str:
     >>> read_authority("iana:42117")
     'IANA:42117'
     """
-    return parse(f"URN:{text}::x:::").authority
+    return parse_urn1993(f"URN:{text}::x:::").authority
 
 
-def _requested_authority(text: str) -> str | None:
+def _find_requested_authority(text: str) -> str | None:
     """Return the naming authority of `URN:<authority>::`.
 
     None for any other text, because a URN of RFC 8141 may also end in `::`.
     """
     if text[:4].lower() == "urn:" and text.endswith("::"):
         with suppress(MalformedIdentifier):
-            return parse(f"{text}x:::").authority
+            return parse_urn1993(f"{text}x:::").authority
     return None
 
 
-def _spell(new: NewName) -> Urn1993:
-    return parse(f"URN:{new.authority}::{new.text}:::")
+def _spell_name(new: NewName) -> Urn1993:
+    return parse_urn1993(f"URN:{new.authority}::{new.text}:::")
 
 
 SCHEME = Scheme(
     name=Urn1993.kind,
     prefixes=tuple(naming.prefix for naming in _DRAFT),
     spec=_SPEC,
-    parse=parse,
-    equivalent=_equivalent,
+    parse=parse_urn1993,
+    equivalent=_are_equivalent,
     examples=("URN:IANA:42117::opaque-1:::", "URN:ISBN_Publisher_ID:0_201_12::x1:::"),
     labels=(Label(text="urn:", datacite_type="URN"),),
     folds_case=True,
@@ -217,43 +217,49 @@ SCHEME = Scheme(
         kind="naming authority",
         setting="naming_authorities",
         read_authority=read_authority,
-        requested_authority=_requested_authority,
+        requested_authority=_find_requested_authority,
         asks_only=True,
-        spell=_spell,
+        spell=_spell_name,
     ),
 )
 
 
-def _fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
-    """Find where and why `text`, which `_parse` refused, stops being a URN of 1993."""
+def _find_fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
+    """Find where and why `text`, which `_parse_known` refused, stops being a URN of 1993."""
 
-    def stop(at: int, expected: str, rule: str = _SYNTAX) -> MalformedIdentifier:
+    def make_error(at: int, expected: str, rule: str = _SYNTAX) -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
 
-    start = stray(text, ("urn:",))
+    start = find_stray(text, ("urn:",))
     if start < len("urn:"):
-        return stop(start, "'URN:'")
-    end = reach(_XALPHAS, text, start)
-    naming = _naming(known, text[start:end])
+        return make_error(start, "'URN:'")
+    end = find_reach(_XALPHAS, text, start)
+    naming = _find_naming(known, text[start:end])
     if naming is None:
         names = " or ".join(each.name for each in known)
-        return stop(start, f"the naming scheme {names}", "ruling urn93-schemes")
+        return make_error(start, f"the naming scheme {names}", "ruling urn93-schemes")
 
     if not text.startswith("::", end):
         if not text.startswith(":", end):
-            return stop(end, "':' and an individual identifier, or '::' and the opaque string")
+            return make_error(
+                end, "':' and an individual identifier, or '::' and the opaque string"
+            )
         start = end + 1
-        end = reach(_XALPHAS, text, start)
+        end = find_reach(_XALPHAS, text, start)
         if end == start:
-            return stop(start, "a letter, digit or one of -_.@ (individual identifier)")
-        if not naming.has(text[start:end]):
-            return stop(start, naming.expected, "ruling urn93-schemes")
+            return make_error(start, "a letter, digit or one of -_.@ (individual identifier)")
+        if not naming.has_individual(text[start:end]):
+            return make_error(start, naming.expected, "ruling urn93-schemes")
         if not text.startswith("::", end):
             at = end + text.startswith(":", end)
-            return stop(at, "more of the individual identifier, or '::' and the opaque string")
+            return make_error(
+                at, "more of the individual identifier, or '::' and the opaque string"
+            )
 
     start = end + len("::")
-    end = reach(_XALPHAS, text, start)
+    end = find_reach(_XALPHAS, text, start)
     if end == start:
-        return stop(start, "a letter, digit or one of -_.@ (opaque string)")
-    return stop(reach(_TRAILER, text, end), "':::' after the opaque string, and nothing more")
+        return make_error(start, "a letter, digit or one of -_.@ (opaque string)")
+    return make_error(
+        find_reach(_TRAILER, text, end), "':::' after the opaque string, and nothing more"
+    )

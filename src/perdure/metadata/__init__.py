@@ -1,14 +1,15 @@
 """Metadata of a resource in standard formats, and citations of it.
 
-How it works: `described` collects everything that is known about a resource; `write` writes it in a
-format, `read` reads a record in a format, and `perdure.metadata.citing` cites the resource. Each
-format is one file with a `Format` in it, which is an entry point in the group `perdure.metadata`.
+How it works: `describe_resource` collects everything that is known about a resource; `write_record`
+writes it in a format, `read_record` reads a record in a format, and `perdure.metadata.citing` cites
+the resource. Each format is one file with a `Format` in it, which is an entry point in the group
+`perdure.metadata`.
 
     write(described(identifier, record, url), "datacite")
 
-What must stay true: `write` returns a valid record of its format for every description; `read`
-returns only descriptions that `perdure.model.about.checked` has accepted. Libraries are imported
-when a format needs them.
+What must stay true: `write_record` returns a valid record of its format for every description;
+`read_record` returns only descriptions that `perdure.model.about.check_description` has accepted.
+Libraries are imported when a format needs them.
 """
 
 from __future__ import annotations
@@ -21,16 +22,29 @@ import msgspec
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.port import LARGEST, Described, Format, wrong
-from perdure.model.about import About, Text, of_pairs
+from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
+from perdure.model.about import About, DescriptionText, read_pairs
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
 from perdure.plugins import load_plugins
 from perdure.policy import naming
 
-__all__ = ["GROUP", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
-           "find", "guess", "load_formats", "read", "with_part", "write"]  # fmt: skip
+__all__ = [
+    "GROUP",
+    "LARGEST",
+    "DescribedResource",
+    "Format",
+    "adopt_description",
+    "describe_resource",
+    "find_by_media_type",
+    "find_format",
+    "guess_format",
+    "load_formats",
+    "narrow_to_part",
+    "read_record",
+    "write_record",
+]  # fmt: skip
 
 GROUP = "perdure.metadata"
 _DERIVED = "Derived: read from the document itself ({}), not written by a person."
@@ -58,7 +72,7 @@ def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
     yield from (("media type", media_type) for media_type in format.media_types)
 
 
-def find(name: str) -> Format:
+def find_format(name: str) -> Format:
     """Return the format with this name or alias. Raises InvalidRequest."""
     lowered = name.lower()
     found = load_formats().get(lowered) or next(
@@ -69,60 +83,62 @@ def find(name: str) -> Format:
     return found
 
 
-def by_media_type(media_type: str) -> Format | None:
+def find_by_media_type(media_type: str) -> Format | None:
     """Return the format with this media type, or None if no installed format has it."""
     essence = strip_parameters(media_type)
     return next((one for one in load_formats().values() if essence in one.media_types), None)
 
 
-def guess(data: bytes) -> str:
+def guess_format(data: bytes) -> str:
     """Guess the format of a record from its content (`cmdi` included). Raises InvalidMetadata."""
     signatures = {one.name: one.signature for one in load_formats().values() if one.signature}
     signatures[cmdi.NAME] = cmdi.SIGNATURE
-    matching = (name for name, signature in signatures.items() if signature.matches(data))
+    matching = (name for name, signature in signatures.items() if signature.matches_record(data))
     found = min(matching, key=lambda name: signatures[name].generality, default=None)
     if found is None:
         known = ", ".join(load_formats())
-        raise wrong("metadata", f"the format is not recognised: name one of {known}")
+        raise make_fault("metadata", f"the format is not recognised: name one of {known}")
     return found
 
 
-def write(what: Described, format: str) -> bytes:
+def write_record(what: DescribedResource, format: str) -> bytes:
     """Write a record in a format, ready to send. Raises InvalidRequest for an unknown format."""
-    return find(format).write(what)
+    return find_format(format).write(what)
 
 
-def read(data: bytes, format: str) -> About:
+def read_record(data: bytes, format: str) -> About:
     """Read the description in a record of a format.
 
     Raises InvalidMetadata with line and reason, TooLarge, or InvalidRequest if the format cannot be
     read or the record says something that a description must not contain.
     """
-    found = find(format)
+    found = find_format(format)
     if found.read is None:
         readable = tuple(one.name for one in load_formats().values() if one.read is not None)
         raise FormatNotRead(format=format, read=readable)
     return found.read(data)
 
 
-def described(
+def describe_resource(
     identifier: Identifier, record: Record, url: str, derived: About | None = None
-) -> Described:
+) -> DescribedResource:
     """Describe a resource for its formats. `url` is the actionable form of the identifier.
 
     If no one has described the resource, the description comes from its plain name-value pairs, or
     else from the document itself (`derived`).
     """
-    about = record.about or of_pairs(record.metadata)
+    about = record.about or read_pairs(record.metadata)
     if derived is not None and about == About():
-        mark = Text(value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en")
+        mark = DescriptionText(
+            value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"
+        )
         about = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
-    version, held = _held(identifier, record)
-    return Described(
+    version, held = _find_representation(identifier, record)
+    return DescribedResource(
         identifier=identifier,
         about=about,
         url=url,
-        at=_begin(record),
+        at=_find_beginning(record),
         media_type=held.media_type if held else "",
         length=held.length if held else None,
         sha512=held.sha512 if held else "",
@@ -130,7 +146,7 @@ def described(
     )
 
 
-def adopted(about: About, identifier: Identifier, url: str) -> About:
+def adopt_description(about: About, identifier: Identifier, url: str) -> About:
     """Return a description without those codes that only repeat the identifier of the resource."""
     bare = str(identifier).partition(":")[2]
     own = {str(identifier), identifier.urn, url} | (
@@ -140,23 +156,25 @@ def adopted(about: About, identifier: Identifier, url: str) -> About:
     return msgspec.structs.replace(about, codes=codes)
 
 
-def _held(identifier: Identifier, record: Record) -> tuple[Version | None, Representation | None]:
+def _find_representation(
+    identifier: Identifier, record: Record
+) -> tuple[Version | None, Representation | None]:
     """Return the version that an identifier means, and its representation if there is only one."""
-    number, format = naming.wanted(identifier)
+    number, format = naming.read_qualifiers(identifier)
     version = record.version(number) if number is not None else record.newest
     if version is None:
         return None, None
     if format is not None:
-        return version, version.find(format)
+        return version, version.find_representation(format)
     return version, version.representations[0] if len(version.representations) == 1 else None
 
 
-def _begin(record: Record) -> str:
+def _find_beginning(record: Record) -> str:
     """Return when the first version came; for a record without versions, when it last changed."""
     return record.versions[0].at if record.versions else record.at
 
 
-def with_part(what: Described, part: Selector | None) -> Described:
+def narrow_to_part(what: DescribedResource, part: Selector | None) -> DescribedResource:
     """Narrow a resource to a part; drop type, size and digest, which belong to the whole."""
     if part is None:
         return what

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from perdure.metadata.csl import given_and_suffix, item
-from perdure.metadata.datacite import version
-from perdure.metadata.port import Described, Format
-from perdure.metadata.resource_types import from_media, row
+from perdure.metadata.csl import make_item, split_given
+from perdure.metadata.datacite import find_version
+from perdure.metadata.port import DescribedResource, Format
+from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent
 
 _NAME = "bibtex"
@@ -37,35 +37,35 @@ _IN_URL = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", "%": r"\%", "#": r
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the entry, in UTF-8."""
     about = described.about
-    general = about.resource_type or from_media(described.media_type)
-    kind = row(general).bibtex
-    cited = item(described)
+    general = about.resource_type or guess_type(described.media_type)
+    kind = find_resource_type(general).bibtex
+    cited = make_item(described)
     issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]
     held_in = about.container
     where = {"article": "journal"}.get(kind, "booktitle")
     fields: dict[str, str] = {
-        "author": _names(about.creators),
-        "editor": _names(tuple(one for one in about.contributors if one.role == "Editor")),
-        "title": _text(cited.get("title", "")),
-        where: _text(held_in.titles[0].value if held_in and held_in.titles else ""),
-        "volume": _text(held_in.volume if held_in else ""),
-        "number": _text((held_in.issue or held_in.number) if held_in else ""),
-        "pages": _text(cited.get("page", "")).replace("–", "--"),
-        "publisher": _text(cited.get("publisher", "")),
-        "address": _text(cited.get("publisher-place", "")),
-        "edition": _text(about.edition),
-        "year": _year(issued[0]) if issued else "",
-        "version": _text(version(described)),
-        "howpublished": _text(about.resource_kind or general) if kind == "misc" else "",
-        "language": _text(about.language),
+        "author": _write_names(about.creators),
+        "editor": _write_names(tuple(one for one in about.contributors if one.role == "Editor")),
+        "title": _escape_text(cited.get("title", "")),
+        where: _escape_text(held_in.titles[0].value if held_in and held_in.titles else ""),
+        "volume": _escape_text(held_in.volume if held_in else ""),
+        "number": _escape_text((held_in.issue or held_in.number) if held_in else ""),
+        "pages": _escape_text(cited.get("page", "")).replace("–", "--"),
+        "publisher": _escape_text(cited.get("publisher", "")),
+        "address": _escape_text(cited.get("publisher-place", "")),
+        "edition": _escape_text(about.edition),
+        "year": _write_year(issued[0]) if issued else "",
+        "version": _escape_text(find_version(described)),
+        "howpublished": _escape_text(about.resource_kind or general) if kind == "misc" else "",
+        "language": _escape_text(about.language),
         "doi": cited.get("DOI", "").translate(_IN_URL),
-        "isbn": _text(cited.get("ISBN", "")),
-        "issn": _text(cited.get("ISSN", "")),
+        "isbn": _escape_text(cited.get("ISBN", "")),
+        "issn": _escape_text(cited.get("ISSN", "")),
         "url": described.url.translate(_IN_URL),
-        "note": _text(_note(described)),
+        "note": _escape_text(_write_note(described)),
     }
     if kind == "phdthesis":
         fields["school"] = fields.pop("publisher")
@@ -75,14 +75,14 @@ def write(described: Described) -> bytes:
     if len(issued) > 1 and issued[1] <= len(_MONTHS):
         lines.append(f"  month = {_MONTHS[issued[1] - 1]},")
     year = fields["year"]
-    return "\n".join([f"@{kind}{{{_key(described, year)},", *lines, "}\n"]).encode()
+    return "\n".join([f"@{kind}{{{_make_key(described, year)},", *lines, "}\n"]).encode()
 
 
-def _year(number: int) -> str:
+def _write_year(number: int) -> str:
     return str(number) if number > 0 else f"{-number} BC"
 
 
-def _note(described: Described) -> str:
+def _write_note(described: DescribedResource) -> str:
     """Write the identifier unless `url` has it; for archived material, also the archive and the
     time."""
     identifier, archive = described.identifier, described.about.archive
@@ -94,32 +94,34 @@ def _note(described: Described) -> str:
     return ". ".join(words)
 
 
-def _key(described: Described, year: str) -> str:
+def _make_key(described: DescribedResource, year: str) -> str:
     """Make the citation key: creator and year, or the identifier, in ASCII."""
     creators = described.about.creators
-    who = (creators[0].family or creators[0].shown) if creators else ""
+    who = (creators[0].family or creators[0].display_name) if creators else ""
     who = unicodedata.normalize("NFKD", who)  # separates letters from their accents
     letters = re.sub("[^A-Za-z0-9]", "", who)
     stem = letters + year if letters else str(described.identifier)
     return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
 
 
-def _names(agents: tuple[Agent, ...]) -> str:
+def _write_names(agents: tuple[Agent, ...]) -> str:
     """Write `Family, Suffix, Given and …`; braces keep the name of an organisation in one piece."""
     return " and ".join(
-        _person(one) if one.is_person and one.family else f"{{{_text(one.shown)}}}"
+        _write_person(one)
+        if one.is_person and one.family
+        else f"{{{_escape_text(one.display_name)}}}"
         for one in agents
     )
 
 
-def _person(one: Agent) -> str:
-    given, suffix = given_and_suffix(one)
-    parts = (_text(part) for part in (one.family, suffix, given) if part)
+def _write_person(one: Agent) -> str:
+    given, suffix = split_given(one)
+    parts = (_escape_text(part) for part in (one.family, suffix, given) if part)
     # "and" as a separate word would begin the next name
     return ", ".join(f"{{{part}}}" if "and" in part.lower().split() else part for part in parts)
 
 
-def _text(value: str) -> str:
+def _escape_text(value: str) -> str:
     return " ".join(value.split()).translate(_SPECIAL)
 
 
@@ -127,7 +129,7 @@ FORMAT = Format(
     name=_NAME,
     title="BibTeX",
     media_types=("application/x-bibtex", "text/x-bibtex"),
-    write=write,
+    write=write_record,
     aliases=("bib",),
     is_text=True,
     place=60,

@@ -21,10 +21,10 @@ from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, Unk
 from perdure.errors.processes import MissingLibrary
 from perdure.ids import ArchivedItem
 from perdure.metadata.citation.style import Style
-from perdure.metadata.csl import item
-from perdure.metadata.extents import extent
-from perdure.metadata.port import Described
-from perdure.model.about import About, Text, When
+from perdure.metadata.csl import make_item
+from perdure.metadata.extents import write_extent
+from perdure.metadata.port import DescribedResource
+from perdure.model.about import About, DescriptionDate, DescriptionText
 
 STYLES = ("apa", "mla", "iso690", "iso690-numeric", "bibtex", "ris", "csl")
 _FORMATS = ("bibtex", "ris", "csl")
@@ -78,24 +78,24 @@ _BREAK = re.compile(r"[ \t]*[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*")
 """Every character that some program takes for the end of a line."""
 
 
-def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
+def write_citation(what: DescribedResource, style: str = "apa", locale: str = "en") -> str:
     """Cite a resource: one line of text in a style, or a record that ends with a line break.
 
     `style` is one of `STYLES`, `locale` a language tag. Raises InvalidRequest for any other value,
     Unavailable if perdure[metadata] is not installed.
     """
-    known = _style(style)
+    known = _find_style(style)
     if known in _FORMATS:
-        return metadata.write(_named(what), known).decode()
-    language, tag = _locale(locale)
-    cited = {name: one for name, one in item(_named(what)).items() if name not in _UNCITED}
+        return metadata.write_record(_add_title(what), known).decode()
+    language, tag = _read_locale(locale)
+    cited = {name: one for name, one in make_item(_add_title(what)).items() if name not in _UNCITED}
     if not _is_doi(what):  # styles would prefer it to the URL of the identifier that is cited
         cited.pop("DOI", None)
-    entry = _compiled(known, language, tag).entry(cited)
-    return _BREAK.sub(" ", f"{entry}{_behind(entry, what, language)}")
+    entry = _compile_style(known, language, tag).write_entry(cited)
+    return _BREAK.sub(" ", f"{entry}{_write_notes(entry, what, language)}")
 
 
-def _style(name: str) -> str:
+def _find_style(name: str) -> str:
     lowered = name.lower()
     known = _OTHER_NAMES.get(lowered, lowered)
     if known not in STYLES:
@@ -103,7 +103,7 @@ def _style(name: str) -> str:
     return known
 
 
-def _locale(text: str) -> tuple[str, str]:
+def _read_locale(text: str) -> tuple[str, str]:
     """Return language and CSL locale. Raises InvalidRequest if the text is not a language tag."""
     found = _LOCALE.fullmatch(text)
     if found is None:
@@ -116,7 +116,7 @@ def _locale(text: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _compiled(style: str, language: str, tag: str) -> Style:
+def _compile_style(style: str, language: str, tag: str) -> Style:
     """Compile a style. Raises InvalidRequest if CSL does not have the language, and Unavailable.
 
     Compiling takes a few milliseconds. A compiled style never changes, so it is cached.
@@ -133,30 +133,30 @@ def _compiled(style: str, language: str, tag: str) -> Style:
     raise UnknownLocale(locale=tag)
 
 
-def _named(what: Described) -> Described:
+def _add_title(what: DescribedResource) -> DescribedResource:
     """Add a title, and for an archived page the facts that its identifier contains."""
     identifier, about = what.identifier, what.about
     if identifier.archived is not None:
-        about = _archived(identifier.archived, about)
+        about = _add_archive(identifier.archived, about)
     elif not about.title:
-        name = Text(value=str(identifier.whole))
+        name = DescriptionText(value=str(identifier.whole))
         about = msgspec.structs.replace(about, titles=(name,))
     return what if about is what.about else msgspec.structs.replace(what, about=about)
 
 
-def _archived(item: ArchivedItem, about: About) -> About:
-    dates = about.dates or (When(value=item.time[:10], kind="Issued"),)
-    titles = about.titles or (Text(value=item.item),)
+def _add_archive(item: ArchivedItem, about: About) -> About:
+    dates = about.dates or (DescriptionDate(value=item.time[:10], kind="Issued"),)
+    titles = about.titles or (DescriptionText(value=item.item),)
     return msgspec.structs.replace(
         about, titles=titles, dates=dates, archive=about.archive or item.archive
     )
 
 
-def _behind(entry: str, what: Described, language: str) -> str:
+def _write_notes(entry: str, what: DescribedResource, language: str) -> str:
     """Write the brackets after an entry: everything for which the style has no place."""
     notes = []
     if what.part is not None:
-        notes.append(extent(what.part, language))
+        notes.append(write_extent(what.part, language))
     archived = what.identifier.archived
     if archived is not None:
         moment = archived.time.replace("T", " ").replace("Z", " UTC")
@@ -172,5 +172,5 @@ def _behind(entry: str, what: Described, language: str) -> str:
     return f"{stop} ({'; '.join(notes)})"
 
 
-def _is_doi(what: Described) -> bool:
+def _is_doi(what: DescribedResource) -> bool:
     return str(what.identifier).startswith("doi:")

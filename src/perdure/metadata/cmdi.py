@@ -10,9 +10,9 @@ What must stay true: the bytes that are returned are the bytes that were stored.
 from __future__ import annotations
 
 from perdure.metadata import xml_text
-from perdure.metadata.port import Signature, wrong
-from perdure.metadata.xml_text import content, local
-from perdure.model.about import Attachment, is_safe
+from perdure.metadata.port import Signature, make_fault
+from perdure.metadata.xml_text import collect_text, strip_namespace
+from perdure.model.about import Attachment, is_safe_link
 
 NAME = "cmdi"
 MEDIA_TYPES = ("application/x-cmdi+xml", "application/vnd.clarin.cmdi+xml")
@@ -21,21 +21,23 @@ SIGNATURE = Signature(opening=(b"<",), marks=(b"http://www.clarin.eu/cmd/",))
 _PARTS = ("Header", "Resources", "Components")
 
 
-def attached(before: tuple[Attachment, ...], data: bytes) -> tuple[Attachment, ...]:
-    """Replace the CMDI record among the attachments. Raises the same as `attachment`."""
-    return (*(one for one in before if one.format != NAME), attachment(data))
+def replace_attachment(before: tuple[Attachment, ...], data: bytes) -> tuple[Attachment, ...]:
+    """Replace the CMDI record among the attachments. Raises the same as `read_attachment`."""
+    return (*(one for one in before if one.format != NAME), read_attachment(data))
 
 
-def attachment(data: bytes) -> Attachment:
+def read_attachment(data: bytes) -> Attachment:
     """Read a record into an attachment. Raises InvalidMetadata with line and reason, TooLarge."""
-    root = xml_text.parse(data, NAME)
+    root = xml_text.parse_xml(data, NAME)
     namespace = str(root.tag).rpartition("}")[0].lstrip("{")
-    if local(root) != "CMD" or namespace not in _NAMESPACES:
-        raise wrong(NAME, f"the root is {root.tag}, not CMD of {_NAMESPACES[0]}", root.sourceline)
-    found = {local(one): one for one in root}
+    if strip_namespace(root) != "CMD" or namespace not in _NAMESPACES:
+        raise make_fault(
+            NAME, f"the root is {root.tag}, not CMD of {_NAMESPACES[0]}", root.sourceline
+        )
+    found = {strip_namespace(one): one for one in root}
     missing = [name for name in _PARTS if name not in found]
     if missing:
-        raise wrong(NAME, f"it has no {' and no '.join(missing)}", root.sourceline)
-    profiles = [content(one) for one in found["Header"] if local(one) == "MdProfile"]
-    profile = profiles[0] if profiles and is_safe(profiles[0]) else ""
+        raise make_fault(NAME, f"it has no {' and no '.join(missing)}", root.sourceline)
+    profiles = [collect_text(one) for one in found["Header"] if strip_namespace(one) == "MdProfile"]
+    profile = profiles[0] if profiles and is_safe_link(profiles[0]) else ""
     return Attachment(format=NAME, media_type=MEDIA_TYPES[0], schema=profile, content=data)

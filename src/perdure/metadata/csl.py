@@ -2,8 +2,8 @@
 
 Specification: CSL 1.0.2, appendices III and IV, and its JSON schema `csl-data.json`.
 
-How it works: `item` makes an item from a described resource, which `perdure.metadata.citing` also
-passes to the styles; `read` reads an item, or a list with one item.
+How it works: `make_item` makes an item from a described resource, which `perdure.metadata.citing`
+also passes to the styles; `read_record` reads an item, or a list with one item.
 
 What must stay true: in every item, `URL` is the actionable identifier (and `DOI` the DOI, if it is
 one); an item contains only facts from the description, except that the date of registration
@@ -19,21 +19,21 @@ import msgspec
 
 from perdure.errors import TooLarge
 from perdure.ids import scheme_of
-from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.model.about import (
     About,
     Agent,
     Code,
+    DescriptionDate,
+    DescriptionText,
     Publisher,
-    Related,
+    RelatedItem,
     Rights,
     Subject,
-    Text,
-    When,
-    checked,
-    person,
-    year_of,
+    check_description,
+    find_year,
+    parse_person,
 )
 
 Item = dict[str, Any]
@@ -49,25 +49,28 @@ _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 # -------
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write one item, as a JSON object."""
-    found = item(described) | {"note": f"PID: {described.identifier}"}
+    found = make_item(described) | {"note": f"PID: {described.identifier}"}
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
-def item(described: Described) -> Item:
+def make_item(described: DescribedResource) -> Item:
     """Make the CSL-JSON item of a resource; the specification lists its members."""
     about, identifier = described.about, described.identifier
-    general = about.resource_type or from_media(described.media_type)
+    general = about.resource_type or guess_type(described.media_type)
     is_web = identifier.archived is not None
-    found: Item = {"id": str(identifier), "type": "webpage" if is_web else row(general).csl}
+    found: Item = {
+        "id": str(identifier),
+        "type": "webpage" if is_web else find_resource_type(general).csl,
+    }
     if about.resource_kind:
         found["genre"] = about.resource_kind
     if about.title:
-        found["title"] = _title(about)
-    found |= _people(about)
-    issued = about.date("Issued", "Available", "Created") or about.year or described.at
-    if date := _date(issued):
+        found["title"] = _write_title(about)
+    found |= _list_people(about)
+    issued = about.first_date("Issued", "Available", "Created") or about.year or described.at
+    if date := _write_date(issued):
         found["issued"] = date
     if about.publisher is not None:
         found["publisher"] = about.publisher.name
@@ -87,8 +90,8 @@ def item(described: Described) -> Item:
         found["abstract"] = abstract
     if about.subjects:
         found["keyword"] = ", ".join(one.value for one in about.subjects)
-    found |= _container(about.container)
-    found |= _codes(about.codes)
+    found |= _write_container(about.container)
+    found |= _write_codes(about.codes)
     label = scheme_of(identifier).label_of(identifier)
     if label.datacite_type == "DOI":
         found["DOI"] = str(identifier)[len(label.text) :]
@@ -96,40 +99,40 @@ def item(described: Described) -> Item:
     return found
 
 
-def _title(about: About) -> str:
+def _write_title(about: About) -> str:
     subtitle = next((one.value for one in about.titles if one.kind == "Subtitle"), "")
     return f"{about.title}: {subtitle}" if subtitle else about.title
 
 
-def _people(about: About) -> Item:
+def _list_people(about: About) -> Item:
     found: Item = {}
     if about.creators:
-        found["author"] = [_name(one) for one in about.creators]
+        found["author"] = [_write_name(one) for one in about.creators]
     for one in about.contributors:
         if role := _ROLES.get(one.role):
-            found.setdefault(role, []).append(_name(one))
+            found.setdefault(role, []).append(_write_name(one))
     return found
 
 
-def _name(agent: Agent) -> Item:
+def _write_name(agent: Agent) -> Item:
     if not agent.is_person or not agent.family:
-        return {"literal": agent.shown or agent.given}
+        return {"literal": agent.display_name or agent.given}
     family, parts = agent.family, {}
     if particle := _DROPPING.match(family):  # "van der Berg": citeproc sorts by "Berg"
         parts["non-dropping-particle"] = particle[1].rstrip()
         family = family[particle.end() :]
     parts["family"] = family
-    given, suffix = given_and_suffix(agent)
+    given, suffix = split_given(agent)
     return parts | {name: one for name, one in (("given", given), ("suffix", suffix)) if one}
 
 
-def given_and_suffix(agent: Agent) -> tuple[str, str]:
+def split_given(agent: Agent) -> tuple[str, str]:
     """Split given names from a suffix after a comma: `Jr.`, `III`."""
     given, _, suffix = agent.given.partition(",")
     return given.strip(), suffix.strip()
 
 
-def _date(text: str) -> Item:
+def _write_date(text: str) -> Item:
     """Write the valid parts of a date or an interval; an empty object for any other text.
 
     The year before 1 is 0 in ISO 8601 and -1 in CSL. In records, year 0 means an unknown year.
@@ -142,18 +145,18 @@ def _date(text: str) -> Item:
         year, *within = (int(part) for part in found.groups() if part)
         if not year:
             break
-        ends.append([year if year > 0 else year - 1, *_within_year(within)])
+        ends.append([year if year > 0 else year - 1, *_check_month_and_day(within)])
     return {"date-parts": ends} if ends else {}
 
 
-def _within_year(numbers: list[int]) -> list[int]:
+def _check_month_and_day(numbers: list[int]) -> list[int]:
     """Return month and day as far as they are valid; 21 to 24 are seasons (ISO 8601-2)."""
     if not numbers or not (1 <= numbers[0] <= 12 or 21 <= numbers[0] <= 24):
         return []
     return numbers if 1 <= numbers[-1] <= 31 else numbers[:1]
 
 
-def _container(held_in: Related | None) -> Item:
+def _write_container(held_in: RelatedItem | None) -> Item:
     if held_in is None:
         return {}
     found: Item = {}
@@ -170,13 +173,13 @@ def _container(held_in: Related | None) -> Item:
     ):
         if value:
             found[name] = value
-    editors = [_name(one) for one in held_in.contributors if one.role == "Editor"]
+    editors = [_write_name(one) for one in held_in.contributors if one.role == "Editor"]
     if editors:
         found["editor"] = editors
-    return found | (_codes((held_in.code,)) if held_in.code else {})
+    return found | (_write_codes((held_in.code,)) if held_in.code else {})
 
 
-def _codes(codes: tuple[Code, ...]) -> Item:
+def _write_codes(codes: tuple[Code, ...]) -> Item:
     wanted = {"ISBN": "ISBN", "ISSN": "ISSN", "EISSN": "ISSN", "DOI": "DOI", "PMID": "PMID"}
     found = {wanted[one.scheme]: one.value for one in codes if one.scheme in wanted}
     if "DOI" in found:
@@ -203,7 +206,7 @@ class _Date(msgspec.Struct, frozen=True, rename="kebab"):
     literal: str = ""
 
 
-def read(data: bytes) -> About:
+def read_record(data: bytes) -> About:
     """Read an item. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the csl record", limit=LARGEST)
@@ -212,69 +215,71 @@ def read(data: bytes) -> About:
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
         if not isinstance(found, dict):
-            raise wrong(_NAME, "expected one item, as an object")
-        return checked(_about(found))
+            raise make_fault(_NAME, "expected one item, as an object")
+        return check_description(_read_about(found))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise wrong(_NAME, error) from None
+        raise make_fault(_NAME, error) from None
 
 
-def _about(item: Item) -> About:
+def _read_about(item: Item) -> About:
     if not isinstance(item.get("type"), str):
-        raise wrong(_NAME, "the item has no type")
+        raise make_fault(_NAME, "the item has no type")
     issued = _read_date(item.get("issued"))
     codes = tuple(
-        Code(value=_text(item, name), scheme=scheme)
+        Code(value=_read_text(item, name), scheme=scheme)
         for name, scheme in (("DOI", "DOI"), ("URL", "URL"), ("ISBN", "ISBN"), ("PMID", "PMID"))
-        if _text(item, name)
+        if _read_text(item, name)
     )
     held_in = _read_container(item)
-    publisher = _text(item, "publisher")
-    title = _text(item, "title")
+    publisher = _read_text(item, "publisher")
+    title = _read_text(item, "title")
     return About(
-        titles=(Text(value=title),) if title else (),
-        creators=_names(item, "author"),
+        titles=(DescriptionText(value=title),) if title else (),
+        creators=_read_names(item, "author"),
         contributors=tuple(
             msgspec.structs.replace(one, role=role)
             for role, name in _ROLES.items()
-            for one in _names(item, name)
+            for one in _read_names(item, name)
         ),
-        publisher=Publisher(name=publisher, place=_text(item, "publisher-place"))
+        publisher=Publisher(name=publisher, place=_read_text(item, "publisher-place"))
         if publisher
         else None,
-        year=year_of(issued),
-        dates=(When(value=issued, kind="Issued"),) if issued else (),
-        language=_text(item, "language"),
-        resource_type=from_word("csl", item["type"]) or "Other",
-        resource_kind=_text(item, "genre"),
+        year=find_year(issued),
+        dates=(DescriptionDate(value=issued, kind="Issued"),) if issued else (),
+        language=_read_text(item, "language"),
+        resource_type=find_type_of_word("csl", item["type"]) or "Other",
+        resource_kind=_read_text(item, "genre"),
         subjects=tuple(
-            Subject(value=one.strip()) for one in _text(item, "keyword").split(",") if one.strip()
+            Subject(value=one.strip())
+            for one in _read_text(item, "keyword").split(",")
+            if one.strip()
         ),
         codes=codes,
-        version=_text(item, "version"),
-        edition="" if held_in else _text(item, "edition"),
-        rights=(Rights(value=_text(item, "license")),) if _text(item, "license") else (),
-        descriptions=(Text(value=_text(item, "abstract"), kind="Abstract"),)
-        if _text(item, "abstract")
+        version=_read_text(item, "version"),
+        edition="" if held_in else _read_text(item, "edition"),
+        rights=(Rights(value=_read_text(item, "license")),) if _read_text(item, "license") else (),
+        descriptions=(DescriptionText(value=_read_text(item, "abstract"), kind="Abstract"),)
+        if _read_text(item, "abstract")
         else (),
         related=(held_in,) if held_in else (),
-        archive=_text(item, "archive"),
+        archive=_read_text(item, "archive"),
     )
 
 
-def _text(item: Item, name: str) -> str:
+def _read_text(item: Item, name: str) -> str:
     value = item.get(name, "")
     if not isinstance(value, str | int | float):
-        raise wrong(_NAME, f"{name} must be a string or a number")
+        raise make_fault(_NAME, f"{name} must be a string or a number")
     return str(value).strip()
 
 
-def _names(item: Item, name: str) -> tuple[Agent, ...]:
+def _read_names(item: Item, name: str) -> tuple[Agent, ...]:
     return tuple(_read_name(one) for one in msgspec.convert(item.get(name, ()), tuple[_Name, ...]))
 
 
 def _read_name(one: _Name) -> Agent:
     if one.literal or not one.family:
-        return person(one.literal) if one.literal else Agent(name=one.given)
+        return parse_person(one.literal) if one.literal else Agent(name=one.given)
     particles = (one.dropping_particle, one.non_dropping_particle)
     family = " ".join(part for part in (*particles, one.family) if part)
     given = ", ".join(part for part in (one.given, one.suffix) if part)
@@ -293,31 +298,31 @@ def _read_date(value: Any) -> str:
         for end in date.date_parts
         if all(_NUMBER.fullmatch(str(part)) for part in end)
     )
-    return "/".join(_written(*end) for end in ends if end)
+    return "/".join(_write_iso_date(*end) for end in ends if end)
 
 
-def _written(year: int, *within: int) -> str:
+def _write_iso_date(year: int, *within: int) -> str:
     """Write a CSL date in the form of ISO 8601."""
     shown = f"{year:04}" if year >= 0 else f"-{-year - 1:04}"
     return "-".join((shown, *(f"{part:02}" for part in within)))
 
 
-def _read_container(item: Item) -> Related | None:
-    title = _text(item, "container-title")
+def _read_container(item: Item) -> RelatedItem | None:
+    title = _read_text(item, "container-title")
     if not title:
         return None
-    first, _, last = re.sub(r"[‐-―]+|-+", "-", _text(item, "page")).partition("-")
-    issn = _text(item, "ISSN")
+    first, _, last = re.sub(r"[‐-―]+|-+", "-", _read_text(item, "page")).partition("-")
+    issn = _read_text(item, "ISSN")
     in_book = item["type"] in ("chapter", "paper-conference", "entry-encyclopedia")
-    return Related(
+    return RelatedItem(
         relation="IsPublishedIn",
         resource_type="Book" if in_book else "Journal",
-        titles=(Text(value=title),),
+        titles=(DescriptionText(value=title),),
         code=Code(value=issn, scheme="ISSN") if issn else None,
-        volume=_text(item, "volume"),
-        issue=_text(item, "issue"),
-        number=_text(item, "number"),
-        edition=_text(item, "edition"),
+        volume=_read_text(item, "volume"),
+        issue=_read_text(item, "issue"),
+        number=_read_text(item, "number"),
+        edition=_read_text(item, "edition"),
         first_page=first.strip(),
         last_page=last.strip(),
     )
@@ -327,8 +332,8 @@ FORMAT = Format(
     name=_NAME,
     title="CSL-JSON",
     media_types=("application/vnd.citationstyles.csl+json",),
-    write=write,
-    read=read,
+    write=write_record,
+    read=read_record,
     schema="https://resource.citationstyles.org/schema/v1.0/input/json/csl-data.json",
     aliases=("csl-json", "csljson"),
     signature=Signature(opening=(b"{", b"["), marks=(b'"type"',), reach=LARGEST + 1, generality=1),

@@ -6,7 +6,8 @@ Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55;
 
 What must stay true: a written record is valid for every description; if a property that the kernel
 requires is missing, the record has the kernel's own code for that, `(:unav)` (appendix 3 of the
-documentation). `read(write(x))` returns everything in x for which the kernel has a place.
+documentation). `read_record(write_record(x))` returns everything in x for which the kernel has a
+place.
 """
 
 from __future__ import annotations
@@ -16,28 +17,34 @@ from typing import Any
 
 from perdure.ids import scheme_of
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, Signature, wrong
-from perdure.metadata.resource_types import from_media
-from perdure.metadata.xml_text import any_uri, around, content, element, local
+from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.resource_types import guess_type
+from perdure.metadata.xml_text import (
+    collect_text,
+    keep_valid_uri,
+    strip_namespace,
+    wrap_elements,
+    write_element,
+)
 from perdure.model.about import (
     About,
     Affiliation,
     Agent,
-    Box,
     Code,
+    DescriptionDate,
+    DescriptionText,
     Funding,
-    Place,
+    GeoBox,
+    GeoPlace,
     Point,
     Polygon,
     Publisher,
-    Related,
+    RelatedItem,
     Relation,
     Rights,
     Subject,
-    Text,
-    When,
-    checked,
-    year_of,
+    check_description,
+    find_year,
 )
 
 NAMESPACE = "http://datacite.org/schema/kernel-4"
@@ -55,35 +62,41 @@ _ROOT = (
 # -------
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the record, in UTF-8."""
-    return f"{xml_text.DECLARATION}{resource(described)}\n".encode()
+    return f"{xml_text.DECLARATION}{write_resource(described)}\n".encode()
 
 
-def resource(described: Described) -> str:
-    """Write the element `resource`, as a separate document or to include in another."""
+def write_resource(described: DescribedResource) -> str:
+    """Write the element `write_resource`, as a separate document or to include in another."""
     about = described.about
-    year = about.year or year_of(about.date("Issued", "Available", "Created") or described.at)
-    general = about.resource_type or from_media(described.media_type) or "Other"
-    name, scheme = name_and_scheme(described)
+    year = about.year or find_year(
+        about.first_date("Issued", "Available", "Created") or described.at
+    )
+    general = about.resource_type or guess_type(described.media_type) or "Other"
+    name, scheme = find_name_and_scheme(described)
     publisher = about.publisher or Publisher(name=UNAVAILABLE)
     parts = [
         _ROOT,
-        element("identifier", name, identifierType=scheme),
-        around("creators", map(_creator, about.creators or (Agent(name=UNAVAILABLE),))),
-        around("titles", map(_title, about.titles or (Text(value=UNAVAILABLE),))),
-        element("publisher", publisher.name, **_publisher(publisher)),
-        element("publicationYear", year or "0000"),
+        write_element("identifier", name, identifierType=scheme),
+        wrap_elements(
+            "creators", map(_write_creator, about.creators or (Agent(name=UNAVAILABLE),))
+        ),
+        wrap_elements(
+            "titles", map(_write_title, about.titles or (DescriptionText(value=UNAVAILABLE),))
+        ),
+        write_element("publisher", publisher.name, **_list_publisher_attributes(publisher)),
+        write_element("publicationYear", year or "0000"),
         f'<resourceType resourceTypeGeneral="{general}">',
-        xml_text.text(about.resource_kind),
+        xml_text.escape_text(about.resource_kind),
         "</resourceType>",
     ]
-    parts.extend(_optional(described))
+    parts.extend(_write_optional(described))
     parts.append("</resource>")
     return "".join(parts)
 
 
-def name_and_scheme(described: Described) -> tuple[str, str]:
+def find_name_and_scheme(described: DescribedResource) -> tuple[str, str]:
     """Return the identifier in the form of the kernel (a DOI without its label) and its type."""
     identifier = described.identifier
     label = scheme_of(identifier).label_of(identifier)
@@ -91,252 +104,258 @@ def name_and_scheme(described: Described) -> tuple[str, str]:
     return text[len(label.text) :] if label.is_dropped else text, label.datacite_type
 
 
-def _optional(described: Described) -> Iterator[str]:
+def _write_optional(described: DescribedResource) -> Iterator[str]:
     about = described.about
     if about.subjects:
-        yield around("subjects", map(_subject, about.subjects))
+        yield wrap_elements("subjects", map(_write_subject, about.subjects))
     if about.contributors:
-        yield around("contributors", map(_contributor, about.contributors))
+        yield wrap_elements("contributors", map(_write_contributor, about.contributors))
     if about.dates:
-        yield around("dates", map(_date, about.dates))
-    yield element("language", about.language)
+        yield wrap_elements("dates", map(_write_date, about.dates))
+    yield write_element("language", about.language)
     codes = (Code(value=described.url, scheme="URL"), *about.codes)
-    yield around("alternateIdentifiers", map(_alternate, codes))
+    yield wrap_elements("alternateIdentifiers", map(_write_alternate, codes))
     if about.relations:
-        yield around("relatedIdentifiers", map(_relation, about.relations))
+        yield wrap_elements("relatedIdentifiers", map(_write_relation, about.relations))
     sizes = about.sizes or ((f"{described.length} bytes",) if described.length is not None else ())
-    yield around("sizes", (element("size", one) for one in sizes))
+    yield wrap_elements("sizes", (write_element("size", one) for one in sizes))
     formats = about.formats or ((described.media_type,) if described.media_type else ())
-    yield around("formats", (element("format", one) for one in formats))
-    yield element("version", version(described))
+    yield wrap_elements("formats", (write_element("format", one) for one in formats))
+    yield write_element("version", find_version(described))
     if about.rights:
-        yield around("rightsList", map(_rights, about.rights))
+        yield wrap_elements("rightsList", map(_write_rights, about.rights))
     if about.descriptions:
-        yield around("descriptions", map(_description, about.descriptions))
+        yield wrap_elements("descriptions", map(_write_description, about.descriptions))
     if about.places:
-        yield around("geoLocations", map(_place, about.places))
+        yield wrap_elements("geoLocations", map(_write_place, about.places))
     if about.fundings:
-        yield around("fundingReferences", map(_funding, about.fundings))
+        yield wrap_elements("fundingReferences", map(_write_funding, about.fundings))
     if about.related:
-        yield around("relatedItems", map(_related, about.related))
+        yield wrap_elements("relatedItems", map(_write_related, about.related))
 
 
-def version(described: Described) -> str:
+def find_version(described: DescribedResource) -> str:
     """Return the version in the description, else the registry's number if there are several."""
     known = described.version
     return described.about.version or (str(known) if known is not None else "")
 
 
-def _creator(agent: Agent) -> str:
-    return around("creator", _agent("creatorName", agent))
+def _write_creator(agent: Agent) -> str:
+    return wrap_elements("creator", _write_agent("creatorName", agent))
 
 
-def _contributor(agent: Agent) -> str:
-    inner = _agent("contributorName", agent)
-    return around("contributor", inner, contributorType=agent.role or "Other")
+def _write_contributor(agent: Agent) -> str:
+    inner = _write_agent("contributorName", agent)
+    return wrap_elements("contributor", inner, contributorType=agent.role or "Other")
 
 
-def _agent(name: str, agent: Agent, *, whereabouts: bool = True) -> Iterator[str]:
+def _write_agent(name: str, agent: Agent, *, whereabouts: bool = True) -> Iterator[str]:
     kind = agent.kind or ("Personal" if agent.is_person else "")
-    shown = agent.shown or UNAVAILABLE
-    yield element(name, shown, nameType=kind, xml__lang=agent.language)
-    yield element("givenName", agent.given)
-    yield element("familyName", agent.family)
+    shown = agent.display_name or UNAVAILABLE
+    yield write_element(name, shown, nameType=kind, xml__lang=agent.language)
+    yield write_element("givenName", agent.given)
+    yield write_element("familyName", agent.family)
     if whereabouts:
         for code in agent.codes:
             scheme = code.scheme or "URL"
-            yield element(
+            yield write_element(
                 "nameIdentifier",
                 code.value,
                 nameIdentifierScheme=scheme,
-                schemeURI=any_uri(code.scheme_uri),
+                schemeURI=keep_valid_uri(code.scheme_uri),
             )
         for one in agent.affiliations:
             code = one.code or Code(value="")
-            yield element(
+            yield write_element(
                 "affiliation",
                 one.name,
                 affiliationIdentifier=code.value,
                 affiliationIdentifierScheme=code.scheme,
-                schemeURI=any_uri(code.scheme_uri),
+                schemeURI=keep_valid_uri(code.scheme_uri),
             )
 
 
-def _publisher(publisher: Publisher) -> dict[str, str]:
+def _list_publisher_attributes(publisher: Publisher) -> dict[str, str]:
     code = publisher.code or Code(value="")
     return {
         "publisherIdentifier": code.value,
         "publisherIdentifierScheme": code.scheme,
-        "schemeURI": any_uri(code.scheme_uri),
+        "schemeURI": keep_valid_uri(code.scheme_uri),
         "xml__lang": publisher.language,
     }
 
 
-def _title(title: Text) -> str:
-    return element("title", title.value, titleType=title.kind, xml__lang=title.language)
+def _write_title(title: DescriptionText) -> str:
+    return write_element("title", title.value, titleType=title.kind, xml__lang=title.language)
 
 
-def _subject(one: Subject) -> str:
-    return element(
+def _write_subject(one: Subject) -> str:
+    return write_element(
         "subject",
         one.value,
         subjectScheme=one.scheme,
-        schemeURI=any_uri(one.scheme_uri),
-        valueURI=any_uri(one.uri),
-        classificationCode=any_uri(one.code),
+        schemeURI=keep_valid_uri(one.scheme_uri),
+        valueURI=keep_valid_uri(one.uri),
+        classificationCode=keep_valid_uri(one.code),
         xml__lang=one.language,
     )
 
 
-def _date(one: When) -> str:
-    return element("date", one.value, dateType=one.kind, dateInformation=one.note)
+def _write_date(one: DescriptionDate) -> str:
+    return write_element("date", one.value, dateType=one.kind, dateInformation=one.note)
 
 
-def _alternate(code: Code) -> str:
+def _write_alternate(code: Code) -> str:
     scheme = code.scheme or "local"
-    return element("alternateIdentifier", code.value, alternateIdentifierType=scheme)
+    return write_element("alternateIdentifier", code.value, alternateIdentifierType=scheme)
 
 
-def _relation(one: Relation) -> str:
-    return element(
+def _write_relation(one: Relation) -> str:
+    return write_element(
         "relatedIdentifier",
         one.value,
         resourceTypeGeneral=one.resource_type,
         relatedIdentifierType=one.scheme,
         relationType=one.relation,
         relatedMetadataScheme=one.metadata_scheme,
-        schemeURI=any_uri(one.scheme_uri),
+        schemeURI=keep_valid_uri(one.scheme_uri),
         schemeType=one.scheme_type,
     )
 
 
-def _rights(one: Rights) -> str:
-    text = xml_text.text(one.value or one.code)
-    attributes = xml_text.attributes(
+def _write_rights(one: Rights) -> str:
+    text = xml_text.escape_text(one.value or one.code)
+    attributes = xml_text.write_attributes(
         {
-            "rightsURI": any_uri(one.uri),
+            "rightsURI": keep_valid_uri(one.uri),
             "rightsIdentifier": one.code,
             "rightsIdentifierScheme": one.scheme,
-            "schemeURI": any_uri(one.scheme_uri),
+            "schemeURI": keep_valid_uri(one.scheme_uri),
             "xml:lang": one.language,
         }
     )
     return f"<rights{attributes}>{text}</rights>"
 
 
-def _description(one: Text) -> str:
+def _write_description(one: DescriptionText) -> str:
     kind = one.kind or "Abstract"
-    return element("description", one.value, descriptionType=kind, xml__lang=one.language)
+    return write_element("description", one.value, descriptionType=kind, xml__lang=one.language)
 
 
-def _point(name: str, point: Point | None) -> str:
+def _write_point(name: str, point: Point | None) -> str:
     if point is None:
         return ""
     inner = (
-        element("pointLongitude", point.longitude),
-        element("pointLatitude", point.latitude),
+        write_element("pointLongitude", point.longitude),
+        write_element("pointLatitude", point.latitude),
     )
-    return around(name, inner)
+    return wrap_elements(name, inner)
 
 
-def _place(place: Place) -> str:
+def _write_place(place: GeoPlace) -> str:
     parts = [
-        element("geoLocationPlace", place.name),
-        _point("geoLocationPoint", place.point),
+        write_element("geoLocationPlace", place.name),
+        _write_point("geoLocationPoint", place.point),
     ]
     if place.box is not None:
         box = (
-            element("westBoundLongitude", place.box.west),
-            element("eastBoundLongitude", place.box.east),
-            element("southBoundLatitude", place.box.south),
-            element("northBoundLatitude", place.box.north),
+            write_element("westBoundLongitude", place.box.west),
+            write_element("eastBoundLongitude", place.box.east),
+            write_element("southBoundLatitude", place.box.south),
+            write_element("northBoundLatitude", place.box.north),
         )
-        parts.append(around("geoLocationBox", box))
+        parts.append(wrap_elements("geoLocationBox", box))
     for one in place.polygons:
-        points = [_point("polygonPoint", point) for point in one.points]
-        points.append(_point("inPolygonPoint", one.inside))
-        parts.append(around("geoLocationPolygon", points))
-    return around("geoLocation", parts)
+        points = [_write_point("polygonPoint", point) for point in one.points]
+        points.append(_write_point("inPolygonPoint", one.inside))
+        parts.append(wrap_elements("geoLocationPolygon", points))
+    return wrap_elements("geoLocation", parts)
 
 
-def _funding(one: Funding) -> str:
+def _write_funding(one: Funding) -> str:
     code = one.code or Code(value="")
     parts = (
-        element("funderName", one.funder),
-        element(
+        write_element("funderName", one.funder),
+        write_element(
             "funderIdentifier",
             code.value,
             funderIdentifierType=code.scheme or "Other",
-            schemeURI=any_uri(code.scheme_uri),
+            schemeURI=keep_valid_uri(code.scheme_uri),
         ),
-        element("awardNumber", one.award, awardURI=any_uri(one.award_uri)),
-        element("awardTitle", one.award_title),
+        write_element("awardNumber", one.award, awardURI=keep_valid_uri(one.award_uri)),
+        write_element("awardTitle", one.award_title),
     )
-    return around("fundingReference", parts)
+    return wrap_elements("fundingReference", parts)
 
 
-def _related(one: Related) -> str:
+def _write_related(one: RelatedItem) -> str:
     code = one.code or Code(value="")
     creators = (
-        around("creator", _agent("creatorName", who, whereabouts=False)) for who in one.creators
+        wrap_elements("creator", _write_agent("creatorName", who, whereabouts=False))
+        for who in one.creators
     )
     contributors = (
-        around(
+        wrap_elements(
             "contributor",
-            _agent("contributorName", who, whereabouts=False),
+            _write_agent("contributorName", who, whereabouts=False),
             contributorType=who.role or "Other",
         )
         for who in one.contributors
     )
     parts = (
-        element("relatedItemIdentifier", code.value, relatedItemIdentifierType=code.scheme),
-        around("creators", creators),
-        around("titles", map(_title, one.titles)),
-        element("publicationYear", one.year),
-        element("volume", one.volume),
-        element("issue", one.issue),
-        element("number", one.number, numberType=one.number_kind),
-        element("firstPage", one.first_page),
-        element("lastPage", one.last_page),
-        element("publisher", one.publisher),
-        element("edition", one.edition),
-        around("contributors", contributors),
+        write_element("relatedItemIdentifier", code.value, relatedItemIdentifierType=code.scheme),
+        wrap_elements("creators", creators),
+        wrap_elements("titles", map(_write_title, one.titles)),
+        write_element("publicationYear", one.year),
+        write_element("volume", one.volume),
+        write_element("issue", one.issue),
+        write_element("number", one.number, numberType=one.number_kind),
+        write_element("firstPage", one.first_page),
+        write_element("lastPage", one.last_page),
+        write_element("publisher", one.publisher),
+        write_element("edition", one.edition),
+        wrap_elements("contributors", contributors),
     )
     kinds = {"relatedItemType": one.resource_type or "Other", "relationType": one.relation}
-    return around("relatedItem", parts, **kinds)
+    return wrap_elements("relatedItem", parts, **kinds)
 
 
 # Reading
 # -------
 
 
-def read(data: bytes) -> About:
+def read_record(data: bytes) -> About:
     """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
-    root = xml_text.parse(data, _NAME)
+    root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}resource":
         reason = f"the root is {root.tag}, not resource of {NAMESPACE}"
-        raise wrong(_NAME, reason, root.sourceline)
-    xml_text.validate(root, _NAME, _XSD)
-    parts = {local(one): one for one in root}
+        raise make_fault(_NAME, reason, root.sourceline)
+    xml_text.validate_record(root, _NAME, _XSD)
+    parts = {strip_namespace(one): one for one in root}
     publisher = parts["publisher"]
     general = parts["resourceType"].get("resourceTypeGeneral")
-    return checked(
+    return check_description(
         About(
             titles=tuple(map(_read_title, parts["titles"])),
-            creators=tuple(_said(_read_agent(one) for one in parts["creators"])),
+            creators=tuple(_drop_unavailable(_read_agent(one) for one in parts["creators"])),
             contributors=tuple(map(_read_agent, parts.get("contributors", ()))),
-            publisher=None if content(publisher) == UNAVAILABLE else _read_publisher(publisher),
-            year=content(parts["publicationYear"]).replace("0000", ""),
+            publisher=None
+            if collect_text(publisher) == UNAVAILABLE
+            else _read_publisher(publisher),
+            year=collect_text(parts["publicationYear"]).replace("0000", ""),
             dates=tuple(map(_read_date, parts.get("dates", ()))),
-            language=_text(parts, "language"),
+            language=_read_text(parts, "language"),
             resource_type=general,
-            resource_kind=content(parts["resourceType"]),
+            resource_kind=collect_text(parts["resourceType"]),
             subjects=tuple(map(_read_subject, parts.get("subjects", ()))),
-            codes=(*_own(parts["identifier"]), *_alternates(parts.get("alternateIdentifiers", ()))),
+            codes=(
+                *_read_identifier(parts["identifier"]),
+                *_read_alternates(parts.get("alternateIdentifiers", ())),
+            ),
             relations=tuple(map(_read_relation, parts.get("relatedIdentifiers", ()))),
-            sizes=tuple(filter(None, map(content, parts.get("sizes", ())))),
-            formats=tuple(filter(None, map(content, parts.get("formats", ())))),
-            version=_text(parts, "version"),
+            sizes=tuple(filter(None, map(collect_text, parts.get("sizes", ())))),
+            formats=tuple(filter(None, map(collect_text, parts.get("formats", ())))),
+            version=_read_text(parts, "version"),
             rights=tuple(map(_read_rights, parts.get("rightsList", ()))),
             descriptions=tuple(map(_read_description, parts.get("descriptions", ()))),
             places=tuple(map(_read_place, parts.get("geoLocations", ()))),
@@ -349,50 +368,52 @@ def read(data: bytes) -> About:
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-def _text(parts: dict[str, Any], name: str) -> str:
-    return content(parts[name]) if name in parts else ""
+def _read_text(parts: dict[str, Any], name: str) -> str:
+    return collect_text(parts[name]) if name in parts else ""
 
 
-def _said(agents: Iterator[Agent]) -> Iterator[Agent]:
+def _drop_unavailable(agents: Iterator[Agent]) -> Iterator[Agent]:
     """Drop agents named `(:unav)`, which means that the name is missing."""
-    return (one for one in agents if one.shown != UNAVAILABLE)
+    return (one for one in agents if one.display_name != UNAVAILABLE)
 
 
-def _own(identifier: Any) -> Iterator[Code]:
+def _read_identifier(identifier: Any) -> Iterator[Code]:
     """Read the identifier in the record; it may differ from the one the record is stored under."""
-    yield Code(value=content(identifier), scheme=identifier.get("identifierType"))
+    yield Code(value=collect_text(identifier), scheme=identifier.get("identifierType"))
 
 
-def _alternates(found: Any) -> Iterator[Code]:
+def _read_alternates(found: Any) -> Iterator[Code]:
     for one in found:
-        if content(one):
-            yield Code(value=content(one), scheme=one.get("alternateIdentifierType"))
+        if collect_text(one):
+            yield Code(value=collect_text(one), scheme=one.get("alternateIdentifierType"))
 
 
-def _read_title(one: Any) -> Text:
-    return Text(value=content(one), kind=one.get("titleType", ""), language=one.get(_LANG, ""))
+def _read_title(one: Any) -> DescriptionText:
+    return DescriptionText(
+        value=collect_text(one), kind=one.get("titleType", ""), language=one.get(_LANG, "")
+    )
 
 
 def _read_agent(one: Any) -> Agent:
     name = one[0]
     found: dict[str, list[Any]] = {}
     for part in one:
-        found.setdefault(local(part), []).append(part)
+        found.setdefault(strip_namespace(part), []).append(part)
     codes = tuple(
         Code(
-            value=content(part),
+            value=collect_text(part),
             scheme=part.get("nameIdentifierScheme"),
             scheme_uri=part.get("schemeURI", ""),
         )
         for part in found.get("nameIdentifier", ())
     )
     return Agent(
-        name=content(name),
+        name=collect_text(name),
         kind=name.get("nameType", ""),
         language=name.get(_LANG, ""),
         role=one.get("contributorType", ""),
-        given="".join(map(content, found.get("givenName", ()))),
-        family="".join(map(content, found.get("familyName", ()))),
+        given="".join(map(collect_text, found.get("givenName", ()))),
+        family="".join(map(collect_text, found.get("familyName", ()))),
         codes=codes,
         affiliations=tuple(map(_read_affiliation, found.get("affiliation", ()))),
     )
@@ -402,23 +423,25 @@ def _read_affiliation(one: Any) -> Affiliation:
     value = one.get("affiliationIdentifier", "")
     scheme = one.get("affiliationIdentifierScheme", "")
     code = Code(value=value, scheme=scheme, scheme_uri=one.get("schemeURI", "")) if value else None
-    return Affiliation(name=content(one), code=code)
+    return Affiliation(name=collect_text(one), code=code)
 
 
 def _read_publisher(one: Any) -> Publisher:
     value = one.get("publisherIdentifier", "")
     scheme = one.get("publisherIdentifierScheme", "")
     code = Code(value=value, scheme=scheme, scheme_uri=one.get("schemeURI", "")) if value else None
-    return Publisher(name=content(one), code=code, language=one.get(_LANG, ""))
+    return Publisher(name=collect_text(one), code=code, language=one.get(_LANG, ""))
 
 
-def _read_date(one: Any) -> When:
-    return When(value=content(one), kind=one.get("dateType"), note=one.get("dateInformation", ""))
+def _read_date(one: Any) -> DescriptionDate:
+    return DescriptionDate(
+        value=collect_text(one), kind=one.get("dateType"), note=one.get("dateInformation", "")
+    )
 
 
 def _read_subject(one: Any) -> Subject:
     return Subject(
-        value=content(one),
+        value=collect_text(one),
         scheme=one.get("subjectScheme", ""),
         scheme_uri=one.get("schemeURI", ""),
         uri=one.get("valueURI", ""),
@@ -429,7 +452,7 @@ def _read_subject(one: Any) -> Subject:
 
 def _read_relation(one: Any) -> Relation:
     return Relation(
-        value=content(one),
+        value=collect_text(one),
         scheme=one.get("relatedIdentifierType"),
         relation=one.get("relationType"),
         resource_type=one.get("resourceTypeGeneral", ""),
@@ -441,7 +464,7 @@ def _read_relation(one: Any) -> Relation:
 
 def _read_rights(one: Any) -> Rights:
     return Rights(
-        value=content(one),
+        value=collect_text(one),
         uri=one.get("rightsURI", ""),
         code=one.get("rightsIdentifier", ""),
         scheme=one.get("rightsIdentifierScheme", ""),
@@ -450,31 +473,31 @@ def _read_rights(one: Any) -> Rights:
     )
 
 
-def _read_description(one: Any) -> Text:
+def _read_description(one: Any) -> DescriptionText:
     for line_break in one:
         line_break.tail = "\n" + (line_break.tail or "")
     kind = one.get("descriptionType")
-    return Text(value=content(one), kind=kind, language=one.get(_LANG, ""))
+    return DescriptionText(value=collect_text(one), kind=kind, language=one.get(_LANG, ""))
 
 
 def _read_point(one: Any) -> Point:
-    parts = {local(part): content(part) for part in one}
+    parts = {strip_namespace(part): collect_text(part) for part in one}
     return Point(longitude=parts["pointLongitude"], latitude=parts["pointLatitude"])
 
 
-def _read_place(one: Any) -> Place:
+def _read_place(one: Any) -> GeoPlace:
     names, polygons = [], []
     point: Point | None = None
-    box: Box | None = None
+    box: GeoBox | None = None
     for part in one:
-        match local(part):
+        match strip_namespace(part):
             case "geoLocationPlace":
-                names.append(content(part))
+                names.append(collect_text(part))
             case "geoLocationPoint":
                 point = _read_point(part)
             case "geoLocationBox":
-                edges = {local(edge): content(edge) for edge in part}
-                box = Box(
+                edges = {strip_namespace(edge): collect_text(edge) for edge in part}
+                box = GeoBox(
                     west=edges["westBoundLongitude"],
                     east=edges["eastBoundLongitude"],
                     south=edges["southBoundLatitude"],
@@ -482,55 +505,55 @@ def _read_place(one: Any) -> Place:
                 )
             case _:
                 polygons.append(_read_polygon(part))
-    return Place(name="; ".join(names), point=point, box=box, polygons=tuple(polygons))
+    return GeoPlace(name="; ".join(names), point=point, box=box, polygons=tuple(polygons))
 
 
 def _read_polygon(one: Any) -> Polygon:
-    corners = tuple(_read_point(part) for part in one if local(part) == "polygonPoint")
-    inside = [_read_point(part) for part in one if local(part) == "inPolygonPoint"]
+    corners = tuple(_read_point(part) for part in one if strip_namespace(part) == "polygonPoint")
+    inside = [_read_point(part) for part in one if strip_namespace(part) == "inPolygonPoint"]
     return Polygon(points=corners, inside=inside[0] if inside else None)
 
 
 def _read_funding(one: Any) -> Funding:
-    parts = {local(part): part for part in one}
+    parts = {strip_namespace(part): part for part in one}
     code = parts.get("funderIdentifier")
     award = parts.get("awardNumber")
     return Funding(
-        funder=content(parts["funderName"]),
+        funder=collect_text(parts["funderName"]),
         code=None
-        if code is None or not content(code)
+        if code is None or not collect_text(code)
         else Code(
-            value=content(code),
+            value=collect_text(code),
             scheme=code.get("funderIdentifierType"),
             scheme_uri=code.get("schemeURI", ""),
         ),
-        award="" if award is None else content(award),
+        award="" if award is None else collect_text(award),
         award_uri="" if award is None else award.get("awardURI", ""),
-        award_title=_text(parts, "awardTitle"),
+        award_title=_read_text(parts, "awardTitle"),
     )
 
 
-def _read_related(one: Any) -> Related:
-    parts = {local(part): part for part in one}
+def _read_related(one: Any) -> RelatedItem:
+    parts = {strip_namespace(part): part for part in one}
     code, number = parts.get("relatedItemIdentifier"), parts.get("number")
-    return Related(
+    return RelatedItem(
         relation=one.get("relationType"),
         resource_type=one.get("relatedItemType"),
         code=None
-        if code is None or not content(code)
-        else Code(value=content(code), scheme=code.get("relatedItemIdentifierType", "")),
+        if code is None or not collect_text(code)
+        else Code(value=collect_text(code), scheme=code.get("relatedItemIdentifierType", "")),
         titles=tuple(map(_read_title, parts.get("titles", ()))),
         creators=tuple(map(_read_agent, parts.get("creators", ()))),
         contributors=tuple(map(_read_agent, parts.get("contributors", ()))),
-        year=_text(parts, "publicationYear"),
-        volume=_text(parts, "volume"),
-        issue=_text(parts, "issue"),
-        number=_text(parts, "number"),
+        year=_read_text(parts, "publicationYear"),
+        volume=_read_text(parts, "volume"),
+        issue=_read_text(parts, "issue"),
+        number=_read_text(parts, "number"),
         number_kind="" if number is None else number.get("numberType", ""),
-        first_page=_text(parts, "firstPage"),
-        last_page=_text(parts, "lastPage"),
-        publisher=_text(parts, "publisher"),
-        edition=_text(parts, "edition"),
+        first_page=_read_text(parts, "firstPage"),
+        last_page=_read_text(parts, "lastPage"),
+        publisher=_read_text(parts, "publisher"),
+        edition=_read_text(parts, "edition"),
     )
 
 
@@ -538,8 +561,8 @@ FORMAT = Format(
     name=_NAME,
     title="DataCite 4.6 XML",
     media_types=("application/vnd.datacite.datacite+xml",),
-    write=write,
-    read=read,
+    write=write_record,
+    read=read_record,
     schema=SCHEMA,
     signature=Signature(opening=(b"<",), marks=(NAMESPACE.rpartition("-")[0].encode(),)),
     place=10,

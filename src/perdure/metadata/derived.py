@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.model.about import About, checked
+from perdure.model.about import About, check_description
 
 SECONDS = 10
 """Longest wait for the process; its processor time is limited to a third of it."""
@@ -34,7 +34,7 @@ TYPES = frozenset(
 )  # fmt: skip
 
 
-class Document(msgspec.Struct, frozen=True):
+class DocumentBytes(msgspec.Struct, frozen=True):
     """The bytes of a document: a range of a file."""
 
     path: Path
@@ -44,7 +44,7 @@ class Document(msgspec.Struct, frozen=True):
     charset: str | None = None
 
 
-def read(document: Document) -> About | None:
+def describe_document(document: DocumentBytes) -> About | None:
     """Return the description that a document contains, or None if it has none or is unreadable."""
     if document.media_type not in TYPES or document.length > LARGEST:
         return None
@@ -59,7 +59,7 @@ def read(document: Document) -> About | None:
         )
         if len(done.stdout) > _LONGEST_ANSWER:
             return None
-        about = checked(msgspec.json.decode(done.stdout, type=About))
+        about = check_description(msgspec.json.decode(done.stdout, type=About))
     except (subprocess.SubprocessError, OSError, msgspec.MsgspecError, PerdureError):
         return None
     return about if about.titles or about.creators or about.descriptions else None
@@ -68,7 +68,7 @@ def read(document: Document) -> About | None:
 def main() -> None:
     """Run the process: read a document from stdin, write its description to stdout."""
     document = msgspec.json.decode(
-        sys.stdin.buffer.read(), type=Document, dec_hook=lambda kind, value: kind(value)
+        sys.stdin.buffer.read(), type=DocumentBytes, dec_hook=lambda kind, value: kind(value)
     )
     from perdure.metadata import inside
 
@@ -79,7 +79,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS // 3, SECONDS // 3))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    about = inside.read(data, document.media_type, document.charset)
+    about = inside.describe_bytes(data, document.media_type, document.charset)
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.buffer.write(msgspec.json.encode(about or About()))
 

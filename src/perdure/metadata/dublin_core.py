@@ -13,24 +13,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, Signature, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
-from perdure.metadata.xml_text import content, element, local
+from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
+from perdure.metadata.xml_text import collect_text, strip_namespace, write_element
 from perdure.model.about import (
     About,
     Agent,
     Code,
-    Place,
+    DescriptionDate,
+    DescriptionText,
+    GeoPlace,
     Publisher,
     Relation,
     Rights,
     Subject,
-    Text,
-    When,
-    checked,
-    is_safe,
-    person,
-    year_of,
+    check_description,
+    find_year,
+    is_safe_link,
+    parse_person,
 )
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
@@ -49,28 +49,31 @@ _ROOT = (
 # -------
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the record, in UTF-8."""
-    lines = [element(f"dc:{name}", text, xml__lang=lang) for name, text, lang in pairs(described)]
+    lines = [
+        write_element(f"dc:{name}", text, xml__lang=lang)
+        for name, text, lang in list_pairs(described)
+    ]
     return "\n".join([f"{xml_text.DECLARATION}{_ROOT}", *lines, "</oai_dc:dc>\n"]).encode()
 
 
-def pairs(described: Described) -> Iterator[tuple[str, str, str]]:
+def list_pairs(described: DescribedResource) -> Iterator[tuple[str, str, str]]:
     """Yield element, value and language of everything that the fifteen elements can express."""
     about = described.about
     yield from (("title", one.value, one.language) for one in about.titles)
-    yield from (("creator", one.shown, one.language) for one in about.creators)
+    yield from (("creator", one.display_name, one.language) for one in about.creators)
     yield from (("subject", one.value, one.language) for one in about.subjects)
     yield from (("description", one.value, one.language) for one in about.descriptions)
     if about.publisher is not None:
         yield "publisher", about.publisher.name, about.publisher.language
-    yield from (("contributor", one.shown, one.language) for one in about.contributors)
-    date = about.date("Issued", "Available", "Created") or about.year
+    yield from (("contributor", one.display_name, one.language) for one in about.contributors)
+    date = about.first_date("Issued", "Available", "Created") or about.year
     if date:
         yield "date", date, ""
-    general = about.resource_type or from_media(described.media_type)
+    general = about.resource_type or guess_type(described.media_type)
     if general:
-        yield "type", row(general).dcmi, ""
+        yield "type", find_resource_type(general).dcmi, ""
     if about.resource_kind:
         yield "type", about.resource_kind, ""
     formats = about.formats or ((described.media_type,) if described.media_type else ())
@@ -113,90 +116,92 @@ _DATES = {"created": "Created", "modified": "Updated", "available": "Available"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-def read(data: bytes) -> About:
+def read_record(data: bytes) -> About:
     """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
-    root = xml_text.parse(data, _NAME)
+    root = xml_text.parse_xml(data, _NAME)
     if root.tag == f"{{{NAMESPACE}}}dc":
-        xml_text.validate(root, _NAME, "oai_dc.xsd")
+        xml_text.validate_record(root, _NAME, "oai_dc.xsd")
     found: dict[str, list[tuple[str, Any]]] = {}
     for one in root.iter():
         if isinstance(one.tag, str) and one.tag.startswith((f"{{{ELEMENTS}}}", f"{{{TERMS}}}")):
-            name = local(one)
-            if content(one):
+            name = strip_namespace(one)
+            if collect_text(one):
                 found.setdefault(_TERMS.get(name, name), []).append((name, one))
     if not found:
         reason = f"it has no element of {ELEMENTS} or {TERMS} with a text"
-        raise wrong(_NAME, reason, root.sourceline)
-    return checked(_about(found))
+        raise make_fault(_NAME, reason, root.sourceline)
+    return check_description(_read_about(found))
 
 
-def _about(found: dict[str, list[tuple[str, Any]]]) -> About:
-    def values(name: str) -> list[str]:
-        return [content(one) for _, one in found.get(name, ())]
+def _read_about(found: dict[str, list[tuple[str, Any]]]) -> About:
+    def list_values(name: str) -> list[str]:
+        return [collect_text(one) for _, one in found.get(name, ())]
 
     dates = tuple(
-        When(value=content(one), kind=_DATES.get(name, "Issued"))
+        DescriptionDate(value=collect_text(one), kind=_DATES.get(name, "Issued"))
         for name, one in found.get("date", ())
     )
-    kinds = values("type")
-    general = next((word for kind in kinds if (word := from_word("dcmi", kind))), "")
-    publisher = values("publisher")
-    languages = values("language")
+    kinds = list_values("type")
+    general = next((word for kind in kinds if (word := find_type_of_word("dcmi", kind))), "")
+    publisher = list_values("publisher")
+    languages = list_values("language")
     return About(
         titles=tuple(
-            Text(
-                value=content(one),
+            DescriptionText(
+                value=collect_text(one),
                 kind="AlternativeTitle" if name == "alternative" or at else "",
                 language=one.get(_LANG, ""),
             )
             for at, (name, one) in enumerate(found.get("title", ()))
         ),
-        creators=tuple(map(person, values("creator"))),
-        contributors=tuple(map(_contributor, values("contributor"))),
+        creators=tuple(map(parse_person, list_values("creator"))),
+        contributors=tuple(map(_read_contributor, list_values("contributor"))),
         publisher=Publisher(name=publisher[0]) if publisher else None,
-        year=next((year for one in dates if (year := year_of(one.value))), ""),
+        year=next((year for one in dates if (year := find_year(one.value))), ""),
         dates=dates,
         language=languages[0] if languages else "",
         resource_type=general,
-        resource_kind=next((kind for kind in kinds if not from_word("dcmi", kind)), ""),
-        subjects=tuple(Subject(value=one) for one in values("subject")),
-        codes=tuple(Code(value=one, scheme=_scheme(one)) for one in values("identifier")),
-        relations=(
-            *(_relation(one, "References") for one in values("relation")),
-            *(_relation(one, "IsDerivedFrom") for one in values("source")),
+        resource_kind=next((kind for kind in kinds if not find_type_of_word("dcmi", kind)), ""),
+        subjects=tuple(Subject(value=one) for one in list_values("subject")),
+        codes=tuple(
+            Code(value=one, scheme=_guess_scheme(one)) for one in list_values("identifier")
         ),
-        formats=tuple(values("format")),
-        rights=tuple(map(_rights, values("rights"))),
+        relations=(
+            *(_read_relation(one, "References") for one in list_values("relation")),
+            *(_read_relation(one, "IsDerivedFrom") for one in list_values("source")),
+        ),
+        formats=tuple(list_values("format")),
+        rights=tuple(map(_read_rights, list_values("rights"))),
         descriptions=tuple(
-            Text(
-                value=content(one),
+            DescriptionText(
+                value=collect_text(one),
                 kind="TableOfContents" if name == "tableOfContents" else "Abstract",
                 language=one.get(_LANG, ""),
             )
             for name, one in found.get("description", ())
         ),
-        places=tuple(Place(name=one) for one in values("coverage")),
+        places=tuple(GeoPlace(name=one) for one in list_values("coverage")),
     )
 
 
-def _contributor(name: str) -> Agent:
-    one = person(name)
+def _read_contributor(name: str) -> Agent:
+    one = parse_person(name)
     return Agent(name=one.name, family=one.family, given=one.given, kind=one.kind, role="Other")
 
 
-def _scheme(text: str) -> str:
+def _guess_scheme(text: str) -> str:
     lowered = text.lower()
     known = {"doi:": "DOI", "hdl:": "Handle", "urn:": "URN", "ark:": "ARK", "http": "URL"}
     return known.get(lowered[:4], "local")
 
 
-def _relation(text: str, relation: str) -> Relation:
-    scheme = _scheme(text)
+def _read_relation(text: str, relation: str) -> Relation:
+    scheme = _guess_scheme(text)
     return Relation(value=text, scheme="URL" if scheme == "local" else scheme, relation=relation)
 
 
-def _rights(text: str) -> Rights:
-    is_link = text.startswith(("http://", "https://")) and is_safe(text)
+def _read_rights(text: str) -> Rights:
+    is_link = text.startswith(("http://", "https://")) and is_safe_link(text)
     return Rights(uri=text) if is_link else Rights(value=text)
 
 
@@ -204,8 +209,8 @@ FORMAT = Format(
     name=_NAME,
     title="Dublin Core XML (oai_dc)",
     media_types=("application/vnd.oai.dc+xml", "application/x-dc+xml"),
-    write=write,
-    read=read,
+    write=write_record,
+    read=read_record,
     schema=SCHEMA,
     aliases=("dublincore", "oai_dc"),
     signature=Signature(

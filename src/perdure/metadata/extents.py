@@ -50,12 +50,12 @@ _WORDS = {
 }  # fmt: skip
 
 
-def extent(part: Selector, language: str) -> str:
+def write_extent(part: Selector, language: str) -> str:
     """Write a part in words of a language: `en`, `fr`, `de`; English for any other.
 
-    >>> extent(CharRange(37, 51), "en"), extent(CharRange(37, 51), "de")
+    >>> write_extent(CharRange(37, 51), "en"), write_extent(CharRange(37, 51), "de")
     ('characters 37–51', 'Zeichen 37–51')
-    >>> extent(Interval(Fraction(23), Fraction(115, 2)), "fr")
+    >>> write_extent(Interval(Fraction(23), Fraction(115, 2)), "fr")
     '23–57,5 s'
     """
     say = _Language(language)
@@ -69,24 +69,24 @@ def extent(part: Selector, language: str) -> str:
         case ByteRange():
             return f"{say['byte']} {part.start}–{part.end}"
         case Octets():
-            return f"{say['byte']} {say.span(part.start, part.end)}"
+            return f"{say['byte']} {say.write_span(part.start, part.end)}"
         case TextRange() if part.start != part.end:
-            return f"{say[part.unit]} {say.span(part.start or 0, part.end)}"
+            return f"{say[part.unit]} {say.write_span(part.start or 0, part.end)}"
         case TextPosition():
             return f"{say['char']} {part.start}–{part.end}"
         case TextQuote():
             return f"“{part.exact}”"
         case Interval():
-            return say.seconds(part.start, part.end)
+            return say.write_seconds(part.start, part.end)
         case Instant():
-            return f"{say.number(part.at)} s"
+            return f"{say.write_number(part.at)} s"
         case Media(time=time) if time is not None:
-            return say.seconds(time.start or Fraction(0), time.end)
+            return say.write_seconds(time.start or Fraction(0), time.end)
         case Rect():
-            return say.rectangle(part)
+            return say.write_rectangle(part)
         case Crop():
-            seconds = say.seconds(part.time.start, part.time.end)
-            return seconds if part.rect is None else f"{seconds}, {say.rectangle(part.rect)}"
+            seconds = say.write_seconds(part.time.start, part.time.end)
+            return seconds if part.rect is None else f"{seconds}, {say.write_rectangle(part.rect)}"
         case Page():
             return f"{say['page']} {part.number}"
         case Cells():
@@ -105,21 +105,21 @@ class _Language:
     def __getitem__(self, word: str) -> str:
         return self._words[word]
 
-    def number(self, value: Fraction) -> str:
+    def write_number(self, value: Fraction) -> str:
         """Write a decimal number with the decimal sign of the language."""
         if value.denominator == 1:
             return str(value.numerator)
         return f"{float(value):.6f}".rstrip("0").replace(".", self._comma)
 
-    def span(self, start: int, end: int | None) -> str:
+    def write_span(self, start: int, end: int | None) -> str:
         return f"{start}–{end}" if end is not None else f"{start}–{self['end']}"
 
-    def seconds(self, start: Fraction, end: Fraction | None) -> str:
+    def write_seconds(self, start: Fraction, end: Fraction | None) -> str:
         if end is None:
-            return f"{self['from']} {self.number(start)} s"
-        return f"{self.number(start)}–{self.number(end)} s"
+            return f"{self['from']} {self.write_number(start)} s"
+        return f"{self.write_number(start)}–{self.write_number(end)} s"
 
-    def rectangle(self, rect: Rect) -> str:
+    def write_rectangle(self, rect: Rect) -> str:
         corners = f"({rect.left}, {rect.top})–({rect.right}, {rect.bottom})"
         frame = f", {self['frame']} {rect.frame}" if rect.frame else ""
         return f"{self['rect']} {corners}{frame}"

@@ -19,7 +19,7 @@ from importlib import import_module
 import msgspec
 
 from perdure import formats
-from perdure.model.about import About, clean, of_pairs
+from perdure.model.about import About, clean_text, read_pairs
 
 Pairs = dict[str, str]
 
@@ -27,23 +27,23 @@ _HEAD = 128 * 1024  # bytes of HTML; a head is not longer
 _MOST_FRAMES = 500
 
 
-def read(data: bytes, media_type: str, charset: str | None) -> About | None:
+def describe_bytes(data: bytes, media_type: str, charset: str | None) -> About | None:
     """Return the description inside the bytes, or None if they contain none."""
     match media_type:
         case "text/html" | "application/xhtml+xml":
-            name, pairs = "HTML", html(data[:_HEAD], charset)
+            name, pairs = "HTML", read_html(data[:_HEAD], charset)
         case "application/pdf":
-            name, pairs = "PDF", pdf(data)
+            name, pairs = "PDF", read_pdf(data)
         case "image/jpeg" | "image/tiff":
-            name, pairs = "EXIF", exif(data)
+            name, pairs = "EXIF", read_exif(data)
         case "image/png":
-            name, pairs = "PNG", png(data)
+            name, pairs = "PNG", read_png(data)
         case _:
-            name, pairs = "ID3", id3(data)
-    pairs = {key: value for key, value in pairs.items() if clean(value)}
+            name, pairs = "ID3", read_id3(data)
+    pairs = {key: value for key, value in pairs.items() if clean_text(value)}
     if not pairs:
         return None
-    return msgspec.structs.replace(of_pairs(pairs), derived=name)
+    return msgspec.structs.replace(read_pairs(pairs), derived=name)
 
 
 # HTML
@@ -98,10 +98,10 @@ class _Head(HTMLParser):
             self._title.append(data)
 
 
-def html(data: bytes, charset: str | None) -> Pairs:
+def read_html(data: bytes, charset: str | None) -> Pairs:
     """Read title and meta elements of a page."""
     head = _Head()
-    codec = formats.python_codec(charset or "utf-8") or "latin-1"
+    codec = formats.find_python_codec(charset or "utf-8") or "latin-1"
     head.feed(data.decode(_WRITTEN.get(codec, codec), "replace"))
     return head.found
 
@@ -114,7 +114,7 @@ _INFO = {"/Title": "title", "/Author": "creator", "/Subject": "description",
 _PDF_DATE = re.compile(r"D:([0-9]{4})([0-9]{2})?([0-9]{2})?", re.ASCII)
 
 
-def pdf(data: bytes) -> Pairs:
+def read_pdf(data: bytes) -> Pairs:
     """Read the document information dictionary."""
     pikepdf = import_module("pikepdf")
     found: Pairs = {}
@@ -135,18 +135,18 @@ _EXIF_IFD = 0x8769
 _ASCII = 2
 
 
-def exif(data: bytes) -> Pairs:
+def read_exif(data: bytes) -> Pairs:
     """Read the text tags of the first directory of a JPEG or TIFF, and of its EXIF directory."""
-    tiff = data if data[:2] in (b"II", b"MM") else _exif_of_jpeg(data)
+    tiff = data if data[:2] in (b"II", b"MM") else _find_exif(data)
     if tiff[:4] not in (b"II*\0", b"MM\0*"):
         return {}
     order = "<" if tiff[:2] == b"II" else ">"
     found: Pairs = {}
     pending = [struct.unpack_from(f"{order}I", tiff, 4)[0]]
     for at in pending[:4]:
-        for tag, value in _directory(tiff, at, order):
+        for tag, value in _list_tags(tiff, at, order):
             if tag == _EXIF_IFD and isinstance(value, int) and len(pending) < 2:
-                found |= dict(_texts(_directory(tiff, value, order)))
+                found |= dict(_list_texts(_list_tags(tiff, value, order)))
             elif isinstance(value, str) and tag in _TAGS:
                 found.setdefault(_TAGS[tag], value)
     date = found.pop("date", "") or found.pop("changed", "")
@@ -156,13 +156,13 @@ def exif(data: bytes) -> Pairs:
     return found
 
 
-def _texts(entries: Iterator[tuple[int, str | int]]) -> Iterator[tuple[str, str]]:
+def _list_texts(entries: Iterator[tuple[int, str | int]]) -> Iterator[tuple[str, str]]:
     for tag, value in entries:
         if isinstance(value, str) and tag in _TAGS:
             yield _TAGS[tag], value
 
 
-def _exif_of_jpeg(data: bytes) -> bytes:
+def _find_exif(data: bytes) -> bytes:
     at = 2
     while data[:2] == b"\xff\xd8" and at + 4 <= len(data) and data[at] == 0xFF:
         marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
@@ -174,7 +174,7 @@ def _exif_of_jpeg(data: bytes) -> bytes:
     return b""
 
 
-def _directory(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | int]]:
+def _list_tags(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | int]]:
     """Yield the tags of a directory whose values are text or one number."""
     if not 8 <= at <= len(tiff) - 2:
         return
@@ -188,12 +188,12 @@ def _directory(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | in
         if kind == _ASCII:
             start = entry + 8 if length <= 4 else value
             text = tiff[start : start + min(length, 65536)].split(b"\0")[0]
-            yield tag, _either(text)
+            yield tag, _decode_text(text)
         elif length == 1:
             yield tag, value
 
 
-def _either(text: bytes) -> str:
+def _decode_text(text: bytes) -> str:
     """Decode UTF-8, or else Latin-1, which older programs wrote."""
     try:
         return text.decode("utf-8")
@@ -208,7 +208,7 @@ _KEYWORDS = {"title": "title", "author": "creator", "description": "description"
              "copyright": "rights", "creation time": "date"}  # fmt: skip
 
 
-def png(data: bytes) -> Pairs:
+def read_png(data: bytes) -> Pairs:
     """Read the textual chunks that are not compressed."""
     found: Pairs = {}
     at = 8
@@ -236,21 +236,21 @@ _FRAMES = {"TIT2": "title", "TPE1": "creator", "TPUB": "publisher", "TCOP": "rig
 _CODINGS = ("latin-1", "utf-16", "utf-16-be", "utf-8")
 
 
-def id3(data: bytes) -> Pairs:
+def read_id3(data: bytes) -> Pairs:
     """Read the text frames of ID3v2, or else the fields of ID3v1."""
     if data[:3] != b"ID3" or data[3] not in (3, 4):
-        return _id3v1(data[-128:])
-    end = min(10 + _synchsafe(data[6:10]), len(data))
+        return _read_id3v1(data[-128:])
+    end = min(10 + _read_synchsafe(data[6:10]), len(data))
     found: Pairs = {}
     at = 10
     if data[5] & 0x40:  # an extended header
-        at += _synchsafe(data[10:14]) if data[3] == 4 else 4 + int.from_bytes(data[10:14])
+        at += _read_synchsafe(data[10:14]) if data[3] == 4 else 4 + int.from_bytes(data[10:14])
     for _ in range(_MOST_FRAMES):
         name = data[at : at + 4].decode("latin-1")
         if at + 10 > end or not name.isalnum():
             break
         raw = data[at + 4 : at + 8]
-        length = _synchsafe(raw) if data[3] == 4 else int.from_bytes(raw)
+        length = _read_synchsafe(raw) if data[3] == 4 else int.from_bytes(raw)
         body = data[at + 10 : min(at + 10 + length, end)]
         if name in _FRAMES and body and body[0] < len(_CODINGS):
             text = body[4:] if name == "COMM" else body[1:]
@@ -260,12 +260,12 @@ def id3(data: bytes) -> Pairs:
     return found
 
 
-def _synchsafe(raw: bytes) -> int:
+def _read_synchsafe(raw: bytes) -> int:
     """Read 28 bits from four bytes."""
     return sum((byte & 0x7F) << shift for byte, shift in zip(raw, (21, 14, 7, 0), strict=False))
 
 
-def _id3v1(tail: bytes) -> Pairs:
+def _read_id3v1(tail: bytes) -> Pairs:
     if tail[:3] != b"TAG":
         return {}
     fields = {"title": tail[3:33], "creator": tail[33:63], "date": tail[93:97]}

@@ -15,26 +15,26 @@ import msgspec
 
 from perdure.errors import TooLarge
 from perdure.metadata import homes
-from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.model.about import (
     About,
     Affiliation,
     Agent,
     Code,
+    DescriptionDate,
+    DescriptionText,
     Funding,
-    Place,
+    GeoPlace,
     Publisher,
-    Related,
+    RelatedItem,
     Relation,
     Rights,
     Subject,
-    Text,
-    When,
-    checked,
-    is_safe,
-    person,
-    year_of,
+    check_description,
+    find_year,
+    is_safe_link,
+    parse_person,
 )
 
 Node = dict[str, Any]
@@ -58,107 +58,108 @@ _RELATIONS = {
 # -------
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write one node, as a JSON object that is safe inside a script element."""
-    text = msgspec.json.format(msgspec.json.encode(node(described)), indent=2) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(make_node(described)), indent=2) + b"\n"
     # these three occur only inside strings
     return text.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
 
 
-def node(described: Described) -> Node:
+def make_node(described: DescribedResource) -> Node:
     """Make the node of a resource."""
     about = described.about
-    general = about.resource_type or from_media(described.media_type)
+    general = about.resource_type or guess_type(described.media_type)
     found: Node = {
         "@context": CONTEXT,
-        "@type": row(general).schema,
+        "@type": find_resource_type(general).schema,
         "@id": described.url,
-        "identifier": [_property(str(described.identifier)), *map(_code, about.codes)],
+        "identifier": [_make_property(str(described.identifier)), *map(_make_code, about.codes)],
         "url": described.url,
         "name": about.title or str(described.identifier),
         "alternateName": [one.value for one in about.titles if one.kind],
         "additionalType": about.resource_kind,
-        "creator": [_agent(one) for one in about.creators],
+        "creator": [_make_agent(one) for one in about.creators],
         "description": "\n\n".join(one.value for one in about.descriptions),
         "inLanguage": about.language,
-        "keywords": [_subject(one) for one in about.subjects],
-        "datePublished": about.date("Issued", "Available") or about.year,
-        "dateCreated": about.date("Created"),
-        "dateModified": about.date("Updated"),
-        "temporalCoverage": about.date("Coverage", "Collected"),
+        "keywords": [_make_subject(one) for one in about.subjects],
+        "datePublished": about.first_date("Issued", "Available") or about.year,
+        "dateCreated": about.first_date("Created"),
+        "dateModified": about.first_date("Updated"),
+        "temporalCoverage": about.first_date("Coverage", "Collected"),
         "version": about.version or (str(described.version) if described.version else ""),
         "bookEdition": about.edition,
         "license": [one.uri for one in about.rights if one.uri],
         "copyrightNotice": [one.value for one in about.rights if one.value and not one.uri],
         "encodingFormat": about.formats or described.media_type,
         "contentSize": f"{described.length} B" if described.length is not None else "",
-        "spatialCoverage": [_place(one) for one in about.places],
-        "funding": [_funding(one) for one in about.fundings],
+        "spatialCoverage": [_make_place(one) for one in about.places],
+        "funding": [_make_funding(one) for one in about.fundings],
         "archivedAt": about.archive,
     }
     if described.sha512:
         found["sha512"] = described.sha512  # from pending.schema.org, like sha256
     if about.publisher is not None:
-        found["publisher"] = _publisher(about.publisher)
+        found["publisher"] = _make_publisher(about.publisher)
     for one in about.contributors:
-        found.setdefault(_ROLES.get(one.role, "contributor"), []).append(_agent(one))
+        found.setdefault(_ROLES.get(one.role, "contributor"), []).append(_make_agent(one))
     for relation in about.relations:
         if name := _RELATIONS.get(relation.relation):
-            found.setdefault(name, []).append({"@id": _iri(relation), "name": relation.value})
+            found.setdefault(name, []).append({"@id": _find_iri(relation), "name": relation.value})
     if about.container is not None:
-        found.setdefault("isPartOf", []).append(_container(about.container))
+        found.setdefault("isPartOf", []).append(_make_container(about.container))
         pages = (about.container.first_page, about.container.last_page)
         found |= {"pageStart": pages[0], "pageEnd": pages[1]}
     return {name: value for name, value in found.items() if value}
 
 
-def _iri(relation: Relation) -> str:
+def _find_iri(relation: Relation) -> str:
     value = relation.value
     return value if ":" in value else homes.add_home(value, relation.scheme)
 
 
-def _property(value: str) -> Node:
+def _make_property(value: str) -> Node:
     return {"@type": "PropertyValue", "propertyID": value.partition(":")[0], "value": value}
 
 
-def _code(code: Code) -> Node:
+def _make_code(code: Code) -> Node:
     return {"@type": "PropertyValue", "propertyID": code.scheme or "local", "value": code.value}
 
 
-def _agent(agent: Agent) -> Node:
+def _make_agent(agent: Agent) -> Node:
     found: Node = {
         "@type": "Person" if agent.is_person else "Organization",
-        "name": " ".join(part for part in (agent.given, agent.family) if part) or agent.shown,
+        "name": " ".join(part for part in (agent.given, agent.family) if part)
+        or agent.display_name,
         "givenName": agent.given,
         "familyName": agent.family,
-        "sameAs": [_home(one) for one in agent.codes],
-        "affiliation": [_affiliation(one) for one in agent.affiliations],
+        "sameAs": [_find_home(one) for one in agent.codes],
+        "affiliation": [_make_affiliation(one) for one in agent.affiliations],
     }
     if found["sameAs"]:
         found["@id"] = found["sameAs"][0]
     return {name: value for name, value in found.items() if value}
 
 
-def _home(code: Code) -> str:
+def _find_home(code: Code) -> str:
     """Return the address of an identifier of a person or an organisation."""
     if code.value.startswith(("http://", "https://")):
         return code.value
     return homes.add_home(code.value, code.scheme)
 
 
-def _affiliation(one: Affiliation) -> Node:
+def _make_affiliation(one: Affiliation) -> Node:
     found: Node = {"@type": "Organization", "name": one.name}
-    return found | ({"@id": _home(one.code)} if one.code else {})
+    return found | ({"@id": _find_home(one.code)} if one.code else {})
 
 
-def _publisher(one: Publisher) -> Node:
+def _make_publisher(one: Publisher) -> Node:
     found: Node = {"@type": "Organization", "name": one.name}
     if one.place:
         found["address"] = one.place
-    return found | ({"@id": _home(one.code)} if one.code else {})
+    return found | ({"@id": _find_home(one.code)} if one.code else {})
 
 
-def _subject(one: Subject) -> str | Node:
+def _make_subject(one: Subject) -> str | Node:
     if not one.scheme and not one.uri:
         return one.value
     found = {
@@ -171,7 +172,7 @@ def _subject(one: Subject) -> str | Node:
     return {name: value for name, value in found.items() if value}
 
 
-def _place(one: Place) -> Node:
+def _make_place(one: GeoPlace) -> Node:
     found: Node = {"@type": "Place", "name": one.name}
     if one.point is not None:
         found["geo"] = {
@@ -188,10 +189,10 @@ def _place(one: Place) -> Node:
     return {name: value for name, value in found.items() if value}
 
 
-def _funding(one: Funding) -> Node:
+def _make_funding(one: Funding) -> Node:
     funder: Node = {"@type": "Organization", "name": one.funder}
     if one.code is not None:
-        funder["@id"] = _home(one.code)
+        funder["@id"] = _find_home(one.code)
     found: Node = {
         "@type": "Grant",
         "identifier": one.award,
@@ -202,8 +203,8 @@ def _funding(one: Funding) -> Node:
     return {name: value for name, value in found.items() if value}
 
 
-def _container(one: Related) -> Node:
-    kind = row(one.resource_type).schema
+def _make_container(one: RelatedItem) -> Node:
+    kind = find_resource_type(one.resource_type).schema
     found: Node = {
         "@type": kind,
         "name": one.titles[0].value if one.titles else "",
@@ -224,23 +225,25 @@ def _container(one: Related) -> Node:
 # -------
 
 
-def read(data: bytes) -> About:
+def read_record(data: bytes) -> About:
     """Read a node, or the first node of a graph. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the jsonld record", limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise wrong(_NAME, error) from None
+        raise make_fault(_NAME, error) from None
     graph = found.get("@graph") if isinstance(found, dict) else found
     if isinstance(graph, list) and graph:
         found = graph[0]
-    if not isinstance(found, dict) or not _first(found, "@type"):
-        raise wrong(_NAME, "expected a node with an @type, as an object")
-    return checked(_about({name.removeprefix("schema:"): found[name] for name in found}))
+    if not isinstance(found, dict) or not _read_first(found, "@type"):
+        raise make_fault(_NAME, "expected a node with an @type, as an object")
+    return check_description(
+        _read_about({name.removeprefix("schema:"): found[name] for name in found})
+    )
 
 
-def _list(node: Node, name: str) -> list[Any]:
+def _list_values(node: Node, name: str) -> list[Any]:
     """Return all values; science-on-schema.org recommends a `@list` for creators."""
     value = node.get(name)
     if isinstance(value, dict):
@@ -250,79 +253,90 @@ def _list(node: Node, name: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _string(value: Any) -> str:
+def _read_string(value: Any) -> str:
     """Read the text of a value: a plain one, one with a language, or a node."""
     if isinstance(value, dict):
         value = value.get("@value") or value.get("name") or value.get("value") or value.get("@id")
     return str(value).strip() if isinstance(value, str | int | float) else ""
 
 
-def _strings(node: Node, name: str) -> list[str]:
-    return [text for value in _list(node, name) if (text := _string(value))]
+def _read_strings(node: Node, name: str) -> list[str]:
+    return [text for value in _list_values(node, name) if (text := _read_string(value))]
 
 
-def _first(node: Node, name: str) -> str:
-    return next(iter(_strings(node, name)), "")
+def _read_first(node: Node, name: str) -> str:
+    return next(iter(_read_strings(node, name)), "")
 
 
-def _about(node: Node) -> About:
-    kinds = [from_word("schema", _string(one).rpartition("/")[2]) for one in _list(node, "@type")]
-    published = _first(node, "datePublished")
+def _read_about(node: Node) -> About:
+    kinds = [
+        find_type_of_word("schema", _read_string(one).rpartition("/")[2])
+        for one in _list_values(node, "@type")
+    ]
+    published = _read_first(node, "datePublished")
     dates = (
         ("Issued", published),
-        ("Created", _first(node, "dateCreated")),
-        ("Updated", _first(node, "dateModified")),
-        ("Coverage", _first(node, "temporalCoverage")),
+        ("Created", _read_first(node, "dateCreated")),
+        ("Updated", _read_first(node, "dateModified")),
+        ("Coverage", _read_first(node, "temporalCoverage")),
     )
-    creators = _list(node, "creator") or _list(node, "author")
-    publisher = _first(node, "publisher")
-    part_of = [one for one in _list(node, "isPartOf") if isinstance(one, dict) and "@type" in one]
+    creators = _list_values(node, "creator") or _list_values(node, "author")
+    publisher = _read_first(node, "publisher")
+    part_of = [
+        one for one in _list_values(node, "isPartOf") if isinstance(one, dict) and "@type" in one
+    ]
     return About(
         titles=(
-            *(Text(value=one) for one in _strings(node, "name")[:1] or _strings(node, "headline")),
-            *(Text(value=one, kind="AlternativeTitle") for one in _strings(node, "alternateName")),
+            *(
+                DescriptionText(value=one)
+                for one in _read_strings(node, "name")[:1] or _read_strings(node, "headline")
+            ),
+            *(
+                DescriptionText(value=one, kind="AlternativeTitle")
+                for one in _read_strings(node, "alternateName")
+            ),
         ),
-        creators=tuple(agent for one in creators if (agent := _read_agent(one, "")).shown),
+        creators=tuple(agent for one in creators if (agent := _read_agent(one, "")).display_name),
         contributors=tuple(
             agent
             for role, name in {**_ROLES, "Other": "contributor"}.items()
-            for one in _list(node, name)
-            if (agent := _read_agent(one, role)).shown
+            for one in _list_values(node, name)
+            if (agent := _read_agent(one, role)).display_name
         ),
         publisher=Publisher(name=publisher) if publisher else None,
-        year=year_of(published),
-        dates=tuple(When(value=value, kind=kind) for kind, value in dates if value),
-        language=_first(node, "inLanguage"),
+        year=find_year(published),
+        dates=tuple(DescriptionDate(value=value, kind=kind) for kind, value in dates if value),
+        language=_read_first(node, "inLanguage"),
         resource_type=next(filter(None, kinds), "Other"),
-        resource_kind=_first(node, "additionalType"),
+        resource_kind=_read_first(node, "additionalType"),
         subjects=tuple(_read_subjects(node)),
         codes=tuple(_read_codes(node)),
         relations=tuple(_read_relations(node)),
-        formats=tuple(_strings(node, "encodingFormat")),
-        version=_first(node, "version"),
-        edition=_first(node, "bookEdition"),
-        rights=tuple(_read_rights(one) for one in _strings(node, "license")),
+        formats=tuple(_read_strings(node, "encodingFormat")),
+        version=_read_first(node, "version"),
+        edition=_read_first(node, "bookEdition"),
+        rights=tuple(_read_rights(one) for one in _read_strings(node, "license")),
         descriptions=tuple(
-            Text(value=one, kind="Abstract")
-            for one in _strings(node, "description") or _strings(node, "abstract")
+            DescriptionText(value=one, kind="Abstract")
+            for one in _read_strings(node, "description") or _read_strings(node, "abstract")
         ),
-        places=tuple(Place(name=one) for one in _strings(node, "spatialCoverage")),
+        places=tuple(GeoPlace(name=one) for one in _read_strings(node, "spatialCoverage")),
         related=tuple(_read_container(one, node) for one in part_of[:1]),
     )
 
 
 def _read_agent(value: Any, role: str) -> Agent:
     if not isinstance(value, dict):
-        one = person(_string(value))
+        one = parse_person(_read_string(value))
         return msgspec.structs.replace(one, role=role)
-    family, given = _first(value, "familyName"), _first(value, "givenName")
-    is_person = _first(value, "@type") != "Organization"
-    name = ", ".join(part for part in (family, given) if part) or _first(value, "name")
-    links = (_strings(value, "sameAs") or _strings(value, "@id"))[:8]
+    family, given = _read_first(value, "familyName"), _read_first(value, "givenName")
+    is_person = _read_first(value, "@type") != "Organization"
+    name = ", ".join(part for part in (family, given) if part) or _read_first(value, "name")
+    links = (_read_strings(value, "sameAs") or _read_strings(value, "@id"))[:8]
     codes = (
         Code(value=one, scheme=homes.find_type(one)) for one in links if one.startswith("http")
     )
-    affiliations = (Affiliation(name=one) for one in _strings(value, "affiliation"))
+    affiliations = (Affiliation(name=one) for one in _read_strings(value, "affiliation"))
     return Agent(
         name=name,
         family=family,
@@ -336,26 +350,28 @@ def _read_agent(value: Any, role: str) -> Agent:
 
 def _read_subjects(node: Node) -> list[Subject]:
     found = []
-    for one in _list(node, "keywords"):
+    for one in _list_values(node, "keywords"):
         if isinstance(one, dict):
-            uri = _first(one, "url")
-            if _string(one):
-                found.append(Subject(value=_string(one), uri=uri, code=_first(one, "termCode")))
+            uri = _read_first(one, "url")
+            if _read_string(one):
+                found.append(
+                    Subject(value=_read_string(one), uri=uri, code=_read_first(one, "termCode"))
+                )
         else:
-            words = (word.strip() for word in _string(one).split(","))
+            words = (word.strip() for word in _read_string(one).split(","))
             found.extend(Subject(value=word) for word in words if word)
     return found
 
 
 def _read_codes(node: Node) -> list[Code]:
     found = []
-    for one in _list(node, "identifier"):
+    for one in _list_values(node, "identifier"):
         if isinstance(one, dict):
-            scheme = _first(one, "propertyID").rpartition("/")[2]
-            value = _first(one, "value") or _first(one, "@id")
+            scheme = _read_first(one, "propertyID").rpartition("/")[2]
+            value = _read_first(one, "value") or _read_first(one, "@id")
         else:
-            value, scheme = _string(one), "URL" if _string(one).startswith("http") else ""
-        if value and is_safe(value):
+            value, scheme = _read_string(one), "URL" if _read_string(one).startswith("http") else ""
+        if value and is_safe_link(value):
             found.append(Code(value=value, scheme=scheme))
     return found
 
@@ -364,8 +380,8 @@ def _read_relations(node: Node) -> list[Relation]:
     back = {name: relation for relation, name in reversed(_RELATIONS.items())}
     found = []
     for name, relation in back.items():
-        for one in _list(node, name):
-            link = _string(one.get("@id") if isinstance(one, dict) else one)
+        for one in _list_values(node, name):
+            link = _read_string(one.get("@id") if isinstance(one, dict) else one)
             if link.startswith(("http://", "https://")):
                 found.append(Relation(value=link, scheme="URL", relation=relation))
     return found
@@ -375,23 +391,23 @@ def _read_rights(text: str) -> Rights:
     return Rights(uri=text) if text.startswith(("http://", "https://")) else Rights(value=text)
 
 
-def _read_container(part: Node, node: Node) -> Related:
-    issue, volume = _first(part, "issueNumber"), _first(part, "volumeNumber")
+def _read_container(part: Node, node: Node) -> RelatedItem:
+    issue, volume = _read_first(part, "issueNumber"), _read_first(part, "volumeNumber")
     while isinstance(part.get("isPartOf"), dict):
         part = part["isPartOf"]
-        volume = volume or _first(part, "volumeNumber")
-    issn, isbn = _first(part, "issn"), _first(part, "isbn")
+        volume = volume or _read_first(part, "volumeNumber")
+    issn, isbn = _read_first(part, "issn"), _read_first(part, "isbn")
     code = Code(value=issn or isbn, scheme="ISSN" if issn else "ISBN") if issn or isbn else None
-    name = _first(part, "name")
-    return Related(
+    name = _read_first(part, "name")
+    return RelatedItem(
         relation="IsPublishedIn",
-        resource_type=from_word("schema", _first(part, "@type")) or "Other",
-        titles=(Text(value=name),) if name else (),
+        resource_type=find_type_of_word("schema", _read_first(part, "@type")) or "Other",
+        titles=(DescriptionText(value=name),) if name else (),
         code=code,
         volume=volume,
         issue=issue,
-        first_page=_first(node, "pageStart"),
-        last_page=_first(node, "pageEnd"),
+        first_page=_read_first(node, "pageStart"),
+        last_page=_read_first(node, "pageEnd"),
     )
 
 
@@ -399,8 +415,8 @@ FORMAT = Format(
     name=_NAME,
     title="JSON-LD (schema.org)",
     media_types=("application/ld+json", "application/vnd.schemaorg.ld+json"),
-    write=write,
-    read=read,
+    write=write_record,
+    read=read_record,
     schema=CONTEXT,
     aliases=("schemaorg", "schema.org"),
     signature=Signature(opening=(b"{", b"["), marks=(b'"@context"', b'"@type"'), reach=LARGEST + 1),

@@ -8,34 +8,34 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
-from perdure.model.about import About, checked
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.model.about import About, check_description
 
 _NAME = "json"
 _decode = msgspec.json.Decoder(About).decode
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the description, without its empty members."""
     return msgspec.json.format(msgspec.json.encode(described.about), indent=2) + b"\n"
 
 
-def read(data: bytes) -> About:
+def read_record(data: bytes) -> About:
     """Read a description. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the json record", limit=LARGEST)
     try:
-        return checked(_decode(data))
+        return check_description(_decode(data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise wrong(_NAME, error) from None
+        raise make_fault(_NAME, error) from None
 
 
 FORMAT = Format(
     name=_NAME,
     title="perdure's own JSON",
     media_types=("application/vnd.perdure.about+json",),
-    write=write,
-    read=read,
+    write=write_record,
+    read=read_record,
     signature=Signature(opening=(b"{", b"["), generality=2),
     place=80,
 )

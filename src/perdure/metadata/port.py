@@ -1,6 +1,6 @@
 """The interface between perdure and an adapter of a metadata format.
 
-How it works: a `Described` holds everything that a record can say about one resource: its
+How it works: a `DescribedResource` holds everything that a record can say about one resource: its
 identifier in both forms, its description, and the facts that the registry knows by itself. A
 `Format` writes it in one format, and may also read that format. Each format has a file of its own
 and is an entry point in the group `perdure.metadata`:
@@ -25,7 +25,7 @@ LARGEST = 1 << 20
 """Largest metadata record that is read, in any format, in bytes."""
 
 
-class Described(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedResource(msgspec.Struct, frozen=True, kw_only=True):
     """A resource, or a part of one, with its description."""
 
     identifier: Identifier
@@ -60,7 +60,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """0 if no other format has such a mark. Higher if records of other formats may contain it
     too (Dublin Core inside CMDI): those formats are then tried first."""
 
-    def matches(self, data: bytes) -> bool:
+    def matches_record(self, data: bytes) -> bool:
         """Return True if a record has this signature."""
         record = data.lstrip(b"\xef\xbb\xbf \t\r\n") if data[:1] in _BLANK else data
         return record.startswith(self.opening) and any(
@@ -79,7 +79,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     media_types: tuple[str, ...]
     """The first labels answers. All are understood in Accept, and in a PUT."""
-    write: Callable[[Described], bytes]
+    write: Callable[[DescribedResource], bytes]
     read: Callable[[bytes], About] | None = None
     """Raises InvalidMetadata or TooLarge."""
     schema: str = ""
@@ -96,6 +96,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Position in lists: lower numbers come first, equal ones by name."""
 
 
-def wrong(format: str, reason: object, line: int | None = None) -> InvalidMetadata:
+def make_fault(format: str, reason: object, line: int | None = None) -> InvalidMetadata:
     """Make the error for bytes that are not a record of a format."""
     return InvalidMetadata(format=format, line=line, reason=" ".join(str(reason).split()))

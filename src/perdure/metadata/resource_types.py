@@ -16,7 +16,7 @@ import msgspec
 from perdure.parts.media_types import strip_parameters
 
 
-class Row(msgspec.Struct, frozen=True):
+class ResourceType(msgspec.Struct, frozen=True):
     """One type of resource, in DataCite and five other vocabularies."""
 
     datacite: str
@@ -28,7 +28,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 ROWS = tuple(
-    Row(*line.split())
+    ResourceType(*line.split())
     for line in """
   Text                  document         DigitalDocument    misc          GEN    Text
   JournalArticle        article-journal  ScholarlyArticle   article       JOUR   Text
@@ -102,23 +102,24 @@ _OTHER_WORDS = {
 
 
 @cache
-def row(datacite: str) -> Row:
+def find_resource_type(datacite: str) -> ResourceType:
     """Return the row of a general type; the row of `Other` for any other text."""
     return next((one for one in ROWS if one.datacite == datacite), ROWS[-1])
 
 
 @cache
-def from_word(language: str, word: str) -> str:
+def find_type_of_word(language: str, word: str) -> str:
     """Return the general type for a term of another vocabulary; empty if there is none.
 
-    >>> from_word("csl", "thesis"), from_word("dcmi", "StillImage"), from_word("ris", "?")
+    >>> (find_type_of_word("csl", "thesis"), find_type_of_word("dcmi", "StillImage"),
+    ...  find_type_of_word("ris", "?"))
     ('Dissertation', 'Image', '')
     """
     found = next((one.datacite for one in ROWS if getattr(one, language) == word), "")
     return _OTHER_WORDS.get((language, word), found)
 
 
-def from_media(media_type: str) -> str:
+def guess_type(media_type: str) -> str:
     """Guess the general type from a media type; empty if it suggests none."""
     essence = strip_parameters(media_type)
     if essence in ("application/pdf", "application/xhtml+xml", "application/xml"):

@@ -10,28 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.metadata.csl import item
-from perdure.metadata.datacite import version
-from perdure.metadata.port import Described, Format
-from perdure.metadata.resource_types import from_media, row
+from perdure.metadata.csl import make_item
+from perdure.metadata.datacite import find_version
+from perdure.metadata.port import DescribedResource, Format
+from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent
 
 _NAME = "ris"
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the record, in UTF-8."""
-    lines = (f"{tag}  - {' '.join(value.split())}" for tag, value in _fields(described) if value)
+    lines = (
+        f"{tag}  - {' '.join(value.split())}" for tag, value in _list_fields(described) if value
+    )
     return ("\r\n".join((*lines, "ER  - ")) + "\r\n").encode()
 
 
-def _fields(described: Described) -> Iterator[tuple[str, str]]:
+def _list_fields(described: DescribedResource) -> Iterator[tuple[str, str]]:
     about = described.about
-    cited = item(described)
-    general = about.resource_type or from_media(described.media_type)
-    yield "TY", "ELEC" if about.archive else row(general).ris
-    yield from (("AU", _name(one)) for one in about.creators)
-    yield from (("ED", _name(one)) for one in about.contributors if one.role == "Editor")
+    cited = make_item(described)
+    general = about.resource_type or guess_type(described.media_type)
+    yield "TY", "ELEC" if about.archive else find_resource_type(general).ris
+    yield from (("AU", _write_name(one)) for one in about.creators)
+    yield from (("ED", _write_name(one)) for one in about.contributors if one.role == "Editor")
     yield "TI", cited.get("title", "")
     held_in = about.container
     if held_in is not None:
@@ -46,7 +48,7 @@ def _fields(described: Described) -> Iterator[tuple[str, str]]:
         yield "DA", "/".join([f"{issued[0]:04}", *(f"{part:02}" for part in issued[1:])])
     yield "PB", cited.get("publisher", "")
     yield "CY", cited.get("publisher-place", "")
-    yield "ET", about.edition or version(described)
+    yield "ET", about.edition or find_version(described)
     yield "LA", about.language
     yield from (("KW", one.value) for one in about.subjects)
     yield "AB", cited.get("abstract", "")
@@ -57,17 +59,17 @@ def _fields(described: Described) -> Iterator[tuple[str, str]]:
     yield "UR", described.url
 
 
-def _name(agent: Agent) -> str:
+def _write_name(agent: Agent) -> str:
     if agent.is_person and agent.family:
         return f"{agent.family}, {agent.given}".rstrip(", ")
-    return agent.shown
+    return agent.display_name
 
 
 FORMAT = Format(
     name=_NAME,
     title="RIS",
     media_types=("application/x-research-info-systems",),
-    write=write,
+    write=write_record,
     is_text=True,
     place=70,
 )

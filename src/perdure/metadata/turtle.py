@@ -17,8 +17,8 @@ from typing import Any
 
 from perdure.errors.processes import MissingLibrary
 from perdure.metadata import homes
-from perdure.metadata.port import Described, Format
-from perdure.metadata.resource_types import from_media, row
+from perdure.metadata.port import DescribedResource, Format
+from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent, Code
 
 _NAME = "turtle"
@@ -53,72 +53,75 @@ _DATES = {"Issued": "issued", "Created": "created", "Updated": "modified", "Avai
           "Copyrighted": "dateCopyrighted", "Coverage": "temporal"}  # fmt: skip
 
 
-def _rdflib() -> Any:
+def _load_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
         raise MissingLibrary(task="writing RDF", extra="metadata") from None
 
 
-def write(described: Described) -> bytes:
+def write_record(described: DescribedResource) -> bytes:
     """Write the graph, in Turtle and UTF-8."""
-    written: bytes = graph(described).serialize(format="turtle", encoding="utf-8")
+    written: bytes = make_graph(described).serialize(format="turtle", encoding="utf-8")
     return written
 
 
-def graph(described: Described) -> Any:
+def make_graph(described: DescribedResource) -> Any:
     """Make the rdflib graph of a resource. Raises Unavailable if rdflib is not installed."""
     found = _Graph(described.url)
     about = described.about
-    found.type(_TYPES + row(about.resource_type or from_media(described.media_type)).dcmi)
-    found.say("identifier", str(described.identifier))
+    found.add_type(
+        _TYPES + find_resource_type(about.resource_type or guess_type(described.media_type)).dcmi
+    )
+    found.add_text("identifier", str(described.identifier))
     for code in about.codes:
-        found.say("identifier", code.value)
+        found.add_text("identifier", code.value)
     for title in about.titles:
-        found.say("alternative" if title.kind else "title", title.value, title.language)
+        found.add_text("alternative" if title.kind else "title", title.value, title.language)
     for agent in about.creators:
-        found.agent("creator", agent)
+        found.add_agent("creator", agent)
     for agent in about.contributors:
-        found.agent("contributor", agent)
+        found.add_agent("contributor", agent)
     if about.publisher is not None:
         one = about.publisher
-        found.agent("publisher", Agent(name=one.name, codes=(one.code,) if one.code else ()))
+        found.add_agent("publisher", Agent(name=one.name, codes=(one.code,) if one.code else ()))
     for when in about.dates:
-        found.date(_DATES.get(when.kind, "date"), when.value)
-    if about.year and not about.date("Issued"):
-        found.date("issued", about.year)
+        found.add_date(_DATES.get(when.kind, "date"), when.value)
+    if about.year and not about.first_date("Issued"):
+        found.add_date("issued", about.year)
     if about.language:
-        found.say("language", about.language)
+        found.add_text("language", about.language)
     for subject in about.subjects:
         if subject.uri:
-            found.link("subject", subject.uri)
-        found.say("subject", subject.value, subject.language)
+            found.add_link("subject", subject.uri)
+        found.add_text("subject", subject.value, subject.language)
     for text in about.descriptions:
         term = {"Abstract": "abstract", "TableOfContents": "tableOfContents"}.get(text.kind)
-        found.say(term or "description", text.value, text.language)
+        found.add_text(term or "description", text.value, text.language)
     for right in about.rights:
         if right.uri:
-            found.link("license", right.uri)
+            found.add_link("license", right.uri)
         if right.value:
-            found.say("rights", right.value, right.language)
+            found.add_text("rights", right.value, right.language)
     for place in about.places:
         if place.name:
-            found.say("spatial", place.name)
+            found.add_text("spatial", place.name)
     for relation in about.relations:
-        found.link(
-            _RELATIONS.get(relation.relation, "relation"), _iri(relation.value, relation.scheme)
+        found.add_link(
+            _RELATIONS.get(relation.relation, "relation"),
+            _find_iri(relation.value, relation.scheme),
         )
     held_in = about.container
     if held_in is not None and held_in.titles:
-        found.say("isPartOf", held_in.titles[0].value)
+        found.add_text("isPartOf", held_in.titles[0].value)
     for name in about.formats or ((described.media_type,) if described.media_type else ()):
-        found.say("format", name)
+        found.add_text("format", name)
     if about.version:
-        found.say("hasVersion", about.version)
+        found.add_text("hasVersion", about.version)
     return found.graph
 
 
-def _iri(value: str, scheme: str) -> str:
+def _find_iri(value: str, scheme: str) -> str:
     return value if _IRI.fullmatch(value) else homes.add_home(value, scheme)
 
 
@@ -126,47 +129,47 @@ class _Graph:
     """A graph about one subject."""
 
     def __init__(self, subject: str) -> None:
-        self._rdf = _rdflib()
+        self._rdf = _load_rdflib()
         self.graph = self._rdf.Graph()
         for prefix, uri in (("dcterms", _TERMS), ("dcmitype", _TYPES), ("foaf", _FOAF)):
             self.graph.bind(prefix, uri)
         self._subject = self._rdf.URIRef(subject)
 
-    def _add(self, predicate: str, value: Any, subject: Any = None) -> None:
+    def _add_triple(self, predicate: str, value: Any, subject: Any = None) -> None:
         self.graph.add((subject or self._subject, self._rdf.URIRef(predicate), value))
 
-    def type(self, uri: str) -> None:
-        self._add(str(self._rdf.RDF.type), self._rdf.URIRef(uri))
+    def add_type(self, uri: str) -> None:
+        self._add_triple(str(self._rdf.RDF.type), self._rdf.URIRef(uri))
 
-    def say(self, term: str, value: str, language: str = "") -> None:
-        self._add(_TERMS + term, self._rdf.Literal(value, lang=language or None))
+    def add_text(self, term: str, value: str, language: str = "") -> None:
+        self._add_triple(_TERMS + term, self._rdf.Literal(value, lang=language or None))
 
-    def link(self, term: str, iri: str) -> None:
+    def add_link(self, term: str, iri: str) -> None:
         """Add a link, or a text if RDF does not allow the link."""
         fits = _IRI.fullmatch(iri)
-        self._add(_TERMS + term, self._rdf.URIRef(iri) if fits else self._rdf.Literal(iri))
+        self._add_triple(_TERMS + term, self._rdf.URIRef(iri) if fits else self._rdf.Literal(iri))
 
-    def date(self, term: str, value: str) -> None:
+    def add_date(self, term: str, value: str) -> None:
         """Add a date with its type, or a text if the calendar does not have the date."""
         kinds = {4: "gYear", 7: "gYearMonth", 10: "date"}
         kind = self._rdf.URIRef(_XSD + kinds[len(value)]) if _is_date(value) else None
         literal = self._rdf.Literal(value, datatype=kind, normalize=False)
-        self._add(_TERMS + term, literal)
+        self._add_triple(_TERMS + term, literal)
 
-    def agent(self, term: str, agent: Agent) -> None:
-        home = next((iri for code in agent.codes if (iri := _home(code))), "")
+    def add_agent(self, term: str, agent: Agent) -> None:
+        home = next((iri for code in agent.codes if (iri := _find_home(code))), "")
         node = self._rdf.URIRef(home) if home else self._rdf.BNode()
-        self._add(_TERMS + term, node)
+        self._add_triple(_TERMS + term, node)
         kind = "Person" if agent.is_person else "Organization" if agent.kind else "Agent"
-        self._add(str(self._rdf.RDF.type), self._rdf.URIRef(_FOAF + kind), node)
-        shown = " ".join(part for part in (agent.given, agent.family) if part) or agent.shown
+        self._add_triple(str(self._rdf.RDF.type), self._rdf.URIRef(_FOAF + kind), node)
+        shown = " ".join(part for part in (agent.given, agent.family) if part) or agent.display_name
         for name, value in (
             ("name", shown),
             ("givenName", agent.given),
             ("familyName", agent.family),
         ):
             if value:
-                self._add(_FOAF + name, self._rdf.Literal(value), node)
+                self._add_triple(_FOAF + name, self._rdf.Literal(value), node)
 
 
 def _is_date(value: str) -> bool:
@@ -178,8 +181,8 @@ def _is_date(value: str) -> bool:
     return False
 
 
-def _home(code: Code) -> str:
-    iri = _iri(code.value, code.scheme.upper())
+def _find_home(code: Code) -> str:
+    iri = _find_iri(code.value, code.scheme.upper())
     return iri if _IRI.fullmatch(iri) else ""
 
 
@@ -187,7 +190,7 @@ FORMAT = Format(
     name=_NAME,
     title="RDF (Turtle, DCMI terms)",
     media_types=("text/turtle",),
-    write=write,
+    write=write_record,
     schema=_TERMS,
     aliases=("rdf", "ttl"),
     is_text=True,

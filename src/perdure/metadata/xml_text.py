@@ -21,7 +21,7 @@ from xml.parsers import expat
 
 from perdure.errors import InvalidMetadata, TooLarge
 from perdure.errors.processes import MissingLibrary
-from perdure.metadata.port import LARGEST, wrong
+from perdure.metadata.port import LARGEST, make_fault
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
 """Noise in the messages of libxml2: namespaces, and the facet of a type that was violated."""
@@ -43,7 +43,7 @@ _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"
 # --
 
 
-def lxml_etree() -> Any:
+def load_lxml() -> Any:
     """Import lxml. Raises Unavailable if it is not installed."""
     try:
         return import_module("lxml.etree")
@@ -51,12 +51,12 @@ def lxml_etree() -> Any:
         raise MissingLibrary(task="reading XML", extra="metadata") from None
 
 
-def parse(data: bytes, format: str) -> Any:
+def parse_xml(data: bytes, format: str) -> Any:
     """Parse a document and return its root. Raises InvalidMetadata (with the line) or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what=f"the {format} record", limit=LARGEST)
-    _check(data, format)
-    etree = lxml_etree()
+    _check_document(data, format)
+    etree = load_lxml()
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -70,51 +70,51 @@ def parse(data: bytes, format: str) -> Any:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise wrong(format, error.msg, error.lineno) from None
+        raise make_fault(format, error.msg, error.lineno) from None
     return root
 
 
-def _check(data: bytes, format: str) -> None:
+def _check_document(data: bytes, format: str) -> None:
     """Raise InvalidMetadata if XML is not well-formed or has a document type declaration."""
     parser = expat.ParserCreate()
 
-    def refuse(*_: object) -> None:
+    def refuse_declaration(*_: object) -> None:
         reason = "a document type declaration is not allowed: entities are not expanded"
-        raise wrong(format, reason, parser.CurrentLineNumber)
+        raise make_fault(format, reason, parser.CurrentLineNumber)
 
-    parser.StartDoctypeDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = refuse_declaration
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise wrong(format, expat.ErrorString(error.code), error.lineno) from None
+        raise make_fault(format, expat.ErrorString(error.code), error.lineno) from None
     except InvalidMetadata:
         raise
     except (ValueError, LookupError) as error:  # an unknown encoding
-        raise wrong(format, error, 1) from None
+        raise make_fault(format, error, 1) from None
 
 
 @cache
-def schema(name: str) -> Any:
+def load_schema(name: str) -> Any:
     """Load a schema of the package, ready to validate."""
-    etree = lxml_etree()
+    etree = load_lxml()
     with (files("perdure.metadata") / "schemas" / name).open("rb") as file:
         return etree.XMLSchema(etree.parse(file))
 
 
-def validate(root: Any, format: str, schema_name: str) -> None:
+def validate_record(root: Any, format: str, schema_name: str) -> None:
     """Validate a record. Raises InvalidMetadata with line and reason of the first fault."""
-    judge = schema(schema_name)
+    judge = load_schema(schema_name)
     if not judge.validate(root):
         fault = judge.error_log[0]
-        raise wrong(format, _NOISE.sub("", fault.message), fault.line)
+        raise make_fault(format, _NOISE.sub("", fault.message), fault.line)
 
 
-def local(element: Any) -> str:
+def strip_namespace(element: Any) -> str:
     """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
-def content(element: Any) -> str:
+def collect_text(element: Any) -> str:
     """Return the text of an element and of its descendants."""
     return "".join(element.itertext()).strip()
 
@@ -123,39 +123,40 @@ def content(element: Any) -> str:
 # ---
 
 
-def element(name: str, content: str, /, **pairs: str) -> str:
+def write_element(name: str, content: str, /, **pairs: str) -> str:
     """Write an element with text; nothing if the text is empty. Empty attributes are left out.
 
-    >>> element("title", "R & D", lang="en", kind="")
+    >>> write_element("title", "R & D", lang="en", kind="")
     '<title lang="en">R &amp; D</title>'
     """
     if not content:
         return ""
     shown = content.translate(_IN_TEXT) if _SPECIAL(content) else content
-    return f"<{name}{_pairs(pairs) if pairs else ''}>{shown}</{name}>"
+    return f"<{name}{_write_pairs(pairs) if pairs else ''}>{shown}</{name}>"
 
 
-def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
+def wrap_elements(name: str, inner: Iterable[str], /, **pairs: str) -> str:
     """Write an element around others; nothing if there are none."""
     joined = "".join(inner)
-    return f"<{name}{_pairs(pairs)}>{joined}</{name}>" if joined else ""
+    return f"<{name}{_write_pairs(pairs)}>{joined}</{name}>" if joined else ""
 
 
-def text(value: str) -> str:
+def escape_text(value: str) -> str:
     """Escape text for use between tags."""
     return value.translate(_IN_TEXT) if _SPECIAL(value) else value
 
 
-def any_uri(value: str) -> str:
+def keep_valid_uri(value: str) -> str:
     """Return a value of type anyURI; for any other text empty, so that the attribute is left out.
 
-    >>> any_uri("https://a.example/?q#f"), any_uri("https://a.example/%zz"), any_uri("510.1:2")
+    >>> (keep_valid_uri("https://a.example/?q#f"), keep_valid_uri("https://a.example/%zz"),
+    ...  keep_valid_uri("510.1:2"))
     ('https://a.example/?q#f', '', '')
     """
     return value if _REFERENCE.fullmatch(value) else ""
 
 
-def attributes(found: dict[str, str]) -> str:
+def write_attributes(found: dict[str, str]) -> str:
     """Write attributes for a tag, each after a blank, without those that have no value."""
     shown = ""
     for name, value in found.items():
@@ -164,8 +165,8 @@ def attributes(found: dict[str, str]) -> str:
     return shown
 
 
-def _pairs(found: dict[str, str]) -> str:
+def _write_pairs(found: dict[str, str]) -> str:
     """Write keyword arguments as attributes; `xml__lang` means `xml:lang`."""
     if "xml__lang" in found:
         found["xml:lang"] = found.pop("xml__lang")
-    return attributes(found) if found else ""
+    return write_attributes(found) if found else ""

@@ -2,8 +2,8 @@
 
 How it works: `About` has the properties of the DataCite metadata kernel 4, from which those of
 Dublin Core, schema.org and CSL can be derived. If the kernel has a controlled list, its words
-are used. The adapters in `perdure.metadata` read and write every format. `checked` enforces the
-limits of a description; `of_pairs` makes one from plain names and values.
+are used. The adapters in `perdure.metadata` read and write every format. `check_description`
+enforces the limits of a description; `read_pairs` makes one from plain names and values.
 
 What must stay true: these values are stored on disk in records, so a field may be added with a
 default, but never renamed or removed; no text contains a character that XML does not allow, and no
@@ -247,11 +247,11 @@ _WORDS = {
 }
 
 
-class Stated(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+class DescriptionValue(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """A value of a description. It is stored without the fields that have their default."""
 
 
-class Code(Stated, frozen=True, kw_only=True):
+class Code(DescriptionValue, frozen=True, kw_only=True):
     """An identifier issued by another organisation, such as an ORCID, with its scheme."""
 
     value: str
@@ -260,7 +260,7 @@ class Code(Stated, frozen=True, kw_only=True):
     scheme_uri: str = ""
 
 
-class Text(Stated, frozen=True, kw_only=True):
+class DescriptionText(DescriptionValue, frozen=True, kw_only=True):
     """A title or a description, with an optional language."""
 
     value: str
@@ -271,14 +271,14 @@ class Text(Stated, frozen=True, kw_only=True):
     language: str = ""
 
 
-class Affiliation(Stated, frozen=True, kw_only=True):
+class Affiliation(DescriptionValue, frozen=True, kw_only=True):
     """An organisation to which a person belongs."""
 
     name: str
     code: Code | None = None
 
 
-class Agent(Stated, frozen=True, kw_only=True):
+class Agent(DescriptionValue, frozen=True, kw_only=True):
     """A person or an organisation."""
 
     name: str = ""
@@ -298,13 +298,13 @@ class Agent(Stated, frozen=True, kw_only=True):
         return self.kind == "Personal" or (not self.kind and bool(self.family or self.given))
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The full name: `Family, Given` for a person whose name parts are known."""
         parts = ", ".join(part for part in (self.family, self.given) if part)
         return self.name or parts
 
 
-class Publisher(Stated, frozen=True, kw_only=True):
+class Publisher(DescriptionValue, frozen=True, kw_only=True):
     name: str
     code: Code | None = None
     language: str = ""
@@ -312,7 +312,7 @@ class Publisher(Stated, frozen=True, kw_only=True):
     """The town, for citations."""
 
 
-class When(Stated, frozen=True, kw_only=True):
+class DescriptionDate(DescriptionValue, frozen=True, kw_only=True):
     """A date in W3CDTF, or two with a slash between them for an interval."""
 
     value: str
@@ -321,7 +321,7 @@ class When(Stated, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Subject(Stated, frozen=True, kw_only=True):
+class Subject(DescriptionValue, frozen=True, kw_only=True):
     value: str
     scheme: str = ""
     scheme_uri: str = ""
@@ -332,7 +332,7 @@ class Subject(Stated, frozen=True, kw_only=True):
     language: str = ""
 
 
-class Rights(Stated, frozen=True, kw_only=True):
+class Rights(DescriptionValue, frozen=True, kw_only=True):
     value: str = ""
     """The permitted uses, in words."""
     uri: str = ""
@@ -344,7 +344,7 @@ class Rights(Stated, frozen=True, kw_only=True):
     language: str = ""
 
 
-class Relation(Stated, frozen=True, kw_only=True):
+class Relation(DescriptionValue, frozen=True, kw_only=True):
     """Another resource, named by an identifier."""
 
     value: str
@@ -358,7 +358,7 @@ class Relation(Stated, frozen=True, kw_only=True):
     scheme_type: str = ""
 
 
-class Related(Stated, frozen=True, kw_only=True):
+class RelatedItem(DescriptionValue, frozen=True, kw_only=True):
     """Another resource with a description, such as the journal, book or series of this one."""
 
     relation: str
@@ -366,7 +366,7 @@ class Related(Stated, frozen=True, kw_only=True):
     resource_type: str
     """`Journal`, `Book`, `Collection` …"""
     code: Code | None = None
-    titles: tuple[Text, ...] = ()
+    titles: tuple[DescriptionText, ...] = ()
     creators: tuple[Agent, ...] = ()
     contributors: tuple[Agent, ...] = ()
     year: str = ""
@@ -381,14 +381,14 @@ class Related(Stated, frozen=True, kw_only=True):
     edition: str = ""
 
 
-class Point(Stated, frozen=True, kw_only=True):
+class Point(DescriptionValue, frozen=True, kw_only=True):
     """A point in degrees, WGS 84, in decimal digits as given."""
 
     longitude: str
     latitude: str
 
 
-class Box(Stated, frozen=True, kw_only=True):
+class GeoBox(DescriptionValue, frozen=True, kw_only=True):
     """A rectangle in degrees, WGS 84."""
 
     west: str
@@ -397,22 +397,22 @@ class Box(Stated, frozen=True, kw_only=True):
     north: str
 
 
-class Polygon(Stated, frozen=True, kw_only=True):
+class Polygon(DescriptionValue, frozen=True, kw_only=True):
     points: tuple[Point, ...]
     """At least four; the last is the first."""
     inside: Point | None = None
 
 
-class Place(Stated, frozen=True, kw_only=True):
+class GeoPlace(DescriptionValue, frozen=True, kw_only=True):
     """The place of origin of the resource, or the region that it covers."""
 
     name: str = ""
     point: Point | None = None
-    box: Box | None = None
+    box: GeoBox | None = None
     polygons: tuple[Polygon, ...] = ()
 
 
-class Funding(Stated, frozen=True, kw_only=True):
+class Funding(DescriptionValue, frozen=True, kw_only=True):
     funder: str
     code: Code | None = None
     award: str = ""
@@ -420,20 +420,20 @@ class Funding(Stated, frozen=True, kw_only=True):
     award_title: str = ""
 
 
-class About(Stated, frozen=True, kw_only=True):
+class About(DescriptionValue, frozen=True, kw_only=True):
     """The complete description of one resource."""
 
-    titles: tuple[Text, ...] = ()
+    titles: tuple[DescriptionText, ...] = ()
     creators: tuple[Agent, ...] = ()
     contributors: tuple[Agent, ...] = ()
     publisher: Publisher | None = None
     year: str = ""
     """Year of publication, four digits."""
-    dates: tuple[When, ...] = ()
+    dates: tuple[DescriptionDate, ...] = ()
     language: str = ""
     """Language of the resource, a BCP 47 tag."""
     resource_type: str = ""
-    """The kernel's general word: `Dataset`, `Text`, `Sound`, `JournalArticle` …"""
+    """The kernel's general word: `Dataset`, `DescriptionText`, `Sound`, `JournalArticle` …"""
     resource_kind: str = ""
     """A more precise type, in free words."""
     subjects: tuple[Subject, ...] = ()
@@ -445,10 +445,10 @@ class About(Stated, frozen=True, kw_only=True):
     version: str = ""
     edition: str = ""
     rights: tuple[Rights, ...] = ()
-    descriptions: tuple[Text, ...] = ()
-    places: tuple[Place, ...] = ()
+    descriptions: tuple[DescriptionText, ...] = ()
+    places: tuple[GeoPlace, ...] = ()
     fundings: tuple[Funding, ...] = ()
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedItem, ...] = ()
     archive: str = ""
     """For archived material: the archive that holds it."""
     derived: str = ""
@@ -461,17 +461,17 @@ class About(Stated, frozen=True, kw_only=True):
         return next(main, self.titles[0].value if self.titles else "")
 
     @property
-    def container(self) -> Related | None:
+    def container(self) -> RelatedItem | None:
         """The publication that contains this resource."""
         return next((one for one in self.related if one.relation == "IsPublishedIn"), None)
 
-    def date(self, *kinds: str) -> str:
+    def first_date(self, *kinds: str) -> str:
         """Return the first date of the first kind that has one; empty if none has."""
         found = (one.value for kind in kinds for one in self.dates if one.kind == kind)
         return next(found, "")
 
 
-class Attachment(Stated, frozen=True, kw_only=True):
+class Attachment(DescriptionValue, frozen=True, kw_only=True):
     """A record in a community's format, stored byte for byte beside the description."""
 
     format: str
@@ -486,12 +486,12 @@ class Attachment(Stated, frozen=True, kw_only=True):
 # ---------------
 
 
-def checked(about: About) -> About:
+def check_description(about: About) -> About:
     """Check and return a description. Raises InvalidRequest if it is unsafe or too large."""
     count = 0
-    for name, value in _values(about, "about"):
+    for name, value in _walk_texts(about, "about"):
         count += 1
-        _check(name, value)
+        _check_text(name, value)
     if count > MOST_VALUES:
         raise TooManyValues(most=MOST_VALUES)
     if any(len(one.points) < 4 for place in about.places for one in place.polygons):
@@ -501,7 +501,7 @@ def checked(about: About) -> About:
     return about
 
 
-def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+def check_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
     """Check and return attached records. Raises InvalidRequest."""
     if not attached:
         return attached
@@ -514,25 +514,25 @@ def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]
             raise AttachedFormatInvalid(format=one.format)
         if not _MEDIA_TYPE.fullmatch(one.media_type):
             raise MalformedMediaType(text=one.media_type)
-        _check("attachment.schema", one.schema)
+        _check_text("attachment.schema", one.schema)
     return attached
 
 
-def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
+def _walk_texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Yield every text in a description, with the last two names of its path: `titles.kind`."""
     if isinstance(value, str):
         if value or name in _NEEDED or name.endswith(_DEGREE_FIELDS):
             yield name, value
     elif isinstance(value, tuple):
         for one in value:
-            yield from _values(one, name)
+            yield from _walk_texts(one, name)
     elif isinstance(value, msgspec.Struct):
         last = name.rpartition(".")[2]
         for field in value.__struct_fields__:
-            yield from _values(getattr(value, field), f"{last}.{field}")
+            yield from _walk_texts(getattr(value, field), f"{last}.{field}")
 
 
-def _check(name: str, value: str) -> None:
+def _check_text(name: str, value: str) -> None:
     if name in _NEEDED and not value.strip():
         raise EmptyText(name=name)
     if len(value) > LONGEST_TEXT:
@@ -542,7 +542,7 @@ def _check(name: str, value: str) -> None:
     words = _WORDS.get(name)
     if words is not None and value not in words:
         raise WordUnknown(name=name, text=value, known=tuple(sorted(words)))
-    if name.endswith(_LINKS) and not is_safe(value):
+    if name.endswith(_LINKS) and not is_safe_link(value):
         raise LinkActive(name=name, text=value)
     if name.endswith("uri") and not _URI.fullmatch(value):
         raise TextNotUri(name=name, text=value)
@@ -554,19 +554,20 @@ def _check(name: str, value: str) -> None:
             raise DegreesInvalid(name=name, text=value, most=most)
 
 
-def is_safe(uri: str) -> bool:
+def is_safe_link(uri: str) -> bool:
     """Return True if no browser executes a text as a link.
 
     Browsers ignore spaces before a scheme and line breaks within it.
 
-    >>> is_safe("https://a.example/"), is_safe(" java\\nscript:alert(1)"), is_safe("Data and us")
+    >>> (is_safe_link("https://a.example/"), is_safe_link(" java\\nscript:alert(1)"),
+    ...  is_safe_link("Data and us"))
     (True, False, True)
     """
     found = _SCHEME.match(uri)
     return found is None or re.sub(r"[\t\r\n]", "", found[1]).lower() not in _ACTIVE
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return foreign text as one line that XML allows, truncated if it is too long."""
     return NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]
 
@@ -589,27 +590,27 @@ _PAIRS = {
 }  # fmt: skip
 
 
-def of_pairs(pairs: Mapping[str, str]) -> About:
+def read_pairs(pairs: Mapping[str, str]) -> About:
     """Make a description from plain names and values, as in Dublin Core and ERC.
 
-    >>> about = of_pairs({"who": "Lederberg, Joshua", "what": "Studies of Human Families"})
+    >>> about = read_pairs({"who": "Lederberg, Joshua", "what": "Studies of Human Families"})
     >>> about.title, about.creators[0].family
     ('Studies of Human Families', 'Lederberg')
     """
     found: dict[str, Any] = {}
     for name, raw in pairs.items():
-        field, value = _PAIRS.get(name.lower(), ""), clean(raw)
+        field, value = _PAIRS.get(name.lower(), ""), clean_text(raw)
         if not value or not field:
             continue
         match field:
             case "titles":
-                found.setdefault(field, (Text(value=value),))
+                found.setdefault(field, (DescriptionText(value=value),))
             case "descriptions":
-                found.setdefault(field, (Text(value=value, kind="Abstract"),))
+                found.setdefault(field, (DescriptionText(value=value, kind="Abstract"),))
             case "creators":
-                found.setdefault(field, tuple(map(person, value.split(";"))))
+                found.setdefault(field, tuple(map(parse_person, value.split(";"))))
             case "contributors":
-                one = msgspec.structs.replace(person(value), role="Other")
+                one = msgspec.structs.replace(parse_person(value), role="Other")
                 found.setdefault(field, (one,))
             case "publisher":
                 found.setdefault(field, Publisher(name=value))
@@ -618,8 +619,8 @@ def of_pairs(pairs: Mapping[str, str]) -> About:
             case "rights":
                 found.setdefault(field, (Rights(value=value),))
             case "date":
-                found.setdefault("dates", (When(value=value, kind="Issued"),))
-                found.setdefault("year", year_of(value))
+                found.setdefault("dates", (DescriptionDate(value=value, kind="Issued"),))
+                found.setdefault("year", find_year(value))
             case "language":
                 if _LANGUAGE.fullmatch(value):
                     found.setdefault(field, value)
@@ -628,9 +629,9 @@ def of_pairs(pairs: Mapping[str, str]) -> About:
     return About(**found)
 
 
-def person(name: str) -> Agent:
+def parse_person(name: str) -> Agent:
     """Parse a person's name; a comma separates the family name from the given name."""
-    name = clean(name)
+    name = clean_text(name)
     family, comma, given = name.partition(",")
     if not comma or not given.strip():
         return Agent(name=name)
@@ -638,7 +639,7 @@ def person(name: str) -> Agent:
     return Agent(name=name, family=family, given=given, kind="Personal")
 
 
-def year_of(date: str) -> str:
+def find_year(date: str) -> str:
     """Return the year at the beginning of a date; empty if there is none."""
     found = _YEAR.match(date.strip())
     return found[0] if found else ""

@@ -5,7 +5,7 @@ first change of an epoch (`BEGIN`) names the last known change of the previous e
 all SHA-256, tie the changes together:
 
     digest  over a random salt, the actor, and the keys and lines that the change wrote
-    leaf    over a zero byte and the row: the output of `row_text`, which includes the digest
+    leaf    over a zero byte and the row: the output of `write_row`, which includes the digest
     chain   over a one byte, the chain of the previous change, and the leaf
 
 So a reader of only the public rows can check the chain, and a reader of a salt and the lines can
@@ -46,7 +46,7 @@ Line = tuple[str, str]
 """The key of a record, and a revision of it in its stored form."""
 
 
-class Mark(msgspec.Struct, frozen=True, order=True):
+class ChangeMark(msgspec.Struct, frozen=True, order=True):
     """The place of a change in the sequence."""
 
     epoch: int
@@ -56,11 +56,11 @@ class Mark(msgspec.Struct, frozen=True, order=True):
         return f"{self.epoch}.{self.number}"
 
 
-BEGINNING = Mark(RECONSTRUCTED, 0)
+BEGINNING = ChangeMark(RECONSTRUCTED, 0)
 """The place before the very first change, in whichever epoch that is."""
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class ChainHead(msgspec.Struct, frozen=True, kw_only=True):
     """The last change of a registry at some moment: a commitment to all changes up to it."""
 
     epoch: int
@@ -69,8 +69,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """In hexadecimal."""
 
     @property
-    def mark(self) -> Mark:
-        return Mark(self.epoch, self.number)
+    def mark(self) -> ChangeMark:
+        return ChangeMark(self.epoch, self.number)
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     reason: str
     """`created`, `reconstructed`, `numbered` or `rebuild`."""
-    previous: Head | None = None
+    previous: ChainHead | None = None
     """The last known change of the previous epoch."""
 
     @property
@@ -132,13 +132,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None after it was destroyed."""
 
     @property
-    def mark(self) -> Mark:
-        return Mark(self.epoch, self.number)
+    def mark(self) -> ChangeMark:
+        return ChangeMark(self.epoch, self.number)
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ChainHead:
         """The head of a registry whose last change this is."""
-        return Head(epoch=self.epoch, number=self.number, chain=self.chain.hex())
+        return ChainHead(epoch=self.epoch, number=self.number, chain=self.chain.hex())
 
     @property
     def is_public(self) -> bool:
@@ -146,17 +146,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.act != TOKEN
 
 
-def parse_mark(text: str, *, current: int) -> Mark | None:
+def parse_mark(text: str, *, current: int) -> ChangeMark | None:
     """Parse `1042` (a number of the current epoch) or `3.1042`. None if the text is neither.
 
     >>> parse_mark("3.1042", current=1), parse_mark("7", current=1), parse_mark("-1", current=1)
-    (Mark(epoch=3, number=1042), Mark(epoch=1, number=7), None)
+    (ChangeMark(epoch=3, number=1042), ChangeMark(epoch=1, number=7), None)
     """
     matched = _MARK.fullmatch(text)
     if matched is None:
         return None
     epoch = current if matched[1] is None else int(matched[1])
-    return Mark(epoch, int(matched[2]))
+    return ChangeMark(epoch, int(matched[2]))
 
 
 # Hashes
@@ -193,7 +193,7 @@ def digest_alike(salt: bytes, actor: str, keys: Iterable[str], line: str) -> byt
     return hashlib.sha256(salt + text.encode()).digest()
 
 
-def row_text(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -> bytes:
+def write_row(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -> bytes:
     """Return the input of a leaf's hash: a title and nine lines of text."""
     first, last, records, revision = scope
     return (
@@ -202,11 +202,11 @@ def row_text(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -
     ).encode()
 
 
-def row_of(change: Change) -> bytes:
+def make_row(change: Change) -> bytes:
     """Return the row of a change."""
     deed = Deed(change.act, change.at, change.actor)
     scope = Scope(change.first, change.last, change.count, change.revision)
-    return row_text(change.epoch, change.number, deed, scope, change.digest)
+    return write_row(change.epoch, change.number, deed, scope, change.digest)
 
 
 def hash_leaf(row: bytes) -> bytes:
@@ -221,7 +221,7 @@ def extend_chain(chain: bytes, leaf: bytes) -> bytes:
 
 def link_change(before: bytes, change: Change) -> bytes:
     """Return the chain that a change must have after the chain `before`."""
-    return extend_chain(before, hash_leaf(row_of(change)))
+    return extend_chain(before, hash_leaf(make_row(change)))
 
 
 def begin_chain(epoch: Epoch) -> bytes:
@@ -232,34 +232,34 @@ def begin_chain(epoch: Epoch) -> bytes:
 class Numbering:
     """Numbers changes and ties them to the chain.
 
-    A journal adapter has one, sets its position in the sequence, and resets it (`restart`) if a
+    A journal adapter has one, sets its position in the sequence, and resets it (`restart_at`) if a
     batch fails.
     """
 
     __slots__ = ("chain", "epoch", "number")
 
     def __init__(self) -> None:
-        self.restart(0, 0, NO_CHAIN)
+        self.restart_at(0, 0, NO_CHAIN)
 
-    def restart(self, epoch: int, number: int, chain: bytes) -> None:
+    def restart_at(self, epoch: int, number: int, chain: bytes) -> None:
         """Set the position in the sequence."""
         self.epoch, self.number, self.chain = epoch, number, chain
 
-    def begin(self, epoch: Epoch, at: str, actor: str, salt: bytes) -> Change:
+    def begin_epoch(self, epoch: Epoch, at: str, actor: str, salt: bytes) -> Change:
         """Make the first change of a new epoch."""
-        self.restart(epoch.epoch, 0, begin_chain(epoch))
+        self.restart_at(epoch.epoch, 0, begin_chain(epoch))
         digest = digest_alike(salt, actor, ("",), epoch.line)
-        return self.extend(Deed(BEGIN, at, actor), NOTHING, digest, salt)
+        return self.number_change(Deed(BEGIN, at, actor), NOTHING, digest, salt)
 
-    def step(self, deed: Deed, scope: Scope, digest: bytes) -> None:
-        """Count a change like `extend`, without creating a value."""
+    def count_change(self, deed: Deed, scope: Scope, digest: bytes) -> None:
+        """Count a change like `number_change`, without creating a value."""
         self.number += 1
-        row = row_text(self.epoch, self.number, deed, scope, digest)
+        row = write_row(self.epoch, self.number, deed, scope, digest)
         self.chain = extend_chain(self.chain, hash_leaf(row))
 
-    def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
+    def number_change(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
         """Make the next change."""
-        self.step(deed, scope, digest)
+        self.count_change(deed, scope, digest)
         return Change(
             epoch=self.epoch,
             number=self.number,

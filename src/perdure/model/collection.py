@@ -6,12 +6,12 @@ the collection, a title, a digest, a length, a media type and a note. A collecti
 held, versioned and cited like any other; its identifier with `#member=7` or `#member=NAME` names a
 member (an incarnation in ISO 24619 section 3.1.8, required by section 5.6).
 
-How it works: `write` returns the canonical form: JSON in UTF-8 with the fields in order and each
-member on its own line, so that versions differ line by line. `read` accepts any equivalent JSON and
-checks it; `load` accepts it unchecked, for fast answers.
+How it works: `write_collection` returns the canonical form: JSON in UTF-8 with the fields in order
+and each member on its own line, so that versions differ line by line. `read_collection` accepts any
+equivalent JSON and checks it; `load_collection` accepts it unchecked, for fast answers.
 
-What must stay true: `read(write(c)) == c`; members are numbered from 1 in their order in the
-document; no two have the same name or identifier, and no name is a number.
+What must stay true: `read_collection(write_collection(c)) == c`; members are numbered from 1 in
+their order in the document; no two have the same name or identifier, and no name is a number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9:.]{5,15}Z)?)?)?")
 _TYPE = re.compile(r"[0-9A-Za-z][!#$&^_.+0-9A-Za-z-]{0,126}/[0-9A-Za-z][!-~ ]{0,200}")
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class CollectionMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One resource in a collection."""
 
     identifier: str
@@ -65,9 +65,9 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     creators: tuple[str, ...] = ()
     purpose: str = ""
     date: str = ""
-    members: tuple[Member, ...] = ()
+    members: tuple[CollectionMember, ...] = ()
 
-    def number(self, identifier: str) -> int | None:
+    def find_number(self, identifier: str) -> int | None:
         """Return the number, from 1, of the member with this identifier, or None."""
         found = (at for at, one in enumerate(self.members, 1) if one.identifier == identifier)
         return next(found, None)
@@ -79,7 +79,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     creators: tuple[str, ...] = ()
     purpose: str = ""
     date: str = ""
-    members: tuple[Member, ...] = ()
+    members: tuple[CollectionMember, ...] = ()
 
 
 class _Rows(msgspec.Struct):
@@ -91,18 +91,18 @@ class _Rows(msgspec.Struct):
     members: tuple[msgspec.Raw, ...] = ()
 
 
-class _Named(msgspec.Struct, gc=False):
+class _NamedMember(msgspec.Struct, gc=False):
     name: str = ""
 
 
 class _Names(msgspec.Struct):
-    members: tuple[_Named, ...] = ()
+    members: tuple[_NamedMember, ...] = ()
 
 
 _document = msgspec.json.Decoder(_Document)
 _rows = msgspec.json.Decoder(_Rows)
 _names = msgspec.json.Decoder(_Names)
-_member = msgspec.json.Decoder(Member)
+_member = msgspec.json.Decoder(CollectionMember)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -110,7 +110,7 @@ _encode = msgspec.json.Encoder().encode
 # -------------------
 
 
-def write(collection: Collection) -> bytes:
+def write_collection(collection: Collection) -> bytes:
     """Return the canonical form of a collection."""
     head = [
         f'"{name}": '.encode() + _encode(value)
@@ -128,10 +128,10 @@ def write(collection: Collection) -> bytes:
     return b"{\n" + b",\n".join((*head, members)) + b"\n}\n"
 
 
-def read(data: bytes) -> Collection:
+def read_collection(data: bytes) -> Collection:
     """Parse and check a collection in JSON. Raises InvalidMetadata."""
-    found = load(data)
-    check(found)
+    found = load_collection(data)
+    check_collection(found)
     members = tuple(
         member
         if (name := str(parse(member.identifier))) == member.identifier
@@ -141,14 +141,14 @@ def read(data: bytes) -> Collection:
     return msgspec.structs.replace(found, members=members)
 
 
-def load(data: bytes) -> Collection:
+def load_collection(data: bytes) -> Collection:
     """Parse a collection without checking its values. Raises InvalidMetadata."""
     try:
         found = _document.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(str(error)) from error
+        raise _make_error(str(error)) from error
     if found.collection != _VERSION:
-        raise _invalid(
+        raise _make_error(
             f"unknown version {found.collection} of the format; the known version is {_VERSION}"
         )
     return Collection(
@@ -160,46 +160,46 @@ def load(data: bytes) -> Collection:
     )
 
 
-def check(collection: Collection, lines: Iterable[int] = ()) -> None:
+def check_collection(collection: Collection, lines: Iterable[int] = ()) -> None:
     """Raise InvalidMetadata if a collection is invalid.
 
     `lines`: the line number of each member in the source, for the message.
     """
     if len(collection.members) > MOST_MEMBERS:
-        raise _invalid(f"it may have at most {MOST_MEMBERS} members")
+        raise _make_error(f"it may have at most {MOST_MEMBERS} members")
     for what, text in (
         ("title", collection.title),
         ("purpose", collection.purpose),
         *(("creator", one) for one in collection.creators),
     ):
-        if fault := _text_fault(text):
-            raise _invalid(f"{what} {fault}")
+        if fault := _find_text_fault(text):
+            raise _make_error(f"{what} {fault}")
     if not all(one.strip() == one != "" and "\n" not in one for one in collection.creators):
-        raise _invalid(
+        raise _make_error(
             "the name of a creator is empty, contains a line break, or has spaces around it"
         )
     if collection.date and not _DATE.fullmatch(collection.date):
-        raise _invalid(f"date {quote(collection.date)} is not an ISO 8601 date")
+        raise _make_error(f"date {quote(collection.date)} is not an ISO 8601 date")
     names: dict[str, int] = {}
     identifiers: dict[str, int] = {}
     numbers = iter(lines)
     for at, member in enumerate(collection.members, 1):
         line = next(numbers, None)
-        fault = _fault(member)
+        fault = _find_fault(member)
         if fault:
-            raise _invalid(f"member {at}: {fault}", line)
+            raise _make_error(f"member {at}: {fault}", line)
         canonical = str(parse(member.identifier))
         first = identifiers.setdefault(canonical, at)
         if first != at:
-            raise _invalid(f"member {at}: {quote(canonical)} is already member {first}", line)
+            raise _make_error(f"member {at}: {quote(canonical)} is already member {first}", line)
         if member.name and names.setdefault(member.name, at) != at:
             other = names[member.name]
-            raise _invalid(
+            raise _make_error(
                 f"member {at}: member {other} has the same name, {quote(member.name)}", line
             )
 
 
-def _fault(member: Member) -> str:
+def _find_fault(member: CollectionMember) -> str:
     """Describe the fault of a member; empty if there is none."""
     try:
         parse(member.identifier)
@@ -219,17 +219,17 @@ def _fault(member: Member) -> str:
         return "length is negative"
     if member.media_type and not _TYPE.fullmatch(member.media_type):
         return f"{quote(member.media_type)} is not a media type"
-    return _text_fault(member.title) or _text_fault(member.note)
+    return _find_text_fault(member.title) or _find_text_fault(member.note)
 
 
-def _text_fault(text: str) -> str:
+def _find_text_fault(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         return f"is longer than {LONGEST_TEXT} characters"
     found = _CONTROL.search(text)
     return f"contains the control character {ord(found[0]):#x}" if found else ""
 
 
-def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
+def _make_error(reason: str, line: int | None = None) -> InvalidMetadata:
     return InvalidMetadata(format="collection", line=line, reason=reason)
 
 
@@ -237,28 +237,28 @@ def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
 # ------------------------
 
 
-def entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
+def find_entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
     """Return the number of members, the number of the wanted one, and its entry.
 
     `wanted`: a number from 1, or a name. The entry is JSON as written in the document; None if
     there is no such member. Other members are skipped without parsing. Raises InvalidMetadata.
     """
     try:
-        number = wanted if isinstance(wanted, int) else _numbered(data, wanted)
+        number = wanted if isinstance(wanted, int) else _find_number(data, wanted)
         rows = _rows.decode(data).members
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(str(error)) from error
+        raise _make_error(str(error)) from error
     if not 0 < number <= len(rows):
         return len(rows), 0, None
     return len(rows), number, bytes(rows[number - 1])
 
 
-def _numbered(data: bytes, name: str) -> int:
+def _find_number(data: bytes, name: str) -> int:
     named = enumerate(_names.decode(data).members, 1)
     return next((at for at, one in named if one.name == name), 0)
 
 
-def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
+def split_entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
     """Return a collection without its members, and their entries as written in the document.
 
     Raises InvalidMetadata. Entries must be objects; their contents are not checked.
@@ -266,19 +266,19 @@ def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
     try:
         found = _rows.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(str(error)) from error
+        raise _make_error(str(error)) from error
     rows = tuple(map(bytes, found.members))
     if found.collection != _VERSION or not all(row[:2] == b'{"' for row in rows):
-        raise _invalid("it has entries that are not members, or has another version")
+        raise _make_error("it has entries that are not members, or has another version")
     about = Collection(
         title=found.title, creators=found.creators, purpose=found.purpose, date=found.date
     )
     return about, rows
 
 
-def read_entry(data: bytes) -> Member:
+def read_entry(data: bytes) -> CollectionMember:
     """Parse an entry as a member. Raises InvalidMetadata."""
     try:
         return _member.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(str(error)) from error
+        raise _make_error(str(error)) from error

@@ -161,7 +161,7 @@ class Claim(Command, frozen=True, kw_only=True, tag="claim"):
     what: str
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One identifier of a bulk load: its key, its record in stored form, and any bytes."""
 
     key: str
@@ -178,7 +178,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Load(Command, frozen=True, kw_only=True, tag="load"):
     """Many identifiers at once, sorted by key, each key once."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[LoadRow, ...] = ()
     spilled: str | None = None
     """Instead of rows: the name of a file of rows in `incoming`. Either all are loaded or none."""
     last: bool = False

@@ -81,7 +81,7 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     location: Location
     others: tuple[Location, ...] = ()
 
-    def to(self, uri: str) -> Redirect:
+    def redirect_to(self, uri: str) -> Redirect:
         """Return the same redirect to another URI, about which nothing else is known."""
         return Redirect(identifier=self.identifier, location=Location(uri=uri))
 
@@ -111,21 +111,21 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True):
 Step = Fetch | Redirect | Description | Choices | Gone
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class ListingPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a listing, in order. `cursor` requests the next page; None for the last page."""
 
     identifiers: tuple[Identifier, ...]
     cursor: str | None = None
 
 
-class Interval(msgspec.Struct, frozen=True, kw_only=True):
+class ListingInterval(msgspec.Struct, frozen=True, kw_only=True):
     """A series, year or month, and the years, months or days in it that contain identifiers."""
 
     pattern: Identifier
     members: tuple[Identifier, ...]
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of `verify` for one representation; `problem` is None if it is intact."""
 
     identifier: str

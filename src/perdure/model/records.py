@@ -21,11 +21,11 @@ LOCAL = "local"
 """The name of users on the machine itself, who need no token."""
 
 
-class Stored(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+class StoredValue(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """A value stored on disk as JSON, without the fields that have their default."""
 
 
-class Tombstone(Stored, frozen=True, kw_only=True):
+class Tombstone(StoredValue, frozen=True, kw_only=True):
     """The reason why something is no longer served. The identifier is permanent."""
 
     reason: str
@@ -33,7 +33,7 @@ class Tombstone(Stored, frozen=True, kw_only=True):
     by: str
 
 
-class Proposal(Stored, frozen=True, kw_only=True):
+class Proposal(StoredValue, frozen=True, kw_only=True):
     """A withdrawal that one person requested and a second person must confirm."""
 
     reason: str
@@ -42,7 +42,7 @@ class Proposal(Stored, frozen=True, kw_only=True):
     version: int | None = None
 
 
-class Representation(Stored, frozen=True, kw_only=True):
+class Representation(StoredValue, frozen=True, kw_only=True):
     """The bytes of one version in one format; `segment` and `offset` are their place on disk."""
 
     format: str
@@ -59,7 +59,7 @@ class Representation(Stored, frozen=True, kw_only=True):
     """The time of its commit, if that was later than the commit of its version."""
 
 
-class Version(Stored, frozen=True, kw_only=True):
+class Version(StoredValue, frozen=True, kw_only=True):
     """One version of a resource, in all its formats."""
 
     number: int
@@ -69,12 +69,12 @@ class Version(Stored, frozen=True, kw_only=True):
     broken: Tombstone | None = None
     """The reason why its last location was broken, if nothing else was bound to it."""
 
-    def find(self, format: str) -> Representation | None:
+    def find_representation(self, format: str) -> Representation | None:
         """Return the representation in exactly this format, or None."""
         return next((held for held in self.representations if held.format == format), None)
 
 
-class Location(Stored, frozen=True, kw_only=True):
+class Location(StoredValue, frozen=True, kw_only=True):
     """A URI at which the resource is available.
 
     `version` and `format` describe its content (None: the newest, any). A location that promises
@@ -100,7 +100,7 @@ class Location(Stored, frozen=True, kw_only=True):
         return not day or (self.valid_from or "") <= day <= (self.valid_until or "9999-12-31")
 
 
-class Value(Stored, frozen=True, kw_only=True):
+class Value(StoredValue, frozen=True, kw_only=True):
     """One value of a handle (RFC 3651 section 3.1)."""
 
     index: int
@@ -116,7 +116,7 @@ class Value(Stored, frozen=True, kw_only=True):
     """Rights: administrators may read, administrators may write, all may read, all may write."""
 
 
-class Record(Stored, frozen=True, kw_only=True):
+class Record(StoredValue, frozen=True, kw_only=True):
     """Every promise about one identifier."""
 
     name: str = ""
@@ -166,7 +166,7 @@ class Record(Stored, frozen=True, kw_only=True):
         return next((one for one in held if one.tombstone is None), None)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class IdentifiedRecord(msgspec.Struct, frozen=True):
     """A record together with the identifier of its resource."""
 
     identifier: Identifier

@@ -11,10 +11,11 @@ and nothing else is known about them. Such a record is one line, with spaces bet
 
 All other records are JSON, without the fields that have their default.
 
->>> encode(Record(at="2026-11-21T05:13:46Z", locations=(Location(uri="https://a.example/1"),)))
+>>> encode_stored(Record(at="2026-11-21T05:13:46Z", locations=(Location(uri="https://a.example/1"),)))
 b'2026-11-21T05:13:46Z - - https://a.example/1'
 
-What must stay true: `decode(encode(record)) == record`; every form ever written stays readable.
+What must stay true: `decode_stored(encode_stored(record)) == record`; every form ever written stays
+readable.
 """
 
 from __future__ import annotations
@@ -43,28 +44,28 @@ Alike = Callable[[int, str, int, int], str]
 """From length, SHA-512 (hexadecimal), segment and offset of a document to its stored form."""
 
 
-def encode(record: Record) -> bytes:
+def encode_stored(record: Record) -> bytes:
     """Return the stored form of a record, in UTF-8."""
-    line = _location(record) if record.locations else _document(record)
+    line = _write_location_line(record) if record.locations else _write_document_line(record)
     return _encode(record) if line is None else line.encode()
 
 
-def _location(record: Record) -> str | None:
+def _write_location_line(record: Record) -> str | None:
     """Return the line of a record that has one location and no other facts, or None."""
     if len(record.locations) > 1 or _NO_TIME.search(record.at):
         return None
     location = record.locations[0]
     version = NONE if location.version is None else location.version
     line = f"{record.at} {version} {location.format or NONE} {location.uri}"
-    return line if decode(line) == record else None
+    return line if decode_stored(line) == record else None
 
 
-def _document(record: Record) -> str | None:
+def _write_document_line(record: Record) -> str | None:
     """Return the line of a record that has one document and no other facts, or None."""
     if len(record.versions) != 1 or len(record.versions[0].representations) != 1:
         return None
     one = record.versions[0].representations[0]
-    if record != _holding(record.at, record.by, one):
+    if record != _make_holding_record(record.at, record.by, one):
         return None
     if one.at or {one.charset, one.language} & _UNSAYABLE:
         return None
@@ -76,24 +77,24 @@ def _document(record: Record) -> str | None:
     return line if line.count(" ") == _LAST + one.media_type.count(" ") else None
 
 
-def _holding(at: str, by: str, one: Representation) -> Record:
+def _make_holding_record(at: str, by: str, one: Representation) -> Record:
     return Record(at=at, by=by, versions=(Version(number=1, at=at, representations=(one,)),))
 
 
-def decode(text: str) -> Record:
+def decode_stored(text: str) -> Record:
     """Parse a stored record. Raises msgspec.DecodeError, TypeError or ValueError."""
     if text[:1] == _DOCUMENT:
-        return _held(text)
-    found = only(text)
+        return _read_document_line(text)
+    found = read_only_location(text)
     if found is None:
         return _decode(text)
     at, location = found
     return Record(at=at, locations=(location,))
 
 
-def only(text: str) -> tuple[str, Location] | None:
+def read_only_location(text: str) -> tuple[str, Location] | None:
     """Return time and location of a record stored as one location; None for all others."""
-    fields = split(text)
+    fields = split_location_line(text)
     if fields is None:
         return None
     at, version, format, uri = fields
@@ -101,7 +102,7 @@ def only(text: str) -> tuple[str, Location] | None:
     return at, Location(uri=uri, version=number, format=None if format == NONE else format)
 
 
-def split(text: str) -> tuple[str, str, str, str] | None:
+def split_location_line(text: str) -> tuple[str, str, str, str] | None:
     """Return time, version, format and URI of a location line as written, or None."""
     if text[:1] in _NO_LOCATION:
         return None
@@ -109,8 +110,10 @@ def split(text: str) -> tuple[str, str, str, str] | None:
     return at, version, format, uri
 
 
-def _held(text: str) -> Record:
-    at, by, format, charset, language, length, sha512, segment, offset, last = _fields(text)
+def _read_document_line(text: str) -> Record:
+    at, by, format, charset, language, length, sha512, segment, offset, last = _split_document_line(
+        text
+    )
     one = Representation(
         format=format,
         media_type=last,
@@ -121,14 +124,14 @@ def _held(text: str) -> Record:
         segment=int(segment),
         offset=int(offset),
     )
-    return _holding(at, by, one)
+    return _make_holding_record(at, by, one)
 
 
-def _fields(text: str) -> list[str]:
+def _split_document_line(text: str) -> list[str]:
     return text[1:].split(" ", _LAST)
 
 
-class Document(NamedTuple):
+class DocumentLine(NamedTuple):
     """The fields of a document's line, as written."""
 
     at: str
@@ -142,26 +145,26 @@ class Document(NamedTuple):
     offset: str
     media_type: str
 
-    def placed(self, segment: int, offset: int) -> str:
+    def place_at(self, segment: int, offset: int) -> str:
         """Return the line of the same document at another place."""
         return f"{_DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
 
 
-def document(text: str) -> Document | None:
+def parse_document_line(text: str) -> DocumentLine | None:
     """Split the line of a document; None if the text is not one."""
-    return Document(*_fields(text)) if text[:1] == _DOCUMENT else None
+    return DocumentLine(*_split_document_line(text)) if text[:1] == _DOCUMENT else None
 
 
 def _as_json(
     at: str, by: str, one: Representation, length: int, sha512: str, segment: int, offset: int
 ) -> str:
     same = replace(one, length=length, sha512=sha512, segment=segment, offset=offset)
-    return _encode(_holding(at, by, same)).decode()
+    return _encode(_make_holding_record(at, by, same)).decode()
 
 
-def alike(at: str, by: str, one: Representation) -> Alike:
+def encode_alike(at: str, by: str, one: Representation) -> Alike:
     """Return a function that encodes documents with the same facts as this one."""
-    found = document(encode(_holding(at, by, one)).decode())
+    found = parse_document_line(encode_stored(_make_holding_record(at, by, one)).decode())
     if found is None:
         return partial(_as_json, at, by, one)
     before, media_type = _DOCUMENT + " ".join(found[:5]), found.media_type

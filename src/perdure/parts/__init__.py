@@ -7,15 +7,15 @@ decides what a part text means (ruling: part-meaning): in a PDI, the PDI's rules
 `syntaxes` returns these in the order in which their marks are searched. A syntax is recognised by
 its mark, never by trying to read the text.
 
->>> parse("line=10,20", "text/plain")
+>>> parse_part("line=10,20", "text/plain")
 TextRange(unit='line', start=10, end=20, checks=())
->>> parse("intro", "text/html"), parse("page=3", "application/pdf")
+>>> parse_part("intro", "text/html"), parse_part("page=3", "application/pdf")
 (ElementById(id='intro'), Page(number=3, view=None))
->>> str(parse("ffp(track_ID=101)*mp(/~time('npt','10','30'))", "video/mp4"))
+>>> str(parse_part("ffp(track_ID=101)*mp(/~time('npt','10','30'))", "video/mp4"))
 "ffp(track_ID=101)*mp(/~time('npt','10','30'))"
->>> parse("t=10", "text/plain")  # doctest: +ELLIPSIS
+>>> parse_part("t=10", "text/plain")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.parts.PartNotSupported: no part 't=10' can be cut from 'text/plain'; ...
+perdure.errors.parts.PartNotSupported: part 't=10' cannot be cut from 'text/plain'; ...
 
 What must stay true: everything is pure; every `read` raises only MalformedPart, or PartNotSupported
 if the text follows the grammar but selects nothing that perdure can cut, and takes linear time.
@@ -29,8 +29,8 @@ from functools import partial
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import Identifier
 from perdure.parts import annotation, pdi
-from perdure.parts.grammar import check, decoded
-from perdure.parts.installed import find_scheme, load_syntaxes, syntaxes
+from perdure.parts.grammar import check_text, decode_piece
+from perdure.parts.installed import find_scheme, list_syntaxes, load_syntaxes
 from perdure.parts.member import COLLECTION
 from perdure.parts.port import Syntax
 from perdure.parts.selectors import (
@@ -54,10 +54,10 @@ from perdure.parts.selectors import (
     NameRange,
     Octets,
     Page,
+    PartSelector,
     PluginSelector,
     Rect,
     Rendering,
-    Selected,
     Selector,
     TagRange,
     TextDirective,
@@ -91,10 +91,10 @@ __all__ = [
     "NameRange",
     "Octets",
     "Page",
+    "PartSelector",
     "PluginSelector",
     "Rect",
     "Rendering",
-    "Selected",
     "Selector",
     "Syntax",
     "TagRange",
@@ -105,21 +105,21 @@ __all__ = [
     "Track",
     "Within",
     "XPath",
-    "parse",
-    "select",
-    "syntaxes",
+    "list_syntaxes",
+    "parse_part",
+    "select_part",
 ]
 
 
-def parse(text: str, media_type: str) -> Selector:
+def parse_part(text: str, media_type: str) -> Selector:
     """Read a fragment, with its percent-escapes, as a part of a resource of this media type.
 
     Raises MalformedPart; PartNotSupported if the text is in a syntax of another media type, or
     names a part that perdure cannot cut.
     """
-    check(text, _RULE)
+    check_text(text, _RULE)
     try:
-        return _read(text, syntaxes(media_type))
+        return _read_part(text, list_syntaxes(media_type))
     except PartNotSupported as error:
         # a reader knows its syntax, but not the media type
         raise PartNotSupported(
@@ -133,14 +133,14 @@ def parse(text: str, media_type: str) -> Selector:
 _RULE = "RFC 3986 section 3.5"
 
 
-def _read(text: str, own: Sequence[Syntax]) -> Selector:
-    for seen in (text, decoded(text) or text):  # a mark may be escaped
+def _read_part(text: str, own: Sequence[Syntax]) -> Selector:
+    for seen in (text, decode_piece(text) or text):  # a mark may be escaped
         for syntax in own:
             if not syntax.mark.search(seen):
                 continue
             if syntax is annotation.SYNTAX:  # its fragments are those of this media type
                 others = [one for one in own if one is not annotation.SYNTAX]
-                return annotation.read(text, partial(_read, own=others))
+                return annotation.read_annotation(text, partial(_read_part, own=others))
             return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
     if any(one.mark.search(text) for one in load_syntaxes() if not one.is_id):
@@ -148,24 +148,24 @@ def _read(text: str, own: Sequence[Syntax]) -> Selector:
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 
 
-def select(identifier: Identifier, media_type: str) -> Selector | None:
+def select_part(identifier: Identifier, media_type: str) -> Selector | None:
     """Return the part of a resource of this media type that an identifier names.
 
     None if it names the complete resource. Raises MalformedPart and PartNotSupported.
 
     >>> from perdure.ids import parse
-    >>> select(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"), "text/plain")
+    >>> select_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"), "text/plain")
     CharRange(start=37, end=51)
-    >>> select(parse("urn:example:a#char=37,51"), "text/plain")
+    >>> select_part(parse("urn:example:a#char=37,51"), "text/plain")
     TextRange(unit='char', start=37, end=51, checks=())
     """
     fragment = identifier.fragment
     if fragment is not None:
-        selector = pdi.select(fragment)
+        selector = pdi.make_selector(fragment)
         if isinstance(selector, Extension):
             syntax = find_scheme(fragment.scheme, media_type)
             return syntax.read(fragment.text) if syntax else selector
         return selector
     if identifier.part is not None:
-        return parse(identifier.part, media_type)
+        return parse_part(identifier.part, media_type)
     return None

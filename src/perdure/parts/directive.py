@@ -4,10 +4,10 @@ Specification: URL Fragment Text Directives (WICG), section 3. Each directive hi
 its own. A part is a single text, so the first well-formed directive is read. An ID before `:~:` is
 for browsers that do not support directives.
 
->>> read(":~:text=an%20example,text-,-here")  # doctest: +ELLIPSIS
+>>> read_directive(":~:text=an%20example,text-,-here")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedPart: ... at 8; expected text=[prefix-,]start[,end][,-suffix] ...
->>> read("intro:~:unknown=1&text=This%20is-,an%20example,-text%2dbook")
+>>> read_directive("intro:~:unknown=1&text=This%20is-,an%20example,-text%2dbook")
 TextDirective(start='an example', end=None, prefix='This is', suffix='text-book')
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from perdure.errors import MalformedPart
-from perdure.parts.grammar import check, decoded
+from perdure.parts.grammar import check_text, decode_piece
 from perdure.parts.port import MARKUP, SGML, XML, Syntax
 from perdure.parts.selectors import TEXT_DIRECTIVE, TextDirective
 
@@ -32,14 +32,14 @@ _TERM = "([^&,-]++)"
 _DIRECTIVE = re.compile(f"text=(?:{_TERM}-,)?{_TERM}(?:,{_TERM})?(?:,-{_TERM})?")
 
 
-def read(text: str) -> TextDirective:
+def read_directive(text: str) -> TextDirective:
     """Read the text that the first well-formed directive names. Raises MalformedPart."""
-    check(text, _RULE)
+    check_text(text, _RULE)
     _, delimiter, directives = text.partition(DELIMITER)
     at = stopped = len(text) - len(directives)
     for one in directives.split("&"):
         if found := _DIRECTIVE.fullmatch(one):
-            prefix, start, end, suffix = (_term(one) for one in found.groups())
+            prefix, start, end, suffix = (_decode_term(one) for one in found.groups())
             if start and None not in (prefix, end, suffix):
                 return TextDirective(start, end or None, prefix or None, suffix or None)
         if one.startswith("text="):
@@ -49,9 +49,9 @@ def read(text: str) -> TextDirective:
     raise MalformedPart(text=text, at=min(stopped, len(text)), expected=expected, rule=_RULE)
 
 
-def _term(written: str | None) -> str | None:
+def _decode_term(written: str | None) -> str | None:
     """Decode a term: empty if it is missing, None if its escapes are not UTF-8."""
-    return decoded(written) if written else ""
+    return decode_piece(written) if written else ""
 
 
 SYNTAX = Syntax(
@@ -59,11 +59,11 @@ SYNTAX = Syntax(
     media_types=("text/*", *SGML),  # ruling: part-meaning
     except_types=(*MARKUP, *XML),
     mark=re.compile(DELIMITER),
-    read=read,
+    read=read_directive,
     forms={TextDirective: (":~:text=",)},
     specifications=(TEXT_DIRECTIVE,),
     turn=60,
 )
 IN_MARKUP = Syntax(
-    name=SYNTAX.name, media_types=(*MARKUP, *XML), mark=SYNTAX.mark, read=read, turn=40
+    name=SYNTAX.name, media_types=(*MARKUP, *XML), mark=SYNTAX.mark, read=read_directive, turn=40
 )

@@ -1,10 +1,10 @@
 """Limits, escapes and numbers of part texts, for the readers of every syntax.
 
-How it works: a syntax that reads decoded text (XPointer, RFC 5147 …) gets a `Text` from `decode`.
-It knows where each of its characters was written, so that an error points into the text that the
-caller sent. A syntax of pairs (`t=3&track=a%26b`) must split its text first, and decodes the
-pieces with `decoded` (RFC 3986 section 2.4: components are "parsed and separated before the
-percent-encoded octets within those components can be safely decoded").
+How it works: a syntax that reads decoded text (XPointer, RFC 5147 …) gets a `PartText` from
+`decode_text`. It knows where each of its characters was written, so that an error points into the
+text that the caller sent. A syntax of pairs (`t=3&track=a%26b`) must split its text first, and
+decodes the pieces with `decode_piece` (RFC 3986 section 2.4: components are "parsed and separated
+before the percent-encoded octets within those components can be safely decoded").
 
 What must stay true: a checked text is Unicode text of bounded length, without halves of surrogate
 pairs; numbers are short enough for every use.
@@ -28,7 +28,7 @@ _ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
-class Text(NamedTuple):
+class PartText(NamedTuple):
     """A decoded part text."""
 
     plain: str
@@ -36,12 +36,12 @@ class Text(NamedTuple):
     places: Sequence[int]
     """Index in `written` of each character of `plain`, and of the end."""
 
-    def fault(self, at: int, expected: str, rule: str) -> MalformedPart:
+    def make_fault(self, at: int, expected: str, rule: str) -> MalformedPart:
         """Make the error for an index in `plain`."""
         return MalformedPart(text=self.written, at=self.places[at], expected=expected, rule=rule)
 
 
-def check(text: str, rule: str) -> None:
+def check_text(text: str, rule: str) -> None:
     """Raise MalformedPart if a text is too long or contains half of a surrogate pair."""
     if len(text) > LONGEST:
         expected = f"the end: a part has at most {LONGEST} characters"
@@ -51,11 +51,11 @@ def check(text: str, rule: str) -> None:
         raise MalformedPart(text=text, at=found.start(), expected=expected, rule=rule)
 
 
-def decode(written: str, rule: str) -> Text:
+def decode_text(written: str, rule: str) -> PartText:
     """Check a text and decode its percent-escapes. Raises MalformedPart."""
-    check(written, rule)
+    check_text(written, rule)
     if "%" not in written:
-        return Text(written, written, range(len(written) + 1))
+        return PartText(written, written, range(len(written) + 1))
     if bad := _BAD_ESCAPE.search(written):
         expected = "two hexadecimal digits after '%'"
         raise MalformedPart(text=written, at=bad.start(), expected=expected, rule="RFC 3986 2.1")
@@ -78,19 +78,19 @@ def decode(written: str, rule: str) -> Text:
             at += 3 * len(character.encode())
     plain += written[at:]
     places += range(at, len(written) + 1)
-    return Text("".join(plain), written, places)
+    return PartText("".join(plain), written, places)
 
 
-def decoded(piece: str) -> str | None:
+def decode_piece(piece: str) -> str | None:
     """Decode the escapes in a piece of a checked text, or return None if they are not UTF-8."""
     try:
-        return decode(piece, "").plain
+        return decode_text(piece, "").plain
     except MalformedPart:
         return None
 
 
-def number(text: Text, start: int, digits: str, rule: str) -> int:
+def read_number(text: PartText, start: int, digits: str, rule: str) -> int:
     """Read the number whose decimal digits begin at `start`. Raises MalformedPart."""
     if not 0 < len(digits) <= DIGITS:
-        raise text.fault(start, f"a number of at most {DIGITS} digits", rule)
+        raise text.make_fault(start, f"a number of at most {DIGITS} digits", rule)
     return int(digits)

@@ -2,25 +2,27 @@
 
 Specifications: IIIF Image API 2.1 and 3.0, section 4 of both.
 
-How it works: `read` makes a selector from the text, by the rules of one version. When the size of
-the image is known, `settle` computes the pixels and the size of the picture, and returns the
-selector in the canonical form of its version (2.1 section 4.7, 3.0 section 4.8).
+How it works: `read_picture` makes a selector from the text, by the rules of one version. When the
+size of the image is known, `settle_picture` computes the pixels and the size of the picture, and
+returns the selector in the canonical form of its version (2.1 section 4.7, 3.0 section 4.8).
 
->>> picture = read("pct:10,10,80,80/!200,200/!90/gray.png", version=3)
->>> settled = settle(picture, 1000, 500)
+>>> picture = read_picture("pct:10,10,80,80/!200,200/!90/gray.png", version=3)
+>>> settled = settle_picture(picture, 1000, 500)
 >>> settled.box, settled.size
 ((100, 50, 900, 450), (200, 100))
 >>> str(settled.selector)
 '100,50,800,400/200,100/!90/gray.png'
->>> str(settle(read("0,0,9999,9999/1000,/360/color.jpg", version=2), 1000, 500).selector)
+>>> picture = read_picture("0,0,9999,9999/1000,/360/color.jpg", version=2)
+>>> str(settle_picture(picture, 1000, 500).selector)
 'full/full/0/default.jpg'
 
 Sizes are rounded to the nearest pixel, and are at least 1. In version 3, `!w,h` without `^` is an
 error if the box is wider and higher than the region: the validator of IIIF requires that, although
 section 4.2 also allows the reading that the region is returned unscaled.
 
-What must stay true: everything is pure; `read` raises only MalformedPart; settling a settled
-selector does not change it, so that the canonical form of a canonical URI is the URI itself.
+What must stay true: everything is pure; `read_picture` raises only MalformedPart; settling a
+settled selector does not change it, so that the canonical form of a canonical URI is the URI
+itself.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from math import isqrt
 from typing import NamedTuple
 
 from perdure.errors import PartNotFound, PartOutOfRange
-from perdure.parts.grammar import Text, decode
+from perdure.parts.grammar import PartText, decode_text
 from perdure.parts.selectors import Information, Region, Rendering, Size
 
 QUALITIES = ("color", "gray", "bitonal", "default")
@@ -61,7 +63,7 @@ _SECTION = {"region": "4.1", "size": "4.2", "rotation": "4.3", "quality": "4.4",
 _INFORMATION = "info.json"
 
 
-class Settled(NamedTuple):
+class SettledPicture(NamedTuple):
     """The picture that a selector makes of an image of known size."""
 
     box: tuple[int, int, int, int]
@@ -72,22 +74,22 @@ class Settled(NamedTuple):
     """In the canonical form."""
 
 
-def read(text: str, version: int) -> Rendering | Information:
+def read_picture(text: str, version: int) -> Rendering | Information:
     """Read a text by version 2 or 3 of the API. Raises MalformedPart.
 
-    >>> read("full/max/0/default.jpg", version=3).quality
+    >>> read_picture("full/max/0/default.jpg", version=3).quality
     'default'
-    >>> read("full/full/0/default.jpg", version=3)
+    >>> read_picture("full/full/0/default.jpg", version=3)
     Traceback (most recent call last):
     perdure.errors.texts.MalformedPart: malformed part 'full/full/0/default.jpg' at 5; \
 expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image API 3 section 4.2)
     """
-    written = decode(text, f"IIIF Image API {version} section 2.1")
+    written = decode_text(text, f"IIIF Image API {version} section 2.1")
     if written.plain == _INFORMATION:
         return Information()
     pieces = written.plain.split("/")
     if len(pieces) != 4 or text.count("/") != 3:  # "separators which MUST NOT be encoded"
-        raise written.fault(
+        raise written.make_fault(
             0,
             "region/size/rotation/quality.format or info.json",
             f"IIIF Image API {version} section 2",
@@ -97,70 +99,72 @@ expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image AP
         starts.append(starts[-1] + len(piece) + 1)
     reader = _Reader(written, version)
     quality, _, extension = pieces[3].partition(".")
-    mirrored, degrees = reader.rotation(starts[2], pieces[2])
+    mirrored, degrees = reader.read_rotation(starts[2], pieces[2])
     return Rendering(
         version=version,
-        region=reader.region(starts[0], pieces[0]),
-        size=reader.size(starts[1], pieces[1]),
+        region=reader.read_region(starts[0], pieces[0]),
+        size=reader.read_size(starts[1], pieces[1]),
         mirrored=mirrored,
         degrees=degrees,
-        quality=reader.one_of("quality", starts[3], quality, QUALITIES),
-        format=reader.one_of("format", starts[3] + len(quality), extension, tuple(FORMATS)),
+        quality=reader.read_choice("quality", starts[3], quality, QUALITIES),
+        format=reader.read_choice("format", starts[3] + len(quality), extension, tuple(FORMATS)),
     )
 
 
 class _Reader(NamedTuple):
     """Reads the parameters of one text; every method raises MalformedPart with the position."""
 
-    text: Text
+    text: PartText
     version: int
 
-    def region(self, at: int, piece: str) -> Region:
+    def read_region(self, at: int, piece: str) -> Region:
         if piece in ("full", "square"):
             return Region(piece)
         if found := _PIXELS.fullmatch(piece):
             return Region("pixel", tuple(map(Fraction, found.groups())))
         if found := _PERCENT.fullmatch(piece):
-            return Region("percent", tuple(map(_fraction, found.groups())))
-        raise self._fault("region", at, "full, square, x,y,w,h or pct:x,y,w,h")
+            return Region("percent", tuple(map(_read_fraction, found.groups())))
+        raise self._make_fault("region", at, "full, square, x,y,w,h or pct:x,y,w,h")
 
-    def size(self, at: int, piece: str) -> Size:
+    def read_size(self, at: int, piece: str) -> Size:
         found = _SIZE.fullmatch(piece)
         known = "full, max, w, ,h w,h !w,h or pct:n"
         if self.version > 2:
             known = "max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge"
         if found is None:
-            raise self._fault("size", at, known)
+            raise self._make_fault("size", at, known)
         mark, word, percent, bang, width, height = found.groups()
         if (mark and self.version == 2) or (word == "full" and self.version > 2):
-            raise self._fault("size", at, known)
+            raise self._make_fault("size", at, known)
         if word:
             return Size(word, upscaled=bool(mark))
         upscaled = bool(mark) or self.version == 2
         if percent:
-            return Size("percent", percent=_fraction(percent), upscaled=upscaled)
+            return Size("percent", percent=_read_fraction(percent), upscaled=upscaled)
         wide, high = (None if side is None else int(side) for side in (width, height))
         if (bang and (wide is None or high is None)) or (wide is None and high is None):
-            raise self._fault("size", at, known)
+            raise self._make_fault("size", at, known)
         return Size("confined" if bang else "exact", wide, high, upscaled=upscaled)
 
-    def rotation(self, at: int, piece: str) -> tuple[bool, Fraction]:
+    def read_rotation(self, at: int, piece: str) -> tuple[bool, Fraction]:
         found = _TURN.fullmatch(piece)
-        if found is None or _fraction(found[2]) > 360:
-            raise self._fault("rotation", at, "degrees from 0 to 360, with ! in front to mirror")
-        return bool(found[1]), _fraction(found[2])
+        if found is None or _read_fraction(found[2]) > 360:
+            raise self._make_fault(
+                "rotation", at, "degrees from 0 to 360, with ! in front to mirror"
+            )
+        return bool(found[1]), _read_fraction(found[2])
 
-    def one_of(self, name: str, at: int, piece: str, known: tuple[str, ...]) -> str:
+    def read_choice(self, name: str, at: int, piece: str, known: tuple[str, ...]) -> str:
         if piece not in known:
-            raise self._fault(name, at, f"a {name}: {', '.join(known)}")
+            raise self._make_fault(name, at, f"a {name}: {', '.join(known)}")
         return piece
 
-    def _fault(self, name: str, at: int, expected: str) -> Exception:
+    def _make_fault(self, name: str, at: int, expected: str) -> Exception:
         rule = f"IIIF Image API {self.version} section {_SECTION[name]}"
-        return self.text.fault(at, expected, rule)
+        return self.text.make_fault(at, expected, rule)
 
 
-def _fraction(digits: str) -> Fraction:
+def _read_fraction(digits: str) -> Fraction:
     return Fraction(f"0{digits}" if digits.startswith(".") else digits.removesuffix("."))
 
 
@@ -168,19 +172,19 @@ def _fraction(digits: str) -> Fraction:
 # -----------
 
 
-def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settled:
+def settle_picture(picture: Rendering, width: int, height: int, name: str = "") -> SettledPicture:
     """Compute the picture of an image of this width and height, in pixels. Errors use `name`.
 
     Raises PartOutOfRange if the region has no pixels of the image, or the size is 0 or too large;
     PartNotFound if version 2.1 allows the size but perdure does not (section 7.2).
     """
-    box = _box(picture.region, width, height)
+    box = _find_box(picture.region, width, height)
     region = box[2] - box[0], box[3] - box[1]
     if min(region) < 1:
         raise PartOutOfRange(
             identifier=name, selector=str(picture), extent=f"{width} x {height} pixels"
         )
-    size = _size(picture.size, *region)
+    size = _find_size(picture.size, *region)
     if min(size) < 1 or (not picture.size.upscaled and _is_larger(size, region)):
         raise PartOutOfRange(
             identifier=name,
@@ -196,16 +200,16 @@ def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settl
     canonical = Rendering(
         version=picture.version,
         region=Region("full") if whole else Region("pixel", tuple(map(Fraction, (x, y, *region)))),
-        size=(_canonical_2 if picture.version == 2 else _canonical_3)(region, size),
+        size=(_make_size_2 if picture.version == 2 else _make_size_3)(region, size),
         mirrored=picture.mirrored,
         degrees=picture.degrees % 360,
         quality="default" if picture.quality == "color" else picture.quality,
         format=picture.format,
     )
-    return Settled(box, size, canonical)
+    return SettledPicture(box, size, canonical)
 
 
-def _box(region: Region, width: int, height: int) -> tuple[int, int, int, int]:
+def _find_box(region: Region, width: int, height: int) -> tuple[int, int, int, int]:
     if region.unit == "square":
         side = min(width, height)
         left, top = (width - side) // 2, (height - side) // 2
@@ -216,27 +220,27 @@ def _box(region: Region, width: int, height: int) -> tuple[int, int, int, int]:
     if region.unit == "percent":
         across, down = Fraction(width, 100), Fraction(height, 100)
     x, y, wide, high = region.box
-    left, right = _edges(x * across, min((x + wide) * across, Fraction(width)))
-    top, bottom = _edges(y * down, min((y + high) * down, Fraction(height)))
+    left, right = _round_edges(x * across, min((x + wide) * across, Fraction(width)))
+    top, bottom = _round_edges(y * down, min((y + high) * down, Fraction(height)))
     return left, top, right, bottom
 
 
-def _edges(start: Fraction, stop: Fraction) -> tuple[int, int]:
+def _round_edges(start: Fraction, stop: Fraction) -> tuple[int, int]:
     """Round to the nearest pixels; an interval that is not empty keeps at least one pixel."""
-    first, last = _nearest(start), _nearest(stop)
+    first, last = _round_nearest(start), _round_nearest(stop)
     return (int(start), int(start) + 1) if first == last and start < stop else (first, last)
 
 
-def _size(size: Size, width: int, height: int) -> tuple[int, int]:
+def _find_size(size: Size, width: int, height: int) -> tuple[int, int]:
     """Compute the size of a region after scaling; 0 by 0 if the text asks for an empty picture."""
     if size.form == "full":
         return width, height
     if size.form == "max":
         larger = size.upscaled or not _is_allowed(width, height)
-        return _largest(width, height) if larger else (width, height)
+        return _find_largest(width, height) if larger else (width, height)
     if size.percent is not None:
         share = size.percent / 100
-        return (_side(width * share), _side(height * share)) if share else (0, 0)
+        return (_round_side(width * share), _round_side(height * share)) if share else (0, 0)
     wide, high = size.width, size.height
     if wide == 0 or high == 0:
         return 0, 0
@@ -246,15 +250,15 @@ def _size(size: Size, width: int, height: int) -> tuple[int, int]:
         else:
             wide = None
     if wide is None:
-        wide = _side(Fraction(width * (high or 0), height))
+        wide = _round_side(Fraction(width * (high or 0), height))
     if high is None:
-        high = _side(Fraction(height * wide, width))
+        high = _round_side(Fraction(height * wide, width))
     if size.form == "confined" and not _is_allowed(wide, high):
-        return _largest(width, height)
+        return _find_largest(width, height)
     return wide, high
 
 
-def _largest(width: int, height: int) -> tuple[int, int]:
+def _find_largest(width: int, height: int) -> tuple[int, int]:
     """Return the largest allowed size with this aspect ratio."""
     most = isqrt(LARGEST_AREA * width // height), isqrt(LARGEST_AREA * height // width)
     if max(most) <= LONGEST_SIDE:
@@ -272,24 +276,26 @@ def _is_larger(size: tuple[int, int], other: tuple[int, int]) -> bool:
     return size[0] > other[0] or size[1] > other[1]
 
 
-def _canonical_2(region: tuple[int, int], size: tuple[int, int]) -> Size:
+def _make_size_2(region: tuple[int, int], size: tuple[int, int]) -> Size:
     if size == region:
         return Size("full")
     by_width = Size("exact", size[0], upscaled=True)
-    return by_width if _size(by_width, *region) == size else Size("exact", *size, upscaled=True)
+    return (
+        by_width if _find_size(by_width, *region) == size else Size("exact", *size, upscaled=True)
+    )
 
 
-def _canonical_3(region: tuple[int, int], size: tuple[int, int]) -> Size:
+def _make_size_3(region: tuple[int, int], size: tuple[int, int]) -> Size:
     for upscaled in (False, True):
         most = Size("max", upscaled=upscaled)
-        if size == _size(most, *region):
+        if size == _find_size(most, *region):
             return most
     return Size("exact", *size, upscaled=_is_larger(size, region))
 
 
-def _nearest(value: Fraction) -> int:
+def _round_nearest(value: Fraction) -> int:
     return int(value + Fraction(1, 2))
 
 
-def _side(value: Fraction) -> int:
-    return max(_nearest(value), 1)
+def _round_side(value: Fraction) -> int:
+    return max(_round_nearest(value), 1)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 from perdure.parts.media_types import strip_parameters
-from perdure.parts.port import LAST, Syntax, fits
-from perdure.parts.selectors import Selected, Selector
+from perdure.parts.port import LAST, Syntax, covers_type
+from perdure.parts.selectors import PartSelector, Selector
 from perdure.plugins import load_plugins
 
 GROUP = "perdure.parts"
@@ -36,19 +36,19 @@ def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=256)
-def syntaxes(media_type: str) -> tuple[Syntax, ...]:
+def list_syntaxes(media_type: str) -> tuple[Syntax, ...]:
     """Return the syntaxes of a media type, in the order in which their marks are searched."""
     essence = strip_parameters(media_type)
     return tuple(
         syntax
         for syntax in load_syntaxes()
-        if any(fits(kind, essence) for kind in syntax.media_types)
-        and not any(fits(kind, essence) for kind in syntax.except_types)
+        if any(covers_type(kind, essence) for kind in syntax.media_types)
+        and not any(covers_type(kind, essence) for kind in syntax.except_types)
     )
 
 
 @cache
-def load_forms() -> dict[type[Selected], tuple[str, ...]]:
+def load_forms() -> dict[type[PartSelector], tuple[str, ...]]:
     """Return the selectors of all syntaxes except the PDI's, with the forms of their texts."""
     return {kind: forms for syntax in load_syntaxes() for kind, forms in syntax.forms.items()}
 
@@ -61,10 +61,10 @@ def load_specifications() -> dict[str, Callable[[str], Selector]]:
 
 def find_scheme(scheme: str, media_type: str) -> Syntax | None:
     """Return the syntax of a media type that reads a fragment scheme of PDIs, or None."""
-    return next((one for one in syntaxes(media_type) if scheme in one.schemes), None)
+    return next((one for one in list_syntaxes(media_type) if scheme in one.schemes), None)
 
 
-def list_schemes(kinds: set[type[Selected]]) -> set[str]:
+def list_schemes(kinds: set[type[PartSelector]]) -> set[str]:
     """Return the fragment schemes of PDIs that select any of these kinds."""
     return {
         scheme

@@ -5,9 +5,9 @@ and invalid pairs are ignored (section 6.2.1). If no pair remains, the text sele
 is an error here, because a part is never the complete resource. `read_time_query` and
 `read_time_call` read two forms of intervals outside fragments.
 
->>> read("t=npt:10,20&t=foo").time
+>>> read_media("t=npt:10,20&t=foo").time
 Time(start=Fraction(10, 1), end=Fraction(20, 1))
->>> read("T=3,7")  # doctest: +ELLIPSIS
+>>> read_media("T=3,7")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedPart: ... at 0; expected a valid t=, xywh=, track= or id= (...)
 >>> str(read_time_query("15.0/30.0")), str(read_time_call("@time(100s,200s)"))
@@ -20,10 +20,10 @@ import re
 from fractions import Fraction
 
 from perdure.errors import MalformedPart
-from perdure.parts.grammar import MOST, check, decode, decoded
+from perdure.parts.grammar import MOST, check_text, decode_piece, decode_text
 from perdure.parts.port import XML, Syntax
 from perdure.parts.selectors import MEDIA, Area, Media, Time
-from perdure.parts.times import TIMECODES, npt, timecode
+from perdure.parts.times import TIMECODES, read_npt, read_timecode
 
 _RULE = "Media Fragments URI 1.0 section 4.2"
 _DIMENSIONS = ("t", "xywh", "track", "id")
@@ -35,21 +35,21 @@ _NUMBER = "([0-9]{1,19}+)"
 _AREA = re.compile(f"(?:(pixel|percent):)?{','.join([_NUMBER] * 4)}", re.ASCII)
 
 
-def read(text: str) -> Media:
+def read_media(text: str) -> Media:
     """Read the interval, area and tracks that a text names. Raises MalformedPart if it has none."""
-    check(text, _RULE)
+    check_text(text, _RULE)
     time: Time | None = None
     area: Area | None = None
     tracks: list[str] = []
     named: str | None = None
     at = stopped = 0
     for pair in text.split("&"):
-        name, _, value = (decoded(piece) or "" for piece in pair.partition("="))
+        name, _, value = (decode_piece(piece) or "" for piece in pair.partition("="))
         match name:
             case "t":
-                time = _time(value) or time
+                time = _read_time(value) or time
             case "xywh":
-                area = _area(value) or area
+                area = _read_area(value) or area
             case "track" if value:
                 tracks.append(value)
             case "id" if value:
@@ -65,22 +65,24 @@ def read(text: str) -> Media:
     return Media(time, area, tuple(tracks), named)
 
 
-def _time(value: str) -> Time | None:
+def _read_time(value: str) -> Time | None:
     # npttimedef = [ "npt:" ] ( npttime [ "," npttime ] ) / ( "," npttime )
     first, comma, last = value.removeprefix("npt:").partition(",")
     if not first and not comma:
         return None
-    return _interval(npt(first) if first else Fraction(0), npt(last) if comma else None, comma)
+    return _make_time(
+        read_npt(first) if first else Fraction(0), read_npt(last) if comma else None, comma
+    )
 
 
-def _interval(start: Fraction | None, end: Fraction | None, separator: str) -> Time | None:
+def _make_time(start: Fraction | None, end: Fraction | None, separator: str) -> Time | None:
     """Make an interval, or return None if it is invalid. Without a separator it has no end."""
     if start is None or (separator and (end is None or start >= end)):
         return None
     return Time(start, end)
 
 
-def _area(value: str) -> Area | None:
+def _read_area(value: str) -> Area | None:
     found = _AREA.fullmatch(value)
     if found is None:
         return None
@@ -106,24 +108,24 @@ def read_time_query(value: str) -> Media:
     Without an end it extends to the end of the medium. Many clients write the comma of Media
     Fragments instead of the slash; both are accepted. Raises MalformedPart.
     """
-    whole = decode(value, _QUERY_RULE)
+    whole = decode_text(value, _QUERY_RULE)
     head = _SCHEME.match(whole.plain)
     scheme, begin = (head[1], head.end()) if head else ("npt", 0)
     if scheme != "npt" and scheme not in TIMECODES:
-        raise whole.fault(0, f"'npt:' or one of {', '.join(TIMECODES)}", _QUERY_RULE)
+        raise whole.make_fault(0, f"'npt:' or one of {', '.join(TIMECODES)}", _QUERY_RULE)
     separator = _SEPARATOR.search(whole.plain, begin)
     end = separator.start() if separator else len(whole.plain)
     first, last = whole.plain[begin:end], whole.plain[end + 1 :]
-    time = _interval(
-        _moment(scheme, first), _moment(scheme, last), separator[0] if separator else ""
+    time = _make_time(
+        _read_moment(scheme, first), _read_moment(scheme, last), separator[0] if separator else ""
     )
     if time is None:
-        raise whole.fault(begin, "a start, optionally with '/' and a later end", _QUERY_RULE)
+        raise whole.make_fault(begin, "a start, optionally with '/' and a later end", _QUERY_RULE)
     return Media(time)
 
 
-def _moment(scheme: str, text: str) -> Fraction | None:
-    return npt(text, relaxed=True) if scheme == "npt" else timecode(scheme, text)
+def _read_moment(scheme: str, text: str) -> Fraction | None:
+    return read_npt(text, relaxed=True) if scheme == "npt" else read_timecode(scheme, text)
 
 
 _CALL_RULE = "ISO 24619:2011 section 5.3"
@@ -138,16 +140,16 @@ def read_time_call(text: str) -> Media:
 
     Raises MalformedPart.
     """
-    whole = decode(text, _CALL_RULE)
+    whole = decode_text(text, _CALL_RULE)
     found = _CALL.fullmatch(whole.plain)
     if found is None:
-        raise whole.fault(0, "@time(START,END), each a number and s, ms, m or h", _CALL_RULE)
+        raise whole.make_fault(0, "@time(START,END), each a number and s, ms, m or h", _CALL_RULE)
     start, end = (
         Fraction(f"{found[group]}.{found[group + 1] or 0}") * _UNITS[found[group + 2]]
         for group in (1, 4)
     )
     if start >= end:
-        raise whole.fault(found.start(4), "an end after the start", _CALL_RULE)
+        raise whole.make_fault(found.start(4), "an end after the start", _CALL_RULE)
     return Media(Time(start, end))
 
 
@@ -158,7 +160,7 @@ SYNTAX = Syntax(
     media_types=("image/*", *_TIMED),
     except_types=XML,
     mark=re.compile("(?:^|&)(?:t|xywh|track|id)="),
-    read=read,
+    read=read_media,
     forms={Media: ("t=", "xywh=", "track=", "id=")},
     specifications=(MEDIA,),
     turn=30,

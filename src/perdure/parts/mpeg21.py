@@ -3,13 +3,13 @@
 Specification: ISO/IEC 21000-17, on the XPointer Framework, and its use by ISO 24619. A scheme
 after `*` selects inside the part before it; schemes without `*` between them are alternatives.
 
->>> read("ffp(track_ID=101)*mp(/~time(’npt’,’50’))")
+>>> read_pointer("ffp(track_ID=101)*mp(/~time(’npt’,’50’))")
 Within(outer=Track(kind='track_ID', value='101'), inner=Instant(at=Fraction(50, 1)))
->>> str(read("mp(~time('npt','10','30')/~region(rect(10,10,30,20)))"))
+>>> str(read_pointer("mp(~time('npt','10','30')/~region(rect(10,10,30,20)))"))
 't=10,30&xywh=10,10,20,10'
->>> read("mp(/~time('utc','20261121T101500Z'))")  # doctest: +ELLIPSIS
+>>> read_pointer("mp(/~time('utc','20261121T101500Z'))")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.parts.PartNotSupported: ... it has parts of the kinds ffp(), offset(), ...
+perdure.errors.parts.PartNotSupported: ... the available kinds of part: ffp(), offset(), ...
 
 Well-formed schemes, shapes, time schemes and paths that perdure does not support are skipped like
 unknown schemes. If none remains, the part is not supported. A single time is a moment, not the
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from perdure.errors import PartNotSupported
-from perdure.parts.grammar import DIGITS, Text, decode
+from perdure.parts.grammar import DIGITS, PartText, decode_text
 from perdure.parts.port import XML, Syntax
 from perdure.parts.selectors import (
     MPEG_21,
@@ -38,8 +38,8 @@ from perdure.parts.selectors import (
     Track,
     Within,
 )
-from perdure.parts.times import TIMECODES, npt, timecode
-from perdure.parts.xpointer import ANY_SCHEME, Piece, pieces, refuse_no_characters
+from perdure.parts.times import TIMECODES, read_npt, read_timecode
+from perdure.parts.xpointer import ANY_SCHEME, PointerPart, refuse_noncharacters, split_pointer
 
 _RULE = "ISO/IEC 21000-17 section 6"
 _QUOTES = str.maketrans("‘’", "''")
@@ -48,28 +48,28 @@ _NUMERIC = frozenset({"track_ID", "item_ID"})
 _OFFSET = re.compile(rf"'?([0-9]{{1,{DIGITS}}}+)'?,'?([0-9]{{1,{DIGITS}}}+)?'?", re.ASCII)
 
 
-def read(text: str) -> Selector:
+def read_pointer(text: str) -> Selector:
     """Read the part that a text names.
 
     Raises MalformedPart, and PartNotSupported if none of its alternatives is supported.
     """
-    whole = decode(text, _RULE)
-    refuse_no_characters(whole)
+    whole = decode_text(text, _RULE)
+    refuse_noncharacters(whole)
     chains: list[list[Selector | None]] = []
-    for piece in pieces(whole, joins=True):
-        selector = _select(whole, piece)
+    for piece in split_pointer(whole, joins=True):
+        selector = _read_piece(whole, piece)
         if piece.joined:
             chains[-1].append(selector)
         else:
             chains.append([selector])
-    choices = [_nested(chain) for chain in chains]
+    choices = [_nest_selectors(chain) for chain in chains]
     known = tuple(choice for choice in choices if choice is not None)
     if not known:
         raise PartNotSupported(selector=text, offered=_SERVED)
     return known[0] if len(known) == 1 else First(known)
 
 
-def _nested(chain: list[Selector | None]) -> Selector | None:
+def _nest_selectors(chain: list[Selector | None]) -> Selector | None:
     """Nest selectors, each in the one before it; None if one of them is not supported."""
     *outer, selector = chain
     for one in reversed(outer):
@@ -77,30 +77,32 @@ def _nested(chain: list[Selector | None]) -> Selector | None:
     return selector
 
 
-def _select(whole: Text, piece: Piece) -> Selector | None:
+def _read_piece(whole: PartText, piece: PointerPart) -> Selector | None:
     match piece.name:
         case "ffp":
-            return _track(whole, piece)
+            return _read_track(whole, piece)
         case "offset":
-            return _octets(whole, piece)
+            return _read_octets(whole, piece)
         case "mp":
-            return _path(whole, piece)
+            return _read_path(whole, piece)
     return None
 
 
-def _track(whole: Text, piece: Piece) -> Track:
+def _read_track(whole: PartText, piece: PointerPart) -> Track:
     found = _TRACK.fullmatch(piece.data)
     numeric = found is not None and found[1] in _NUMERIC
     if found is None or (numeric and not re.fullmatch(f"[0-9]{{1,{DIGITS}}}", found[2])):
-        raise whole.fault(piece.at, "track_ID= or item_ID= with a number, or item_name=", _RULE)
+        raise whole.make_fault(
+            piece.at, "track_ID= or item_ID= with a number, or item_name=", _RULE
+        )
     return Track(found[1], str(int(found[2])) if numeric else found[2])
 
 
-def _octets(whole: Text, piece: Piece) -> Octets:
+def _read_octets(whole: PartText, piece: PointerPart) -> Octets:
     found = _OFFSET.fullmatch(piece.data.translate(_QUOTES))
     end = int(found[2]) if found and found[2] else None
     if found is None or (end is not None and end <= int(found[1])):
-        raise whole.fault(piece.at, "the first octet, ',' and the octet after the last", _RULE)
+        raise whole.make_fault(piece.at, "the first octet, ',' and the octet after the last", _RULE)
     return Octets(int(found[1]), end)
 
 
@@ -122,23 +124,23 @@ _SERVED = (
 )
 
 
-def _path(whole: Text, piece: Piece) -> Selector | None:
+def _read_path(whole: PartText, piece: PointerPart) -> Selector | None:
     """Read the selector of a path; None if one of its steps is not supported."""
     time: Time | Instant | None = None
     area: Area | None = None
     served = True
-    for step in _steps(whole, piece):
+    for step in _split_path(whole, piece):
         if step.startswith("~time("):
             found = _TIME_STEP.fullmatch(step)
             if found is None or time is not None:
-                raise whole.fault(piece.at, _PATH, _RULE)
-            time = _time(whole, piece, found)
+                raise whole.make_fault(piece.at, _PATH, _RULE)
+            time = _read_time(whole, piece, found)
             served = served and time is not None
         elif step.startswith("~region(rect("):
             found = _REGION_STEP.fullmatch(step)
             if found is None or area is not None:
-                raise whole.fault(piece.at, _PATH, _RULE)
-            area = _area(whole, piece, found)
+                raise whole.make_fault(piece.at, _PATH, _RULE)
+            area = _read_area(whole, piece, found)
         else:
             served = False
     if not served:
@@ -148,7 +150,7 @@ def _path(whole: Text, piece: Piece) -> Selector | None:
     return Media(time, area)
 
 
-def _steps(whole: Text, piece: Piece) -> Iterator[str]:
+def _split_path(whole: PartText, piece: PointerPart) -> Iterator[str]:
     path = piece.data.translate(_QUOTES).removeprefix("/")
     at = 0
     while step := _STEP.match(path, at):
@@ -158,29 +160,33 @@ def _steps(whole: Text, piece: Piece) -> Iterator[str]:
             return
         if path[at - 1] != "/":
             break
-    raise whole.fault(piece.at, _PATH, _RULE)
+    raise whole.make_fault(piece.at, _PATH, _RULE)
 
 
-def _time(whole: Text, piece: Piece, found: re.Match[str]) -> Time | Instant | None:
+def _read_time(whole: PartText, piece: PointerPart, found: re.Match[str]) -> Time | Instant | None:
     """Read a time or an interval; None if the time scheme is not supported."""
     scheme, first, last = found.groups()
     if scheme != "npt" and scheme not in TIMECODES:
         return None
-    start = _moment(scheme, first, within=last is None)
-    end = _moment(scheme, last, within=False) if last else None
+    start = _read_moment(scheme, first, within=last is None)
+    end = _read_moment(scheme, last, within=False) if last else None
     if start is None or (last and (end is None or start >= end)):
-        raise whole.fault(piece.at, f"times of {scheme}, the second after the first", _RULE)
+        raise whole.make_fault(piece.at, f"times of {scheme}, the second after the first", _RULE)
     return Instant(start) if end is None else Time(start, end)
 
 
-def _moment(scheme: str, text: str, *, within: bool) -> Fraction | None:
-    return npt(text, relaxed=True) if scheme == "npt" else timecode(scheme, text, within=within)
+def _read_moment(scheme: str, text: str, *, within: bool) -> Fraction | None:
+    return (
+        read_npt(text, relaxed=True)
+        if scheme == "npt"
+        else read_timecode(scheme, text, within=within)
+    )
 
 
-def _area(whole: Text, piece: Piece, found: re.Match[str]) -> Area:
+def _read_area(whole: PartText, piece: PointerPart, found: re.Match[str]) -> Area:
     left, top, right, bottom = map(int, found.groups())
     if left >= right or top >= bottom:
-        raise whole.fault(piece.at, "two corners of a rectangle that is not empty", _RULE)
+        raise whole.make_fault(piece.at, "two corners of a rectangle that is not empty", _RULE)
     return Area("pixel", left, top, right - left, bottom - top)
 
 
@@ -189,7 +195,7 @@ SYNTAX = Syntax(
     media_types=("application/mp4", "application/ogg", "audio/*", "video/*"),
     except_types=XML,
     mark=ANY_SCHEME,
-    read=read,
+    read=read_pointer,
     forms={Instant: ("mp(/~time())",), Track: ("ffp()",)},
     specifications=(MPEG_21,),
     turn=20,
@@ -198,7 +204,7 @@ OCTETS = Syntax(
     name="offset() (ISO/IEC 21000-17)",
     media_types=("*/*",),
     mark=re.compile(r"^offset\('?[0-9]"),
-    read=read,
+    read=read_pointer,
     forms={Octets: ("offset()",)},
     turn=0,
 )

@@ -4,11 +4,11 @@ Specification: RFC 8118 section 3. Parameters are processed from left to right, 
 counts. Those that only set up a viewer (`zoom`, `view`, `search` …) are ignored if another one
 selects a part; alone they are not a part that perdure can cut.
 
->>> str(read("zoom=200&page=3&viewrect=0,0,100,50.5"))
+>>> str(read_pdf_part("zoom=200&page=3&viewrect=0,0,100,50.5"))
 'page=3&viewrect=0,0,100,50.5'
->>> read("zoom=200")  # doctest: +ELLIPSIS
+>>> read_pdf_part("zoom=200")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.parts.PartNotSupported: ... it has parts of the kinds page=, nameddest=, ef=, ...
+perdure.errors.parts.PartNotSupported: ... the available kinds of part: page=, nameddest=, ef=, ...
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from perdure.errors import MalformedPart, PartNotSupported
-from perdure.parts.grammar import DIGITS, check, decoded
+from perdure.parts.grammar import DIGITS, check_text, decode_piece
 from perdure.parts.port import Syntax
 from perdure.parts.selectors import PDF, Destination, Embedded, Page
 
@@ -46,32 +46,32 @@ PARAMETERS = ("page", "nameddest", "ef", *_VIEWER)
 """The names of all parameters, served or not."""
 
 
-def read(text: str) -> Page | Destination | Embedded:
+def read_pdf_part(text: str) -> Page | Destination | Embedded:
     """Read the page, destination or file that a text names.
 
     Raises MalformedPart, and PartNotSupported if all its parameters are for a viewer.
     """
-    check(text, _RULE)
+    check_text(text, _RULE)
     selected: Page | Destination | Embedded | None = None
-    for at, name, value in _pairs(text):
+    for at, name, value in _split_pairs(text):
         match name:
             case "page":
-                selected = Page(_page(text, at, value))
+                selected = Page(_read_page(text, at, value))
             case "viewrect" if isinstance(selected, Page):
-                selected = Page(selected.number, _view(text, at, value))
+                selected = Page(selected.number, _read_view(text, at, value))
             case "nameddest":
-                selected = Destination(_name(text, at, value))
+                selected = Destination(_read_name(text, at, value))
             case "ef":
-                selected = Embedded(_name(text, at, value))
+                selected = Embedded(_read_name(text, at, value))
     if selected is None:
-        raise _nothing(text)
+        raise _explain_refusal(text)
     return selected
 
 
-def _nothing(text: str) -> MalformedPart | PartNotSupported:
+def _explain_refusal(text: str) -> MalformedPart | PartNotSupported:
     """Make the error for a text that names no page, destination or file."""
     known = False
-    for at, name, value in _pairs(text):
+    for at, name, value in _split_pairs(text):
         if name in _VIEWER and not _VIEWER[name].fullmatch(value):
             return MalformedPart(text=text, at=at, expected=f"a value of {name}=", rule=_RULE)
         known = known or name in _VIEWER
@@ -80,21 +80,21 @@ def _nothing(text: str) -> MalformedPart | PartNotSupported:
     return MalformedPart(text=text, at=0, expected=", ".join(_SERVED), rule=_RULE)
 
 
-def _pairs(text: str) -> Iterator[tuple[int, str, str]]:
+def _split_pairs(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the start of each value, its name, and the value."""
     for pair in _PAIR.finditer(text):
-        name, _, value = (decoded(piece) or "" for piece in pair[0].partition("="))
+        name, _, value = (decode_piece(piece) or "" for piece in pair[0].partition("="))
         yield min(pair.start() + len(name) + 1, len(text)), name, value
 
 
-def _page(text: str, at: int, value: str) -> int:
+def _read_page(text: str, at: int, value: str) -> int:
     found = _PAGE.fullmatch(value)
     if found is None:
         raise MalformedPart(text=text, at=at, expected="a page number from 1", rule=_RULE)
     return int(found[1])
 
 
-def _view(text: str, at: int, value: str) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+def _read_view(text: str, at: int, value: str) -> tuple[Fraction, Fraction, Fraction, Fraction]:
     found = _VIEW.fullmatch(value)
     if found is not None:
         left, top, width, height = map(Fraction, found.groups())
@@ -104,7 +104,7 @@ def _view(text: str, at: int, value: str) -> tuple[Fraction, Fraction, Fraction,
     raise MalformedPart(text=text, at=at, expected=expected, rule=_RULE)
 
 
-def _name(text: str, at: int, value: str) -> str:
+def _read_name(text: str, at: int, value: str) -> str:
     if not value:
         raise MalformedPart(text=text, at=at, expected="a name, its escapes in UTF-8", rule=_RULE)
     return value
@@ -114,7 +114,7 @@ SYNTAX = Syntax(
     name="page=, nameddest= and ef= (RFC 8118)",
     media_types=("application/pdf",),
     mark=re.compile(f"(?:^|[&#])(?:{'|'.join(PARAMETERS)})="),
-    read=read,
+    read=read_pdf_part,
     forms={Destination: ("nameddest=",), Embedded: ("ef=",), Page: ("page=",)},
     specifications=(PDF, "http://tools.ietf.org/rfc/rfc3778"),  # obsoleted by RFC 8118
     turn=30,

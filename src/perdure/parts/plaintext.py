@@ -3,12 +3,12 @@
 Specification: RFC 5147, on every identifier except a PDI, which has its own positions.
 # ruling: part-meaning
 
->>> read("line=10,20")
+>>> read_text_range("line=10,20")
 TextRange(unit='line', start=10, end=20, checks=())
->>> str(read("char=,12;sha=00"))  # doctest: +ELLIPSIS
+>>> str(read_text_range("char=,12;sha=00"))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedPart: ... at 8; expected ';length=' or ';md5=', or the end (...)
->>> str(read("char=100;length=09876,UTF-8"))
+>>> str(read_text_range("char=100;length=09876,UTF-8"))
 'char=100;length=9876,utf-8'
 
 Positions are between characters or lines: `char=100` is a position without extent. An omitted
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.grammar import MOST, PartText, decode_text, read_number
 from perdure.parts.port import SGML, XML, Syntax
 from perdure.parts.selectors import PLAIN_TEXT, Check, TextRange
 
@@ -40,39 +40,39 @@ _CHECK = re.compile(r";(length|md5)=([0-9A-Fa-f]*+)(?:,([A-Za-z0-9!#$%&'+^_`{}~-
 _MD5_DIGITS = 32
 
 
-def read(text: str) -> TextRange:
+def read_text_range(text: str) -> TextRange:
     """Read the characters or lines that a text names. Raises MalformedPart."""
-    whole = decode(text, _RULE)
+    whole = decode_text(text, _RULE)
     head = _RANGE.match(whole.plain)
     if head is None:
-        raise whole.fault(0, "'char=' or 'line='", _RULE)
+        raise whole.make_fault(0, "'char=' or 'line='", _RULE)
     unit, first, comma, last = head.groups()
     if not first and not last:
-        raise whole.fault(head.end(), "a position", _RULE)
-    start = number(whole, head.start(2), first, _RULE) if first else 0
-    end = number(whole, head.start(4), last, _RULE) if last else None
+        raise whole.make_fault(head.end(), "a position", _RULE)
+    start = read_number(whole, head.start(2), first, _RULE) if first else 0
+    end = read_number(whole, head.start(4), last, _RULE) if last else None
     if not comma:
         end = start
     if end is not None and start > end:
-        raise whole.fault(head.start(4), "an end that is not before its start", _RULE)
-    return TextRange(unit.lower(), start, end, _checks(whole, head.end()))
+        raise whole.make_fault(head.start(4), "an end that is not before its start", _RULE)
+    return TextRange(unit.lower(), start, end, _read_checks(whole, head.end()))
 
 
-def _checks(whole: Text, at: int) -> tuple[Check, ...]:
+def _read_checks(whole: PartText, at: int) -> tuple[Check, ...]:
     checks: list[Check] = []
     while at < len(whole.plain):
         found = _CHECK.match(whole.plain, at)
         if found is None:
-            raise whole.fault(at, "';length=' or ';md5=', or the end", _RULE)
+            raise whole.make_fault(at, "';length=' or ';md5=', or the end", _RULE)
         if len(checks) == MOST:
-            raise whole.fault(at, f"the end: a part has at most {MOST} checks", _RULE)
+            raise whole.make_fault(at, f"the end: a part has at most {MOST} checks", _RULE)
         kind, value, charset = found[1].lower(), found[2], found[3]
         if kind == "md5" and len(value) != _MD5_DIGITS:
-            raise whole.fault(found.start(2), f"{_MD5_DIGITS} hexadecimal digits", _RULE)
+            raise whole.make_fault(found.start(2), f"{_MD5_DIGITS} hexadecimal digits", _RULE)
         if kind == "length" and not value.isdecimal():
-            raise whole.fault(found.start(2), "a number of octets", _RULE)
+            raise whole.make_fault(found.start(2), "a number of octets", _RULE)
         if kind == "length":
-            value = str(number(whole, found.start(2), value, _RULE))
+            value = str(read_number(whole, found.start(2), value, _RULE))
         checks.append(Check(kind, value.lower(), charset.lower() if charset else None))
         at = found.end()
     return tuple(checks)
@@ -82,7 +82,7 @@ SYNTAX = Syntax(
     name="char= and line= (RFC 5147)",
     media_types=("text/*", *XML, *SGML),
     mark=re.compile("^(?:char|line)=", _ANY_CASE),
-    read=read,
+    read=read_text_range,
     forms={TextRange: ("char=", "line=")},
     specifications=(PLAIN_TEXT,),
     turn=50,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from perdure.parts.selectors import Selected, Selector
+from perdure.parts.selectors import PartSelector, Selector
 
 LAST = 100
 """The turn of a syntax whose mark matches every text."""
@@ -42,7 +42,7 @@ class Syntax(msgspec.Struct, frozen=True, kw_only=True):
     """Matches the texts in this syntax, and no others."""
     read: Callable[[str], Selector]
     """Reads a text into a selector."""
-    forms: Mapping[type[Selected], tuple[str, ...]] = {}
+    forms: Mapping[type[PartSelector], tuple[str, ...]] = {}
     """The selectors that only this syntax has, each with its form in messages: `("char=",)`."""
     specifications: tuple[str, ...] = ()
     """Values of `conformsTo` in a Web Annotation that mean this syntax. The first one is
@@ -57,10 +57,10 @@ class Syntax(msgspec.Struct, frozen=True, kw_only=True):
     `LAST`."""
 
 
-def fits(kind: str, essence: str) -> bool:
+def covers_type(kind: str, essence: str) -> bool:
     """Return True if a kind covers a media type: itself, `image/*`, `*/*+xml` or `*/*`.
 
-    >>> fits("*/*+xml", "image/svg+xml"), fits("image/*", "text/plain")
+    >>> covers_type("*/*+xml", "image/svg+xml"), covers_type("image/*", "text/plain")
     (True, False)
     """
     if kind in (essence, "*/*"):

@@ -34,7 +34,7 @@ IMAGE_API = "http://iiif.io/api/image"
 MEMBER = "https://www.iso.org/standard/37333.html"
 
 
-class Selected(msgspec.Struct, frozen=True, gc=False, tag=True):
+class PartSelector(msgspec.Struct, frozen=True, gc=False, tag=True):
     """The attributes of all selectors."""
 
     reading: ClassVar[str]
@@ -47,7 +47,7 @@ class Selected(msgspec.Struct, frozen=True, gc=False, tag=True):
 # ------------------------------------------------------------------------------------
 
 
-class CharRange(Selected, frozen=True):
+class CharRange(PartSelector, frozen=True):
     """Characters [start, end) of canonical text; a line break counts as two (section 3.4.1).
     # ruling: text-positions
     """
@@ -61,7 +61,7 @@ class CharRange(Selected, frozen=True):
         return f"char={self.start},{self.end}"
 
 
-class TagRange(Selected, frozen=True):
+class TagRange(PartSelector, frozen=True):
     """From the start of tag `first` through the end of tag `last`, counted from 0 (section 3.4.2).
     # ruling: elt-range
     """
@@ -75,7 +75,7 @@ class TagRange(Selected, frozen=True):
         return f"elt={self.first},{self.last}"
 
 
-class NameRange(Selected, frozen=True):
+class NameRange(PartSelector, frozen=True):
     """From the first element whose `name` is `first` through the one whose `name` is `last`.
     # ruling: name-range
     """
@@ -86,11 +86,11 @@ class NameRange(Selected, frozen=True):
     last: str
 
     def __str__(self) -> str:
-        first, last = (_escaped(name, _KEPT_IN_PDI) for name in (self.first, self.last))
+        first, last = (_escape_text(name, _KEPT_IN_PDI) for name in (self.first, self.last))
         return f"name={first},{last}"
 
 
-class Rect(Selected, frozen=True):
+class Rect(PartSelector, frozen=True):
     """Pixels with left <= x < right and top <= y < bottom of a frame (section 3.4.5).
     # ruling: rect-frame
     """
@@ -108,7 +108,7 @@ class Rect(Selected, frozen=True):
         return f"rect=({self.left},{self.top}),({self.right},{self.bottom}){frame}"
 
 
-class Interval(Selected, frozen=True):
+class Interval(PartSelector, frozen=True):
     """Sound and images at times t with start <= t < end, in seconds (section 3.4.4).
     # ruling: time-range
     """
@@ -119,10 +119,10 @@ class Interval(Selected, frozen=True):
     end: Fraction
 
     def __str__(self) -> str:
-        return "{}={},{}".format(*_times(self.start, self.end))
+        return "{}={},{}".format(*_write_times(self.start, self.end))
 
 
-class Crop(Selected, frozen=True):
+class Crop(PartSelector, frozen=True):
     """A rectangle of a video during an interval (section 3.4.5), or complete frames without `rect`.
     # ruling: pdi-crop
     """
@@ -133,12 +133,12 @@ class Crop(Selected, frozen=True):
     rect: Rect | None = None
 
     def __str__(self) -> str:
-        unit, start, end = _times(self.time.start, self.time.end)
+        unit, start, end = _write_times(self.time.start, self.time.end)
         corners = str(self.rect).replace("rect=", ",") if self.rect else ""
         return f"crop={unit},{start},{end}{corners}"
 
 
-class ByteRange(Selected, frozen=True):
+class ByteRange(PartSelector, frozen=True):
     """Octets [start, end) (section 3.4.6)."""
 
     reading = "pdi-byte"
@@ -150,7 +150,7 @@ class ByteRange(Selected, frozen=True):
         return f"byte={self.start},{self.end}"
 
 
-class Extension(Selected, frozen=True):
+class Extension(PartSelector, frozen=True):
     """A fragment scheme that the draft does not define (section 3.1), for a plug-in to read."""
 
     reading = "pdi-extension"
@@ -181,7 +181,7 @@ class Check(msgspec.Struct, frozen=True, gc=False):
         return f"{self.kind}={self.value}{charset}"
 
 
-class TextRange(Selected, frozen=True):
+class TextRange(PartSelector, frozen=True):
     """Characters or lines between two positions (RFC 5147). Position 0 precedes the first one.
 
     Any line ending counts as one character. None is the start or the end of the text; a position
@@ -217,8 +217,8 @@ class Time(msgspec.Struct, frozen=True, gc=False):
     end: Fraction | None
 
     def __str__(self) -> str:
-        start = "" if self.start is None else _decimal(self.start)
-        return f"t={start}" if self.end is None else f"t={start},{_decimal(self.end)}"
+        start = "" if self.start is None else _write_decimal(self.start)
+        return f"t={start}" if self.end is None else f"t={start},{_write_decimal(self.end)}"
 
 
 class Area(msgspec.Struct, frozen=True, gc=False):
@@ -236,7 +236,7 @@ class Area(msgspec.Struct, frozen=True, gc=False):
         return f"xywh={unit}{self.x},{self.y},{self.width},{self.height}"
 
 
-class Media(Selected, frozen=True):
+class Media(PartSelector, frozen=True):
     """Tracks, an interval and an area of a medium, or a named part (Media Fragments URI 1.0).
 
     A missing dimension selects everything. An interval is cut at the end of the medium, an area at
@@ -251,12 +251,12 @@ class Media(Selected, frozen=True):
     id: str | None = None
 
     def __str__(self) -> str:
-        tracks = (f"track={_escaped(one)}" for one in self.tracks)
-        named = () if self.id is None else (f"id={_escaped(self.id)}",)
+        tracks = (f"track={_escape_text(one)}" for one in self.tracks)
+        named = () if self.id is None else (f"id={_escape_text(self.id)}",)
         return "&".join([*map(str, filter(None, (self.time, self.area))), *tracks, *named])
 
 
-class Instant(Selected, frozen=True):
+class Instant(PartSelector, frozen=True):
     """The frame or the single sample at a moment, in seconds (ISO/IEC 21000-17)."""
 
     reading = "mpeg21-time"
@@ -264,10 +264,10 @@ class Instant(Selected, frozen=True):
     at: Fraction
 
     def __str__(self) -> str:
-        return f"mp(/~time('npt','{_decimal(self.at)}'))"
+        return f"mp(/~time('npt','{_write_decimal(self.at)}'))"
 
 
-class Track(Selected, frozen=True):
+class Track(PartSelector, frozen=True):
     """A track or item of an ISO base media file (ISO/IEC 21000-17, `ffp`)."""
 
     reading = "mpeg21-ffp"
@@ -277,10 +277,10 @@ class Track(Selected, frozen=True):
     value: str
 
     def __str__(self) -> str:
-        return f"ffp({self.kind}={_data(self.value)})"
+        return f"ffp({self.kind}={_escape_data(self.value)})"
 
 
-class Octets(Selected, frozen=True):
+class Octets(PartSelector, frozen=True):
     """Octets [start, end), or to the end if `end` is None. Octets beyond it are an error."""
 
     reading = "octets"
@@ -296,7 +296,7 @@ class Octets(Selected, frozen=True):
 # ------------------------------------
 
 
-class Cells(Selected, frozen=True):
+class Cells(PartSelector, frozen=True):
     """Rows, columns or cells of a table, counted from 1; the header is row 1 (RFC 7111).
 
     Ranges are closed at both ends. None is the last row or column.
@@ -313,10 +313,10 @@ class Cells(Selected, frozen=True):
         return f"rfc7111-{self.axis}"
 
     def __str__(self) -> str:
-        return f"{self.axis}=" + ";".join(_range(first, last) for first, last in self.ranges)
+        return f"{self.axis}=" + ";".join(_write_range(first, last) for first, last in self.ranges)
 
 
-class Page(Selected, frozen=True):
+class Page(PartSelector, frozen=True):
     """A page of a PDF, counted from 1 (RFC 8118), or a rectangle of it in its own units."""
 
     reading = "rfc8118-page"
@@ -328,10 +328,10 @@ class Page(Selected, frozen=True):
     def __str__(self) -> str:
         if self.view is None:
             return f"page={self.number}"
-        return f"page={self.number}&viewrect={','.join(map(_decimal, self.view))}"
+        return f"page={self.number}&viewrect={','.join(map(_write_decimal, self.view))}"
 
 
-class Destination(Selected, frozen=True):
+class Destination(PartSelector, frozen=True):
     """The page to which a named destination of a PDF leads (RFC 8118)."""
 
     reading = "rfc8118-nameddest"
@@ -339,10 +339,10 @@ class Destination(Selected, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"nameddest={_escaped(self.name)}"
+        return f"nameddest={_escape_text(self.name)}"
 
 
-class Embedded(Selected, frozen=True):
+class Embedded(PartSelector, frozen=True):
     """A file embedded in a PDF (RFC 8118)."""
 
     reading = "rfc8118-ef"
@@ -350,14 +350,14 @@ class Embedded(Selected, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"ef={_escaped(self.name)}"
+        return f"ef={_escape_text(self.name)}"
 
 
 # collections
 # -----------
 
 
-class Member(Selected, frozen=True):
+class Member(PartSelector, frozen=True):
     """A member of a collection (ISO 24619 section 3.1.8), by its number from 1 or by its name."""
 
     reading = "member"
@@ -367,14 +367,14 @@ class Member(Selected, frozen=True):
     name: str = ""
 
     def __str__(self) -> str:
-        return f"member={_escaped(self.name, _KEPT_IN_PDI) if self.name else self.number}"
+        return f"member={_escape_text(self.name, _KEPT_IN_PDI) if self.name else self.number}"
 
 
 # elements: XPointer, CSS
 # -----------------------
 
 
-class ElementById(Selected, frozen=True):
+class ElementById(PartSelector, frozen=True):
     """The element with this ID: an XPointer shorthand, a fragment of HTML."""
 
     reading = "xpointer-shorthand"
@@ -382,10 +382,10 @@ class ElementById(Selected, frozen=True):
     id: str
 
     def __str__(self) -> str:
-        return _escaped(self.id)
+        return _escape_text(self.id)
 
 
-class ChildSequence(Selected, frozen=True):
+class ChildSequence(PartSelector, frozen=True):
     """The element reached by counting child elements from 1 (XPointer `element()`)."""
 
     reading = "xpointer-element"
@@ -395,10 +395,10 @@ class ChildSequence(Selected, frozen=True):
     steps: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"element({_data(self.id or '')}{''.join(f'/{step}' for step in self.steps)})"
+        return f"element({_escape_data(self.id or '')}{''.join(f'/{step}' for step in self.steps)})"
 
 
-class XPath(Selected, frozen=True):
+class XPath(PartSelector, frozen=True):
     """The nodes of an XPath 1.0 expression, or a range between two (XPointer `xpointer()`)."""
 
     reading = "xpath"
@@ -408,11 +408,11 @@ class XPath(Selected, frozen=True):
     """Pairs of prefix and namespace URI."""
 
     def __str__(self) -> str:
-        bound = "".join(f"xmlns({_data(f'{name}={uri}')})" for name, uri in self.namespaces)
-        return f"{bound}xpointer({_data(self.expression)})"
+        bound = "".join(f"xmlns({_escape_data(f'{name}={uri}')})" for name, uri in self.namespaces)
+        return f"{bound}xpointer({_escape_data(self.expression)})"
 
 
-class Css(Selected, frozen=True):
+class Css(PartSelector, frozen=True):
     """The element of a CSS selector (Web Annotation)."""
 
     reading = "css"
@@ -420,14 +420,14 @@ class Css(Selected, frozen=True):
     selector: str
 
     def __str__(self) -> str:
-        return f"selector(type=CssSelector,value={_escaped(self.selector)})"
+        return f"selector(type=CssSelector,value={_escape_text(self.selector)})"
 
 
 # text without markup, as people read it: Web Annotation, URL text fragments
 # ---------------------------------------------------------------------------
 
 
-class TextPosition(Selected, frozen=True):
+class TextPosition(PartSelector, frozen=True):
     """Code points [start, end) of the text content (Web Annotation)."""
 
     reading = "oa-textposition"
@@ -439,7 +439,7 @@ class TextPosition(Selected, frozen=True):
         return f"selector(type=TextPositionSelector,start={self.start},end={self.end})"
 
 
-class TextQuote(Selected, frozen=True):
+class TextQuote(PartSelector, frozen=True):
     """The text content `exact` between `prefix` and `suffix` (Web Annotation)."""
 
     reading = "oa-textquote"
@@ -450,11 +450,11 @@ class TextQuote(Selected, frozen=True):
 
     def __str__(self) -> str:
         around = (("exact", self.exact), ("prefix", self.prefix), ("suffix", self.suffix))
-        fields = (f",{name}={_escaped(text)}" for name, text in around if text)
+        fields = (f",{name}={_escape_text(text)}" for name, text in around if text)
         return f"selector(type=TextQuoteSelector{''.join(fields)})"
 
 
-class TextDirective(Selected, frozen=True):
+class TextDirective(PartSelector, frozen=True):
     """`:~:text=[prefix-,]start[,end][,-suffix]` (URL text fragments)."""
 
     reading = "text-fragment"
@@ -466,10 +466,10 @@ class TextDirective(Selected, frozen=True):
 
     def __str__(self) -> str:
         terms = (
-            f"{_term(self.prefix)}-" if self.prefix else None,
-            _term(self.start),
-            _term(self.end) if self.end else None,
-            f"-{_term(self.suffix)}" if self.suffix else None,
+            f"{_escape_term(self.prefix)}-" if self.prefix else None,
+            _escape_term(self.start),
+            _escape_term(self.end) if self.end else None,
+            f"-{_escape_term(self.suffix)}" if self.suffix else None,
         )
         return f":~:text={','.join(filter(None, terms))}"
 
@@ -489,7 +489,7 @@ class Region(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         if not self.box:
             return self.unit
-        return ("pct:" if self.unit == "percent" else "") + ",".join(map(_decimal, self.box))
+        return ("pct:" if self.unit == "percent" else "") + ",".join(map(_write_decimal, self.box))
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
@@ -505,7 +505,7 @@ class Size(msgspec.Struct, frozen=True, gc=False):
     """True if the region may be enlarged: with `^` in version 3, always in version 2."""
 
 
-class Rendering(Selected, frozen=True):
+class Rendering(PartSelector, frozen=True):
     """A picture of a region, scaled, rotated and encoded for viewing (IIIF Image API)."""
 
     version: int
@@ -527,22 +527,22 @@ class Rendering(Selected, frozen=True):
         return f"{IMAGE_API}/{self.version}"
 
     def __str__(self) -> str:
-        turn = f"{'!' if self.mirrored else ''}{_decimal(self.degrees)}"
-        return f"{self.region}/{self._scale}/{turn}/{self.quality}.{self.format}"
+        turn = f"{'!' if self.mirrored else ''}{_write_decimal(self.degrees)}"
+        return f"{self.region}/{self._size_text}/{turn}/{self.quality}.{self.format}"
 
     @property
-    def _scale(self) -> str:
+    def _size_text(self) -> str:
         size = self.size
         mark = "%5e" if size.upscaled and self.version > 2 else ""
         if size.percent is not None:
-            return f"{mark}pct:{_decimal(size.percent)}"
+            return f"{mark}pct:{_write_decimal(size.percent)}"
         if size.form in ("full", "max"):
             return mark + size.form
         sides = ",".join("" if side is None else str(side) for side in (size.width, size.height))
         return f"{mark}{'!' if size.form == 'confined' else ''}{sides}"
 
 
-class Information(Selected, frozen=True):
+class Information(PartSelector, frozen=True):
     """Facts about an image: its size, and whether it has colours (IIIF Image API)."""
 
     reading = "iiif-information"
@@ -556,7 +556,7 @@ class Information(Selected, frozen=True):
 # ---------------------
 
 
-class PluginSelector(Selected, frozen=True):
+class PluginSelector(PartSelector, frozen=True):
     """A selector from a plug-in. Each plug-in defines subclasses with fields of its own.
 
     A subclass sets `reading` and `conforms_to`, and its `str()` is a text that the syntax reads.
@@ -569,7 +569,7 @@ class PluginSelector(Selected, frozen=True):
 # ------------
 
 
-class Between(Selected, frozen=True):
+class Between(PartSelector, frozen=True):
     """From the start of one part to the start of another (Web Annotation RangeSelector)."""
 
     reading = "oa-range"
@@ -578,11 +578,11 @@ class Between(Selected, frozen=True):
     end: Selector
 
     def __str__(self) -> str:
-        start, end = _nested(self.start), _nested(self.end)
+        start, end = _write_nested(self.start), _write_nested(self.end)
         return f"selector(type=RangeSelector,startSelector={start},endSelector={end})"
 
 
-class Within(Selected, frozen=True):
+class Within(PartSelector, frozen=True):
     """A part of a part: `*` of ISO/IEC 21000-17, `refinedBy` of Web Annotation.
 
     In a chain of three, the second and third together are the inner one.
@@ -597,22 +597,25 @@ class Within(Selected, frozen=True):
 
     @property
     def conforms_to(self) -> str:  # type: ignore[override]  # it depends on both selectors
-        return SELECTORS if self._pointers is None else MPEG_21
+        return SELECTORS if self._pointer_text is None else MPEG_21
 
     @property
-    def _pointers(self) -> str | None:
+    def _pointer_text(self) -> str | None:
         if isinstance(self.outer, _Elements | First) or isinstance(self.inner, _Elements | First):
             return None  # only parts of media can be joined by `*`
-        outer, inner = _pointer(self.outer), _pointer(self.inner)
+        outer, inner = _write_pointer(self.outer), _write_pointer(self.inner)
         return f"{outer}*{inner}" if outer and inner else None
 
     def __str__(self) -> str:
         if isinstance(self.outer, Within):
             return str(Within(self.outer.outer, Within(self.outer.inner, self.inner)))
-        return self._pointers or f"{_nested(self.outer)[:-1]},refinedBy={_nested(self.inner)})"
+        return (
+            self._pointer_text
+            or f"{_write_nested(self.outer)[:-1]},refinedBy={_write_nested(self.inner)})"
+        )
 
 
-class First(Selected, frozen=True):
+class First(PartSelector, frozen=True):
     """The first of several selectors that selects anything (XPointer Framework section 3.3)."""
 
     reading = "xpointer"
@@ -624,7 +627,7 @@ class First(Selected, frozen=True):
         return XPOINTER if elements else MPEG_21
 
     def __str__(self) -> str:
-        return "".join(_pointer(one) or str(one) for one in self.choices)
+        return "".join(_write_pointer(one) or str(one) for one in self.choices)
 
 
 Selector = (
@@ -673,7 +676,7 @@ _KEPT = _KEPT_IN_PDI | frozenset("~")
 _FRAGMENT = _KEPT | frozenset("&()*+,=@/?")  # RFC 3986 section 3.5
 
 
-def _escaped(text: str, kept: frozenset[str] = _KEPT) -> str:
+def _escape_text(text: str, kept: frozenset[str] = _KEPT) -> str:
     """Escape text for use between commas, parentheses, ampersands; hex digits in lower case."""
     if kept.issuperset(text):
         return text
@@ -682,11 +685,11 @@ def _escaped(text: str, kept: frozenset[str] = _KEPT) -> str:
     )
 
 
-def _term(text: str) -> str:
-    return _escaped(text).replace("-", "%2d")
+def _escape_term(text: str) -> str:
+    return _escape_text(text).replace("-", "%2d")
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     """Escape data of an XPointer part, for the framework (section 3.1) and then for the URI.
 
     Balanced parentheses need no escape.
@@ -699,55 +702,60 @@ def _data(text: str) -> str:
             break
     if depth:
         text = text.replace("(", "^(").replace(")", "^)")
-    return _escaped(text, _FRAGMENT)
+    return _escape_text(text, _FRAGMENT)
 
 
-def _pointer(selector: Selector) -> str | None:
+def _write_pointer(selector: Selector) -> str | None:
     """Write a selector for use in an XPointer with others; None if it cannot be written so."""
     match selector:
         case ElementById(id):
-            return f"element({_data(id)})"
+            return f"element({_escape_data(id)})"
         case ChildSequence() | XPath() | Instant() | Track() | Octets() | First():
             return str(selector)
         case Within():
-            return selector._pointers
+            return selector._pointer_text
         case Media(time, area, (), None):
-            steps = (_time_step(time) if time else "", _region_step(area) if area else "")
+            steps = (
+                _write_time_step(time) if time else "",
+                _write_region_step(area) if area else "",
+            )
             known = [step for step in steps if step is not None]
             return f"mp({''.join(known)})" if len(known) == len(steps) else None
     return None
 
 
-def _time_step(time: Time) -> str | None:
+def _write_time_step(time: Time) -> str | None:
     if time.end is None:  # a single time would be a moment
         return None
-    return f"/~time('npt','{_decimal(time.start or Fraction(0))}','{_decimal(time.end)}')"
+    return (
+        f"/~time('npt','{_write_decimal(time.start or Fraction(0))}','{_write_decimal(time.end)}')"
+    )
 
 
-def _region_step(area: Area) -> str | None:
+def _write_region_step(area: Area) -> str | None:
     right, bottom = area.x + area.width, area.y + area.height
     if area.unit != "pixel" or max(right, bottom) > _GREATEST:
         return None
     return f"/~region(rect({area.x},{area.y},{right},{bottom}))"
 
 
-def _nested(selector: Selector) -> str:
+def _write_nested(selector: Selector) -> str:
     """Write a selector inside another one (Selectors and States section 5)."""
     text = str(selector)
     if selector.conforms_to == SELECTORS:
         return text
-    conforms = _escaped(selector.conforms_to)
-    return f"selector(type=FragmentSelector,value={_escaped(text)},conformsTo={conforms})"
+    conforms = _escape_text(selector.conforms_to)
+    return f"selector(type=FragmentSelector,value={_escape_text(text)},conformsTo={conforms})"
 
 
-def _times(start: Fraction, end: Fraction) -> tuple[str, int, int]:
+def _write_times(start: Fraction, end: Fraction) -> tuple[str, int, int]:
     """Return the unit and two whole numbers: in seconds if possible, else milliseconds."""
     if start.denominator == end.denominator == 1:
         return "sec", start.numerator, end.numerator
     return "msec", round(start * 1000), round(end * 1000)
 
 
-def _decimal(value: Fraction) -> str:
+def _write_decimal(value: Fraction) -> str:
     """Write a number as an exact decimal fraction; numbers from readers have at most 18 digits."""
     whole, rest = divmod(value.numerator, value.denominator)
     digits = ""
@@ -757,6 +765,6 @@ def _decimal(value: Fraction) -> str:
     return f"{whole}.{digits}" if digits else str(whole)
 
 
-def _range(first: tuple[int | None, ...], last: tuple[int | None, ...]) -> str:
+def _write_range(first: tuple[int | None, ...], last: tuple[int | None, ...]) -> str:
     shown = [",".join("*" if one is None else str(one) for one in end) for end in (first, last)]
     return shown[0] if first == last else "-".join(shown)

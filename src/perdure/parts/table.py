@@ -2,9 +2,9 @@
 
 Specification: RFC 7111. Positions count from 1; the header is row 1 and `*` is the last position.
 
->>> str(read("cell=4,1-6,*;9,2-9,2"))
+>>> str(read_cells("cell=4,1-6,*;9,2-9,2"))
 'cell=4,1-6,*;9,2'
->>> read("row=3;0-2")  # doctest: +ELLIPSIS
+>>> read_cells("row=3;0-2")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedPart: ... at 6; expected a number from 1, or '*' (RFC 7111 section 2)
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.grammar import MOST, PartText, decode_text, read_number
 from perdure.parts.port import Syntax
 from perdure.parts.selectors import CSV, Cells
 
@@ -31,49 +31,49 @@ _POSITION = re.compile(r"[0-9]++|\*", re.ASCII)
 Place = tuple[int | None, ...]
 
 
-def read(text: str) -> Cells:
+def read_cells(text: str) -> Cells:
     """Read the rows, columns or cells that a text names. Raises MalformedPart."""
-    whole = decode(text, _RULE)
+    whole = decode_text(text, _RULE)
     head = _AXIS.match(whole.plain)
     if head is None:
-        raise whole.fault(0, "'row=', 'col=' or 'cell='", _RULE)
+        raise whole.make_fault(0, "'row=', 'col=' or 'cell='", _RULE)
     axis, at = head[1].lower(), head.end()
     ranges: list[tuple[Place, Place]] = []
     while True:
-        first, at = _place(whole, at, axis)
+        first, at = _read_place(whole, at, axis)
         last = first
         if whole.plain.startswith("-", at):
-            last, at = _place(whole, at + 1, axis)
+            last, at = _read_place(whole, at + 1, axis)
         ranges.append((first, last))
         if at == len(whole.plain):
             return Cells(axis, tuple(ranges))
         if whole.plain[at] != ";":
-            raise whole.fault(at, "'-', ';' or the end", _RULE)
+            raise whole.make_fault(at, "'-', ';' or the end", _RULE)
         if len(ranges) == MOST:
-            raise whole.fault(at, f"the end: a part has at most {MOST} ranges", _RULE)
+            raise whole.make_fault(at, f"the end: a part has at most {MOST} ranges", _RULE)
         at += 1
 
 
-def _place(whole: Text, at: int, axis: str) -> tuple[Place, int]:
+def _read_place(whole: PartText, at: int, axis: str) -> tuple[Place, int]:
     """Read a row, a column, or both separated by a comma; return them and the end index."""
-    row, at = _position(whole, at)
+    row, at = _read_position(whole, at)
     if axis != "cell":
         return (row,), at
     if not whole.plain.startswith(",", at):
-        raise whole.fault(at, "',' and a column", _RULE)
-    column, at = _position(whole, at + 1)
+        raise whole.make_fault(at, "',' and a column", _RULE)
+    column, at = _read_position(whole, at + 1)
     return (row, column), at
 
 
-def _position(whole: Text, at: int) -> tuple[int | None, int]:
+def _read_position(whole: PartText, at: int) -> tuple[int | None, int]:
     found = _POSITION.match(whole.plain, at)
     if found is None:
-        raise whole.fault(at, "a number from 1, or '*'", _RULE)
+        raise whole.make_fault(at, "a number from 1, or '*'", _RULE)
     if found[0] == "*":
         return None, found.end()
-    value = number(whole, at, found[0], _RULE)
+    value = read_number(whole, at, found[0], _RULE)
     if not value:
-        raise whole.fault(at, "a number from 1, or '*'", _COUNT_RULE)
+        raise whole.make_fault(at, "a number from 1, or '*'", _COUNT_RULE)
     return value, found.end()
 
 
@@ -81,7 +81,7 @@ SYNTAX = Syntax(
     name="row=, col= and cell= (RFC 7111)",
     media_types=("text/csv",),
     mark=re.compile("^(?:row|col|cell)=", re.ASCII | re.IGNORECASE),
-    read=read,
+    read=read_cells,
     forms={Cells: ("row=", "col=", "cell=")},
     specifications=(CSV,),
     turn=30,

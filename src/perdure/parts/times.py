@@ -4,14 +4,14 @@ Specifications: Media Fragments URI 1.0 section 4.2.1 (RFC 2326 section 3.6) and
 section 3.5 with the frame rates of draft-pfeiffer-temporal-fragments. All values are exact
 fractions of seconds; a time code means the start of the frame that it numbers.
 
->>> npt("0:02:03.5")
+>>> read_npt("0:02:03.5")
 Fraction(247, 2)
->>> timecode("smpte-25", "0:00:03:05")
+>>> read_timecode("smpte-25", "0:00:03:05")
 Fraction(16, 5)
->>> timecode("smpte-30-drop", "0:01:00:02")
+>>> read_timecode("smpte-30-drop", "0:01:00:02")
 Fraction(3003, 50)
->>> npt("3:7"), timecode("smpte-30-drop", "0:01:00:00")  # seconds need two digits; a dropped frame
-(None, None)
+>>> read_npt("3:7")  # seconds need two digits
+>>> read_timecode("smpte-30-drop", "0:01:00:00")  # a frame that is dropped
 
 What must stay true: every result is a decimal fraction of at most 18 digits, so that it can be
 written again. If the start of a frame is not one, it is rounded down to the nanosecond: an interval
@@ -29,13 +29,13 @@ from fractions import Fraction
 # npt-hhmmss =  npt-hh ":" npt-mm ":" npt-ss [ "." *DIGIT ]
 # npt-hh     =  1*DIGIT
 # npt-mm     =  2DIGIT                  ; 0 to 59, as npt-ss
-def _npt(sixty: str) -> re.Pattern[str]:
+def _compile_npt(sixty: str) -> re.Pattern[str]:
     hours, seconds, fraction = "[0-9]{1,15}+", "[0-9]{1,19}+", "[0-9]{0,18}+"
     clock = rf"(?:({hours}):)?({sixty}):({sixty})"
     return re.compile(rf"(?:{clock}|({seconds}))(?:\.({fraction}))?", re.ASCII)
 
 
-_STRICT, _RELAXED = _npt("[0-5][0-9]"), _npt("[0-5]?[0-9]")
+_STRICT, _RELAXED = _compile_npt("[0-5][0-9]"), _compile_npt("[0-5]?[0-9]")
 
 # smpte-time =  1*2DIGIT ":" 1*2DIGIT ":" 1*2DIGIT [ ":" 1*2DIGIT ] [ "." 1*2DIGIT ]
 _TIMECODE = re.compile(
@@ -55,7 +55,7 @@ TIMECODES = {
 _NANOSECONDS = 10**9
 
 
-def npt(text: str, *, relaxed: bool = False) -> Fraction | None:
+def read_npt(text: str, *, relaxed: bool = False) -> Fraction | None:
     """Read normal play time in seconds; None for any other text. Relaxed: accept `1:5:7` too."""
     found = (_RELAXED if relaxed else _STRICT).fullmatch(text)
     if found is None:
@@ -65,7 +65,7 @@ def npt(text: str, *, relaxed: bool = False) -> Fraction | None:
     return Fraction(f"{whole}.{fraction or 0}")
 
 
-def timecode(scheme: str, text: str, *, within: bool = False) -> Fraction | None:
+def read_timecode(scheme: str, text: str, *, within: bool = False) -> Fraction | None:
     """Read a SMPTE time code in seconds; None for any other text or a frame that does not exist.
 
     `within`: return a moment inside the frame, rather than an end of an interval.

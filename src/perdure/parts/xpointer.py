@@ -4,22 +4,23 @@ Specifications: XPointer Framework, element() and xmlns() Schemes (W3C Recommend
 xpointer() Scheme (Working Draft, 2002), restricted to XPath 1.0. IDs of HTML: the HTML standard,
 section 7.4.6.3.
 
->>> read("intro")
+>>> read_elements("intro")
 ElementById(id='intro')
->>> read("xmlns(x=urn:x)xpointer(//x:p[text()='^)'])")
+>>> read_elements("xmlns(x=urn:x)xpointer(//x:p[text()='^)'])")
 XPath(expression="//x:p[text()=')']", namespaces=(('x', 'urn:x'),))
->>> str(read("bogus(1)element(/1/2)  element(intro)"))
+>>> str(read_elements("bogus(1)element(/1/2)  element(intro)"))
 'element(/1/2)element(intro)'
->>> read("element(/1")  # doctest: +ELLIPSIS
+>>> read_elements("element(/1")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.texts.MalformedPart: ... at 10; expected ')' (XPointer Framework section 3.1)
->>> read("bogus(1)")  # doctest: +ELLIPSIS
+>>> read_elements("bogus(1)")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.parts.PartNotSupported: ... it has parts of the kinds element(), xpath1(), xpointer()
+perdure.errors.parts.PartNotSupported: ... of part: element(), xpath1(), xpointer()
 
-How it works: `pieces` splits a pointer into schemes with their data, also for ISO/IEC 21000-17,
-which is built on the same framework. Pieces are alternatives: the first that selects anything is
-the part. Unknown schemes are skipped; if no known one remains, the part is not supported.
+How it works: `split_pointer` splits a pointer into schemes with their data, also for ISO/IEC
+21000-17, which is built on the same framework. Pieces are alternatives: the first that selects
+anything is the part. Unknown schemes are skipped; if no known one remains, the part is not
+supported.
 
 What must stay true: an accepted expression is small; its evaluation has limits of its own
 (`perdure.extractors.confined`). EXSLT is never accepted: its regular expressions take exponential
@@ -32,7 +33,7 @@ import re
 from typing import NamedTuple
 
 from perdure.errors import PartNotSupported
-from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.grammar import MOST, PartText, decode_text, read_number
 from perdure.parts.port import LAST, MARKUP, SGML, XML, Syntax
 from perdure.parts.selectors import (
     HTML,
@@ -66,7 +67,7 @@ _DELIMITER = re.compile("[()^]")
 _ESCAPED = re.compile(r"\^([()^])")
 
 
-class Piece(NamedTuple):
+class PointerPart(NamedTuple):
     """A scheme with its data, without escaping circumflexes."""
 
     name: str
@@ -77,24 +78,24 @@ class Piece(NamedTuple):
     """True if `*` precedes it: it then selects inside the part of the piece before it."""
 
 
-def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
+def split_pointer(whole: PartText, *, joins: bool = False) -> list[PointerPart]:
     """Split a pointer into its schemes. Raises MalformedPart.
 
     `joins`: allow `*` between two schemes (ISO/IEC 21000-17).
     """
-    found: list[Piece] = []
+    found: list[PointerPart] = []
     plain, at, joined = whole.plain, 0, False
     while True:
-        begin, opening = at, _name_end(plain, at)
+        begin, opening = at, _find_name_end(plain, at)
         if opening > begin and plain.startswith(":", opening):
-            begin, opening = opening + 1, _name_end(plain, opening + 1)
+            begin, opening = opening + 1, _find_name_end(plain, opening + 1)
         if opening == begin or not plain.startswith("(", opening):
-            raise whole.fault(opening, "the name of a scheme, '('", _FRAMEWORK)
+            raise whole.make_fault(opening, "the name of a scheme, '('", _FRAMEWORK)
         if len(found) == MOST:
-            raise whole.fault(at, f"the end: a part has at most {MOST} schemes", _FRAMEWORK)
-        end = _closing(whole, opening + 1)
+            raise whole.make_fault(at, f"the end: a part has at most {MOST} schemes", _FRAMEWORK)
+        end = _find_closing(whole, opening + 1)
         data = _ESCAPED.sub(r"\1", plain[opening + 1 : end])
-        found.append(Piece(plain[at:opening], data, opening + 1, joined))
+        found.append(PointerPart(plain[at:opening], data, opening + 1, joined))
         at = end + 1
         if at == len(plain):
             return found
@@ -103,20 +104,20 @@ def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
         at = spaces.end() if spaces else at + 1
 
 
-def _name_end(text: str, at: int) -> int:
+def _find_name_end(text: str, at: int) -> int:
     """Return the end of the name that begins at `at`, or `at` if there is no name."""
     name = _NCNAME.match(text, at)
     return name.end() if name else at
 
 
-def _closing(whole: Text, at: int) -> int:
+def _find_closing(whole: PartText, at: int) -> int:
     """Return the index of the parenthesis that closes the data beginning at `at`."""
     depth = 1
     while found := _DELIMITER.search(whole.plain, at):
         at = found.end()
         if found[0] == "^":
             if whole.plain[at : at + 1] not in ("(", ")", "^"):
-                raise whole.fault(at, "'(', ')' or '^' after '^'", _FRAMEWORK)
+                raise whole.make_fault(at, "'(', ')' or '^' after '^'", _FRAMEWORK)
             at += 1
         elif found[0] == "(":
             depth += 1
@@ -124,30 +125,30 @@ def _closing(whole: Text, at: int) -> int:
             depth -= 1
             if not depth:
                 return found.start()
-    raise whole.fault(len(whole.plain), "')'", _FRAMEWORK)
+    raise whole.make_fault(len(whole.plain), "')'", _FRAMEWORK)
 
 
 # schemes
 # -------
 
 
-def read(text: str) -> Selector:
+def read_elements(text: str) -> Selector:
     """Read the elements that a pointer names.
 
     Raises MalformedPart, and PartNotSupported if it has no supported scheme.
     """
-    whole = decode(text, _FRAMEWORK)
-    refuse_no_characters(whole)
+    whole = decode_text(text, _FRAMEWORK)
+    refuse_noncharacters(whole)
     if _NCNAME.fullmatch(whole.plain):
         return ElementById(whole.plain)
     namespaces: dict[str, str] = {}
     choices: list[Selector] = []
-    for piece in pieces(whole):
+    for piece in split_pointer(whole):
         match piece.name:
             case "xmlns":
-                _bind(whole, piece, namespaces)
+                _bind_namespace(whole, piece, namespaces)
             case "element":
-                choices.append(_element(whole, piece))
+                choices.append(_read_element(whole, piece))
             case "xpointer" | "xpath1":
                 check_xpath(whole, piece.at, piece.data)
                 choices.append(XPath(piece.data, tuple(namespaces.items())))
@@ -165,23 +166,23 @@ def read_id(text: str) -> ElementById:
     ElementById(id='add(int)')
     """
     rule = "HTML standard section 3.2.6"
-    whole = decode(text, rule)
-    refuse_no_characters(whole)
+    whole = decode_text(text, rule)
+    refuse_noncharacters(whole)
     for at, character in enumerate(whole.plain):
         if character in " \t\n\r":
-            raise whole.fault(at, "an ID without white space", rule)
+            raise whole.make_fault(at, "an ID without white space", rule)
     if not whole.plain:
-        raise whole.fault(0, "an ID", rule)
+        raise whole.make_fault(0, "an ID", rule)
     return ElementById(whole.plain)
 
 
-def refuse_no_characters(whole: Text) -> None:
+def refuse_noncharacters(whole: PartText) -> None:
     """Raise MalformedPart if a text has a character that no XML document can contain."""
     if found := _NO_CHARACTER.search(whole.plain):
-        raise whole.fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
+        raise whole.make_fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
 
 
-def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
+def _bind_namespace(whole: PartText, piece: PointerPart, namespaces: dict[str, str]) -> None:
     """Bind a prefix for the pieces to the right (Framework section 3.4).
 
     An attempt to bind `xml` or `xmlns`, or one that is not understood, has no effect and is not an
@@ -194,7 +195,7 @@ def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
         return
     if uri.startswith(("http://exslt.org", "https://exslt.org")):
         expected = "a namespace other than EXSLT, whose functions take unbounded time"
-        raise whole.fault(piece.at, expected, "XPath 1.0 section 3.2")
+        raise whole.make_fault(piece.at, expected, "XPath 1.0 section 3.2")
     namespaces[name] = uri
 
 
@@ -204,19 +205,20 @@ _STEPS = re.compile("(?:/[1-9][0-9]*+)*", re.ASCII)
 _ELEMENT_RULE = "XPointer element() Scheme section 3"
 
 
-def _element(whole: Text, piece: Piece) -> Selector:
+def _read_element(whole: PartText, piece: PointerPart) -> Selector:
     data = piece.data
-    name_end = _name_end(data, 0)
+    name_end = _find_name_end(data, 0)
     steps = _STEPS.match(data, name_end)
     end = steps.end() if steps else name_end
     if not data or end < len(data):
         at = min(piece.at + end, len(whole.plain))
-        raise whole.fault(at, "an ID, or numbers that each follow a '/'", _ELEMENT_RULE)
+        raise whole.make_fault(at, "an ID, or numbers that each follow a '/'", _ELEMENT_RULE)
     name = data[:name_end]
     if name_end == end:
         return ElementById(name)
     numbers = (
-        number(whole, piece.at, step, _ELEMENT_RULE) for step in data[name_end + 1 :].split("/")
+        read_number(whole, piece.at, step, _ELEMENT_RULE)
+        for step in data[name_end + 1 :].split("/")
     )
     return ChildSequence(name or None, tuple(numbers))
 
@@ -232,15 +234,15 @@ _DESCENT = re.compile(
 _XPATH_RULE = "XPath 1.0 section 2, within the limits of perdure"
 
 
-def check_xpath(whole: Text, at: int, expression: str) -> None:
+def check_xpath(whole: PartText, at: int, expression: str) -> None:
     """Raise MalformedPart at `at` if an expression is empty, too large, or descends too often."""
     if not expression.strip():
-        raise whole.fault(at, "an expression", _XPATH_RULE)
+        raise whole.make_fault(at, "an expression", _XPATH_RULE)
     if len(expression.encode()) > _LONGEST_XPATH:
-        raise whole.fault(at, f"an expression of at most {_LONGEST_XPATH} octets", _XPATH_RULE)
+        raise whole.make_fault(at, f"an expression of at most {_LONGEST_XPATH} octets", _XPATH_RULE)
     if sum(bool(found[1]) for found in _DESCENT.finditer(expression)) > _MOST_DESCENTS:
         expected = f"'//' and axes of descendants at most {_MOST_DESCENTS} times"
-        raise whole.fault(at, expected, _XPATH_RULE)
+        raise whole.make_fault(at, expected, _XPATH_RULE)
 
 
 SYNTAX = Syntax(
@@ -248,7 +250,7 @@ SYNTAX = Syntax(
     media_types=XML,
     except_types=MARKUP,
     mark=ANY_SCHEME,
-    read=read,
+    read=read_elements,
     forms={ChildSequence: ("element()",), XPath: ("xpointer()",)},
     specifications=(
         XPOINTER,
@@ -263,7 +265,7 @@ IN_HTML = Syntax(
     mark=re.compile(  # any other text may be an ID of HTML
         r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL
     ),
-    read=read,
+    read=read_elements,
     turn=30,
 )
 _PLAIN_NAME = re.compile(r"^[^=(:]++\Z")
@@ -272,7 +274,7 @@ XML_ID = Syntax(
     media_types=XML,
     except_types=MARKUP,
     mark=_PLAIN_NAME,
-    read=read,
+    read=read_elements,
     is_id=True,
     turn=35,
 )

@@ -5,9 +5,9 @@ resources, for instance, ISBN, this level of granularity should be retained, whi
 new PIDs should be issued without very good reasons, such as for chapters. Chapters would preferably
 be addressed using part identifiers in conjunction with the PID of the book."
 
-How it works: `names_in` finds ISBN, ISSN, DOI and handles in the description of a resource
-(metadata, file name, address) and verifies their check digits; `advise` makes one `Advice` of each
-fact that the caller has found: the same bytes, bytes within others, an address within another.
+How it works: `find_names` finds ISBN, ISSN, DOI and handles in the description of a resource
+(metadata, file name, address) and verifies their check digits; `list_advice` makes one `Advice` of
+each fact that the caller has found: the same bytes, bytes within others, an address within another.
 "These recommendations are, however, subject to the needs of resource creators": nothing is refused.
 
 What must stay true: digits are not a name without a valid check digit or, if they are ambiguous,
@@ -49,7 +49,7 @@ _HANDLE = re.compile(
 _END_OF_SENTENCE = ".,;:)]}>\"'"
 
 
-class Name(msgspec.Struct, frozen=True):
+class ExistingName(msgspec.Struct, frozen=True):
     """An identifier that a resource already has."""
 
     scheme: str
@@ -66,7 +66,7 @@ class Slice(msgspec.Struct, frozen=True):
     stop: int
 
 
-class Fragment(msgspec.Struct, frozen=True):
+class AddressFragment(msgspec.Struct, frozen=True):
     """The given address is within an address to which an identifier is bound."""
 
     identifier: str
@@ -85,12 +85,12 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     rule: str = _RULE
 
 
-def advise(
+def list_advice(
     *,
     same: Iterable[str] = (),
     slices: Iterable[Slice] = (),
-    fragments: Iterable[Fragment] = (),
-    names: Iterable[Name] = (),
+    fragments: Iterable[AddressFragment] = (),
+    names: Iterable[ExistingName] = (),
 ) -> tuple[Advice, ...]:
     """The advice for a mint. `same`: identifiers of exactly these bytes."""
     return (
@@ -124,7 +124,7 @@ def advise(
         *(
             Advice(
                 kind="named",
-                use=f"{_prefix(one.scheme)}{one.value}",
+                use=f"{_find_prefix(one.scheme)}{one.value}",
                 text=f"it already has the {one.scheme} {one.value}: use that name, "
                 "and cite its chapters as parts",
             )
@@ -133,7 +133,7 @@ def advise(
     )
 
 
-def _prefix(datacite_type: str) -> str:
+def _find_prefix(datacite_type: str) -> str:
     label = find_label(datacite_type)
     return "" if label is None else label.text
 
@@ -142,36 +142,37 @@ def _prefix(datacite_type: str) -> str:
 # -----
 
 
-def names_in(text: str, *, about: str = "") -> tuple[Name, ...]:
+def find_names(text: str, *, about: str = "") -> tuple[ExistingName, ...]:
     """The identifiers of other schemes in a text. `about`: its kind, such as the name of a field.
 
-    >>> names_in("Roald Dahl, ISBN 978-0-14-032872-1.pdf")
-    (Name(scheme='ISBN', value='9780140328721'),)
-    >>> names_in("978-0-14-032872-2"), names_in("0378-5955"), names_in("0378-5955", about="issn")
-    ((), (), (Name(scheme='ISSN', value='0378-5955'),))
+    >>> find_names("Roald Dahl, ISBN 978-0-14-032872-1.pdf")
+    (ExistingName(scheme='ISBN', value='9780140328721'),)
+    >>> (find_names("978-0-14-032872-2"), find_names("0378-5955"),
+    ...  find_names("0378-5955", about="issn"))
+    ((), (), (ExistingName(scheme='ISSN', value='0378-5955'),))
     """
-    return tuple(dict.fromkeys(_names(text[:_LONGEST], about.lower())))
+    return tuple(dict.fromkeys(_scan_names(text[:_LONGEST], about.lower())))
 
 
-def _names(text: str, about: str) -> Iterator[Name]:
+def _scan_names(text: str, about: str) -> Iterator[ExistingName]:
     for found in _ISBN_13.finditer(text):
         digits = re.sub("[ -]", "", found[0])
         if _is_ean(digits):
-            yield Name("ISBN", digits)
+            yield ExistingName("ISBN", digits)
     labelled = f"isbn {text}" if "isbn" in about else text
     for found in _ISBN_10.finditer(labelled):
         digits = re.sub("[ -]", "", found[1]).upper()
         if _is_modulus_11(digits):
-            yield Name("ISBN", _with_prefix(digits))
+            yield ExistingName("ISBN", _extend_isbn(digits))
     bare = _BARE_ISSN.fullmatch(text) if "issn" in about else None
     for found in filter(None, (*_ISSN.finditer(text), bare)):
         digits = found[1].replace("-", "").upper()
         if _is_modulus_11(digits):
-            yield Name("ISSN", f"{digits[:4]}-{digits[4:]}")
+            yield ExistingName("ISSN", f"{digits[:4]}-{digits[4:]}")
     for scheme, pattern in (("DOI", _DOI), ("Handle", _HANDLE)):
         for found in pattern.finditer(text):
             value = found[1].rstrip(_END_OF_SENTENCE)
-            yield Name(scheme, value.lower() if scheme == "DOI" else value)
+            yield ExistingName(scheme, value.lower() if scheme == "DOI" else value)
 
 
 def _is_ean(digits: str) -> bool:
@@ -185,7 +186,7 @@ def _is_modulus_11(digits: str) -> bool:
     return sum(value * (len(digits) - at) for at, value in enumerate(values)) % 11 == 0
 
 
-def _with_prefix(isbn_10: str) -> str:
+def _extend_isbn(isbn_10: str) -> str:
     """The ISBN of 13 digits for an ISBN of 10 digits."""
     body = f"978{isbn_10[:9]}"
     rest = sum(int(one) * (3 if at % 2 else 1) for at, one in enumerate(body)) % 10

@@ -31,8 +31,8 @@ from perdure.errors.locations import (
 from perdure.ids import Identifier, grammar, parse
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Record, Tombstone, Version
-from perdure.policy.naming import canonical_format, wanted
-from perdure.policy.rules import Plan, check_token, held_as, plan_commit, with_version
+from perdure.policy.naming import canonical_format, read_qualifiers
+from perdure.policy.rules import CommitPlan, check_token, find_held, plan_commit, with_version
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _LOCATING = frozenset(
@@ -46,13 +46,13 @@ _Promised = dict[tuple[int | None, str | None], str]
 """The digests that locations promise, by version and format."""
 
 
-def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
+def check_locations(locations: tuple[Location, ...]) -> tuple[Location, ...]:
     """Check locations, and return them with their formats in canonical form.
 
     Raises InvalidRequest if a value must not get into a header or be sent to a browser,
     MalformedIdentifier if no PDI can have the format.
     """
-    return tuple(map(_checked, locations))
+    return tuple(map(_check_location, locations))
 
 
 def check_uri(uri: str) -> None:
@@ -65,7 +65,7 @@ def check_uri(uri: str) -> None:
         raise SchemeNotLocating(uri=uri, scheme=match[1], known=known)
 
 
-def _checked(location: Location) -> Location:
+def _check_location(location: Location) -> Location:
     check_uri(location.uri)
     if location.version is not None and not 1 <= location.version < _VERSIONS_END:
         raise LocationVersionInvalid(uri=location.uri)
@@ -99,7 +99,7 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def bind(
+def bind_locations(
     identifier: Identifier, record: Record, locations: tuple[Location, ...]
 ) -> tuple[Record, Outcome]:
     """Bind a record to more locations. Raises Conflict if two promise different bytes."""
@@ -107,10 +107,10 @@ def bind(
         raise NoLocationGiven(identifier=str(identifier))
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    number, format = wanted(identifier)
-    result = {_place(location): location for location in record.locations}
+    number, format = read_qualifiers(identifier)
+    result = {_make_place(location): location for location in record.locations}
     promised = {(one.version, one.format): one.sha512 for one in record.locations if one.sha512}
-    for location in checked(locations):
+    for location in check_locations(locations):
         _check_elsewhere(identifier, location)
         full = msgspec.structs.replace(
             location,
@@ -121,11 +121,11 @@ def bind(
         if version and version.tombstone:
             reason = f"version {full.version} was withdrawn"
             raise Conflict(identifier=str(identifier), reason=reason, current=None)
-        before = result.get(_place(full))
+        before = result.get(_make_place(full))
         if before and full.sha512 is None:  # an earlier promise stays
             full = msgspec.structs.replace(full, sha512=before.sha512)
         _check_promise(identifier, version, promised, full)
-        result[_place(full)] = full
+        result[_make_place(full)] = full
     bound = tuple(result.values())
     if bound == record.locations:
         return record, Outcome.UNCHANGED
@@ -145,7 +145,7 @@ def _check_elsewhere(identifier: Identifier, location: Location) -> None:
         raise LocationEndless(identifier=str(identifier))
 
 
-def _place(location: Location) -> tuple[str, int | None, str | None]:
+def _make_place(location: Location) -> tuple[str, int | None, str | None]:
     return location.uri, location.version, location.format
 
 
@@ -155,7 +155,7 @@ def _check_promise(
     """Add the digest of a location to the promised ones. Raises Conflict if they differ."""
     if new.sha512 is None:
         return
-    held = held_as(version, new.format) if new.format else None
+    held = find_held(version, new.format) if new.format else None
     for digest in (
         held.sha512 if held else new.sha512,
         promised.setdefault((new.version, new.format), new.sha512),
@@ -170,7 +170,7 @@ def _check_promise(
 
 def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
     """The location to break. Raises InvalidRequest if the identifier is not bound to it."""
-    version, format = wanted(identifier)
+    version, format = read_qualifiers(identifier)
     for location in record.locations:
         if (
             location.uri == uri
@@ -183,7 +183,7 @@ def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
 
 def plan_break(
     identifier: Identifier, record: Record, location: Location, content: Content | None
-) -> Plan | None:
+) -> CommitPlan | None:
     """Plan the commit that keeps the original bytes of a location; None if nothing is needed.
 
     "If the URI changes, the indirect binding MUST be broken, and the original machine
@@ -213,7 +213,7 @@ def plan_break(
     )
 
 
-def broken(record: Record, location: Location, by: str, at: str) -> Record:
+def break_location(record: Record, location: Location, by: str, at: str) -> Record:
     """Remove a location from a record and, if nothing else is bound, note the reason.
 
     The version of the location stays known, if only by number.
@@ -223,10 +223,10 @@ def broken(record: Record, location: Location, by: str, at: str) -> Record:
     if record.is_bound(location.version):
         return record
     reason = f"its location {location.uri} was broken"
-    return unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
+    return mark_unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
 
 
-def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
+def mark_unbound(record: Record, number: int | None, why: Tombstone) -> Record:
     """Note why a version or, if it is None, the resource is no longer bound to anything."""
     if number is None:
         return msgspec.structs.replace(record, broken=why)
@@ -234,7 +234,9 @@ def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
     return with_version(record, msgspec.structs.replace(version, broken=why))
 
 
-def alias(identifier: Identifier, record: Record, *others: Identifier) -> tuple[Record, Outcome]:
+def add_aliases(
+    identifier: Identifier, record: Record, *others: Identifier
+) -> tuple[Record, Outcome]:
     """Add other names of the same resource to a record, without their formats and versions."""
     known = {identifier.key, *(parse(name).key for name in record.aliases)}
     new: list[str] = []

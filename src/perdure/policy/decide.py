@@ -31,12 +31,12 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.policy.naming import qualified, same_format, wanted
+from perdure.policy.naming import qualify_identifier, read_qualifiers, same_format
 from perdure.policy.preference import language_quality, media_quality
-from perdure.policy.rules import version_numbers
+from perdure.policy.rules import list_versions
 
 
-def decide(query: Query, record: Record | None) -> Step:
+def decide_step(query: Query, record: Record | None) -> Step:
     """Decide the step that answers a query.
 
     Raises NotFound, NoSuchVersion, or NotAcceptable if the query accepts none of the formats.
@@ -48,37 +48,38 @@ def decide(query: Query, record: Record | None) -> Step:
         return Description(identifier=identifier, record=record)
     if record.tombstone:
         return Gone(identifier=identifier, tombstone=record.tombstone)
-    candidates = _candidates(query, record)
+    candidates = _find_candidates(query, record)
     if isinstance(candidates, Tombstone):
         return Gone(identifier=identifier, tombstone=candidates)
     fetches, locations = candidates
     if query.want is Want.LOCATIONS:
         return Choices(identifier=identifier, fetches=fetches, locations=locations)
     if query.want is Want.LOCATION:
-        return _location(identifier, record, fetches, locations)
+        return _decide_location(identifier, record, fetches, locations)
     if query.want is Want.RESOURCES:
-        accepted = tuple(f for f in fetches if _quality(f.representation, query) > 0)
+        accepted = tuple(f for f in fetches if _rate_representation(f.representation, query) > 0)
         if accepted or locations:
             return Choices(identifier=identifier, fetches=accepted, locations=locations)
         if fetches:
-            raise _not_acceptable(query, fetches)
+            raise _make_not_acceptable(query, fetches)
         return Description(identifier=identifier, record=record)
-    return _resource(query, record, fetches, locations)
+    return _decide_resource(query, record, fetches, locations)
 
 
 def decide_part(query: Query, record: Record | None) -> Step:
     """Decide which document the requested part is cut out of.
 
     A part belongs to one version. If the identifier names none and there are several, the step is
-    Choices, and the reader chooses. Raises the same errors as `decide`.  # ruling: part-version
+    Choices, and the reader chooses. Raises the same errors as `decide_step`.  # ruling:
+    part-version
     """
-    step = decide(query, record)
+    step = decide_step(query, record)
     if not isinstance(step, Fetch) or step.pinned or record is None:
         return step
     format = step.representation.format
     candidates = tuple(
         Fetch(
-            identifier=qualified(query.identifier, version.number, format),
+            identifier=qualify_identifier(query.identifier, version.number, format),
             representation=one,
             pinned=True,
         )
@@ -92,24 +93,24 @@ def decide_part(query: Query, record: Record | None) -> Step:
     return step
 
 
-def _resource(
+def _decide_resource(
     query: Query, record: Record, fetches: tuple[Fetch, ...], locations: tuple[Location, ...]
 ) -> Step:
-    _, named = wanted(query.identifier)
+    _, named = read_qualifiers(query.identifier)
     if named and fetches:
         return fetches[0]  # the name has the format: there is nothing to negotiate
-    ranked = sorted(fetches, key=lambda fetch: -_quality(fetch.representation, query))
-    if ranked and _quality(ranked[0].representation, query) > 0:
+    ranked = sorted(fetches, key=lambda fetch: -_rate_representation(fetch.representation, query))
+    if ranked and _rate_representation(ranked[0].representation, query) > 0:
         return ranked[0]
     if locations:
         return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
     if fetches:
-        raise _not_acceptable(query, fetches)
+        raise _make_not_acceptable(query, fetches)
     # Only the name is known: it is bound to nothing yet, or to nothing that is valid on this day.
     return Description(identifier=query.identifier, record=record)
 
 
-def _location(
+def _decide_location(
     identifier: Identifier,
     record: Record,
     fetches: tuple[Fetch, ...],
@@ -122,7 +123,7 @@ def _location(
     return Description(identifier=identifier, record=record)
 
 
-def _candidates(
+def _find_candidates(
     query: Query, record: Record
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
     """Representations and locations that the identifier can mean, the best first.
@@ -130,8 +131,8 @@ def _candidates(
     If all of them are gone, the tombstone that says why.
     """
     identifier = query.identifier
-    named, format = wanted(identifier)
-    number = _highest(record) if named is None else named
+    named, format = read_qualifiers(identifier)
+    number = _find_highest(record) if named is None else named
     if named is not None:
         _check_known(identifier, record, named)
     version = record.version(number) if number is not None else None
@@ -140,7 +141,7 @@ def _candidates(
     held = version.representations if version else ()
     fetches = [
         Fetch(
-            identifier=qualified(identifier, version.number if version else 1, one.format),
+            identifier=qualify_identifier(identifier, version.number if version else 1, one.format),
             representation=one,
             pinned=named is not None,
             negotiated=format is None and len(held) > 1,
@@ -149,7 +150,7 @@ def _candidates(
         if format in (None, "*") or same_format(one.format, str(format))
     ]
     fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
-    newest = named is None or not version_numbers(record)
+    newest = named is None or not list_versions(record)
     elsewhere = [
         location
         for location in record.locations
@@ -160,10 +161,10 @@ def _candidates(
         for location in elsewhere
         if not location.format or format in (None, "*") or same_format(location.format, str(format))
     ]
-    if not (held or elsewhere) and (broken := _broken(record, version)):
+    if not (held or elsewhere) and (broken := _explain_unbound(record, version)):
         return broken
     if len(matching) > 1:
-        matching.sort(key=lambda location: _rank(location, query))
+        matching.sort(key=lambda location: _rank_location(location, query))
     if (held or elsewhere) and not (fetches or matching):
         offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
         raise NotAcceptable(
@@ -172,31 +173,31 @@ def _candidates(
     return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
 
 
-def _broken(record: Record, version: Version | None) -> Tombstone | None:
+def _explain_unbound(record: Record, version: Version | None) -> Tombstone | None:
     """Why nothing is bound any more, or None if nothing ever was, or if a handle has values."""
     if record.values:
         return None
     return (record.unbound(version.number) if version else None) or record.unbound(None)
 
 
-def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
+def _rank_location(location: Location, query: Query) -> tuple[bool, float, int, int]:
     """The sort key of a location; the smallest is the best."""
     return (
         location.uri in query.dead,
-        -_welcome(location, query),
-        -_nearness(location.region, query.region),
+        -_rate_location(location, query),
+        -_rate_nearness(location.region, query.region),
         -location.weight,
     )
 
 
-def _welcome(location: Location, query: Query) -> float:
+def _rate_location(location: Location, query: Query) -> float:
     """The quality of a location for the reader, 0 to 1: format times language.
 
     An unknown format may be any format, so its location loses against one that fits.
     """
     quality = 1.0
     if query.accept:
-        known = formats.media_type(location.format) if location.format else None
+        known = formats.find_media_type(location.format) if location.format else None
         quality = media_quality(query.accept, known.essence) if known else 0.001
     if query.languages:
         asked = language_quality(query.languages, location.language) if location.language else 0.002
@@ -204,7 +205,7 @@ def _welcome(location: Location, query: Query) -> float:
     return quality
 
 
-def _nearness(region: str | None, asked: str | None) -> int:
+def _rate_nearness(region: str | None, asked: str | None) -> int:
     """2 for a location in the reader's region, 1 if either has no region, 0 for another region."""
     if region is None or asked is None:
         return 1
@@ -212,13 +213,13 @@ def _nearness(region: str | None, asked: str | None) -> int:
     return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
 
 
-def _highest(record: Record) -> int | None:
+def _find_highest(record: Record) -> int | None:
     """The "highest version available", here or elsewhere (section 3.6.3).
 
     If none is available, the last version that was, so that its tombstone answers; None if no
     version is known.
     """
-    numbers = version_numbers(record)
+    numbers = list_versions(record)
     held = {one.number for one in record.versions if one.representations}
     gone = {one.number for one in record.versions if one.tombstone}
     elsewhere = {one.version for one in record.locations if one.version}
@@ -230,7 +231,7 @@ def _check_known(identifier: Identifier, record: Record, number: int) -> None:
 
     Do not raise it if no version is known, and a location may hold any version or may have held it.
     """
-    numbers = version_numbers(record)
+    numbers = list_versions(record)
     anywhere = not numbers and (
         record.broken is not None or any(location.version is None for location in record.locations)
     )
@@ -239,7 +240,7 @@ def _check_known(identifier: Identifier, record: Record, number: int) -> None:
         raise NoSuchVersion(identifier=str(identifier), version=number, versions=numbers)
 
 
-def _quality(held: Representation, query: Query) -> float:
+def _rate_representation(held: Representation, query: Query) -> float:
     """The quality of a representation for the reader, 0 to 1: media type times language."""
     media = media_quality(query.accept, held.media_type)
     if not query.languages or not held.language:
@@ -248,7 +249,7 @@ def _quality(held: Representation, query: Query) -> float:
     return media * max(language_quality(query.languages, held.language), 0.001)
 
 
-def _not_acceptable(query: Query, fetches: tuple[Fetch, ...]) -> NotAcceptable:
+def _make_not_acceptable(query: Query, fetches: tuple[Fetch, ...]) -> NotAcceptable:
     offered = {fetch.representation.media_type for fetch in fetches}
     asked = ", ".join(preference.range for preference in query.accept)
     return NotAcceptable(

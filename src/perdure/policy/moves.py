@@ -33,10 +33,10 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
 
-    def applied(self, uri: str) -> str | None:
+    def apply_to(self, uri: str) -> str | None:
         """The new address, or None if the rule does not fit.
 
-        >>> Move(source="//a.example", target="//b.example").applied("http://A.example/x?y")
+        >>> Move(source="//a.example", target="//b.example").apply_to("http://A.example/x?y")
         'http://b.example/x?y'
         """
         if self.source.startswith("//"):
@@ -49,28 +49,28 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
         return self.target + uri[len(self.source) :]
 
 
-def check(moves: tuple[Move, ...]) -> None:
+def check_moves(moves: tuple[Move, ...]) -> None:
     """Raise InvalidRequest if the effect of a rule could differ from its appearance."""
     for move in moves:
-        forms = [_form(one) for one in (move.source, move.target)]
+        forms = [_find_form(one) for one in (move.source, move.target)]
         if None in forms or forms[0] != forms[1]:
             raise MalformedMove(source=move.source, target=move.target)
 
 
-def _form(text: str) -> str | None:
+def _find_form(text: str) -> str | None:
     if len(text) <= _LONGEST and _BEGINNING.fullmatch(text):
         return "beginning"
     return "host" if len(text) <= _LONGEST and _HOST.fullmatch(text) else None
 
 
-def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
+def move_locations(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
     """Move the locations of a record.
 
     Two locations that become equal are one, with the promise that either has made.
     """
     found: dict[tuple[str, int | None, str | None], Location] = {}
     for location in record.locations:
-        new = _target(location.uri, moves)
+        new = _find_target(location.uri, moves)
         if new is not None:
             location = msgspec.structs.replace(location, uri=new)
         place = location.uri, location.version, location.format
@@ -80,19 +80,19 @@ def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
     locations = tuple(found.values())
     if locations == record.locations:
         return record, Outcome.UNCHANGED
-    values = tuple(_value(one, moves) for one in record.values)
+    values = tuple(_move_value(one, moves) for one in record.values)
     return msgspec.structs.replace(record, locations=locations, values=values), Outcome.CHANGED
 
 
-def _value(value: Value, moves: tuple[Move, ...]) -> Value:
+def _move_value(value: Value, moves: tuple[Move, ...]) -> Value:
     """Move the locations in a value of a handle, which keeps its index."""
     new = None
     if value.type == loc.TYPE:
-        new = loc.moved(value.data, lambda uri: _target(uri, moves))
+        new = loc.move_locations(value.data, lambda uri: _find_target(uri, moves))
     elif is_url(value):
-        new = _target(value.data, moves)
+        new = _find_target(value.data, moves)
     return value if new is None else msgspec.structs.replace(value, data=new)
 
 
-def _target(uri: str, moves: tuple[Move, ...]) -> str | None:
-    return next((to for one in moves if (to := one.applied(uri)) is not None), None)
+def _find_target(uri: str, moves: tuple[Move, ...]) -> str | None:
+    return next((to for one in moves if (to := one.apply_to(uri)) is not None), None)

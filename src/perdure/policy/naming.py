@@ -4,8 +4,9 @@ How it works: a record is stored under the key of its identifier, which all vers
 parts of a resource share. This module reads the version and the format of an identifier, and makes
 full names from the content of a record.
 
-What must stay true: `identify(x.key, record) == x` for the identifier of every record; `references`
-never changes for the same record, since its result is stored to find the record by.
+What must stay true: `identify_record(x.key, record) == x` for the identifier of every record;
+`list_references` never changes for the same record, since its result is stored to find the record
+by.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from perdure import formats
 from perdure.errors import MalformedIdentifier
 from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi import Pdi, plain_key
-from perdure.ids.pdi_key import counted, resource_text
+from perdure.ids.pdi import Pdi, read_plain_key
+from perdure.ids.pdi_key import encode_number, read_resource_key
 from perdure.model.records import Record
 
 _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
 
-def wanted(identifier: Identifier) -> tuple[int | None, str | None]:
+def read_qualifiers(identifier: Identifier) -> tuple[int | None, str | None]:
     """The version and the format that an identifier names, each None if it names none."""
     version = identifier.version
     return (version if version != "*" else None), identifier.format
 
 
-def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
+def qualify_identifier(identifier: Identifier, version: int, format: str) -> Identifier:
     """The identifier of exactly this representation, if its scheme can name it."""
     if (identifier.version, identifier.format) == (version, format):
         return identifier.whole
@@ -48,18 +49,18 @@ def canonical_format(format: str) -> str:
     return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
-def spelled(identifier: Identifier) -> str:
+def spell_name(identifier: Identifier) -> str:
     """The name to store in the record, or an empty text if the key already spells it."""
     return "" if identifier.is_spelled_by_key else str(identifier.resource)
 
 
-def identify(key: str, record: Record) -> Identifier:
-    """The identifier of a record, from its key and its stored name (see `spelled`)."""
+def identify_record(key: str, record: Record) -> Identifier:
+    """The identifier of a record, from its key and its stored name (see `spell_name`)."""
     return parse(record.name) if record.name else Pdi.from_key(key)
 
 
-def full_name(key: str, record: Record, version: int, format: str) -> str:
-    """The text of `qualified` for the identifier of a record.
+def spell_full_name(key: str, record: Record, version: int, format: str) -> str:
+    """The text of `qualify_identifier` for the identifier of a record.
 
     It is for callers that place thousands of contents: it takes a fifth of the time if the key
     spells the name, and a tenth for a serial number.
@@ -68,12 +69,12 @@ def full_name(key: str, record: Record, version: int, format: str) -> str:
         day, _, uid = key.rpartition("/")
         digits = uid[1:]
         around = _around_serial(day, version, format)
-        if around and digits.isdigit() and digits[0] != "0" and counted(digits) == uid:
+        if around and digits.isdigit() and digits[0] != "0" and encode_number(digits) == uid:
             return f"{around[0]}{digits}{around[1]}"
-        name = f"{resource_text(key)}.{format}.{version}"
-        if plain_key(name) == (key, format, str(version)):
+        name = f"{read_resource_key(key)}.{format}.{version}"
+        if read_plain_key(name) == (key, format, str(version)):
             return name
-    return str(qualified(identify(key, record), version, format))
+    return str(qualify_identifier(identify_record(key, record), version, format))
 
 
 @lru_cache(maxsize=1024)
@@ -82,14 +83,14 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
 
     None if the key of its day, or the rest of the name, is not plain.
     """
-    text = resource_text(f"{day}/{counted('1')}")
+    text = read_resource_key(f"{day}/{encode_number('1')}")
     behind = f".{format}.{version}"
-    if plain_key(text + behind) != (f"{day}/{counted('1')}", format, str(version)):
+    if read_plain_key(text + behind) != (f"{day}/{encode_number('1')}", format, str(version)):
         return None
     return text[:-1], behind
 
 
-def bindable(identifier: Identifier) -> Identifier:
+def check_bindable(identifier: Identifier) -> Identifier:
     """Return the identifier. Raises InvalidRequest if it does not name one whole resource."""
     if identifier.is_pattern:
         raise PatternNotAllowed(identifier=str(identifier))
@@ -99,7 +100,7 @@ def bindable(identifier: Identifier) -> Identifier:
     return identifier
 
 
-def references(record: Record) -> set[str]:
+def list_references(record: Record) -> set[str]:
     """All references by which the record is found: its locations, digests and aliases."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
@@ -116,4 +117,4 @@ def references(record: Record) -> set[str]:
 
 def same_format(a: str, b: str) -> bool:
     """Return True if two format tokens name one format (`au` is `basic`; ruling pdi-token)."""
-    return a == b or formats.same_format(a, b)
+    return a == b or formats.is_same_format(a, b)

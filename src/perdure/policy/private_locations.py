@@ -1,9 +1,9 @@
 """Locations that work only on a private network, for operators who forbid them.
 
 How it works: this module collects all addresses in a command, a record or a value of a handle to
-which readers would be sent. `check` refuses the first address whose text alone shows that it is on
-a private network (`perdure.fetching.spelled`). Text that is not an address, such as that of another
-value, is ignored.
+which readers would be sent. `check_addresses` refuses the first address whose text alone shows that
+it is on a private network (`perdure.fetching.spelled`). Text that is not an address, such as that
+of another value, is ignored.
 
 What must stay true: every write passes this check. A bulk load is checked like a single command,
 and a template like the addresses that it would make of parts.
@@ -26,8 +26,10 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>{}$/?#]+", re.IGNORECASE)
 """An address in a template, up to its host."""
 
 
-def of_command(command: Command) -> Iterator[str]:
-    """The addresses that a command would bind. For the records of a bulk load, see `of_record`."""
+def list_command_addresses(command: Command) -> Iterator[str]:
+    """The addresses that a command would bind. For the records of a bulk load, see
+    `list_record_addresses`.
+    """
     match command:
         case Mint() | Register() | Bind():
             yield from (one.uri for one in command.locations)
@@ -35,27 +37,27 @@ def of_command(command: Command) -> Iterator[str]:
             yield from (f"http:{one}" if one[:2] == "//" else one for _, one in command.moves)
         case Assign():
             for value in command.values or ():
-                yield from _of_value(value)
+                yield from _list_value_addresses(value)
 
 
-def of_record(record: Record) -> Iterator[str]:
+def list_record_addresses(record: Record) -> Iterator[str]:
     """The addresses that readers of a record are sent to."""
     yield from (one.uri for one in record.locations)
     for value in record.values:
-        yield from _of_value(value)
+        yield from _list_value_addresses(value)
 
 
-def _of_value(value: Value) -> Iterator[str]:
+def _list_value_addresses(value: Value) -> Iterator[str]:
     """The addresses in a value of a handle, which must be a location or a template to have any."""
     if is_url(value):
         yield value.data
     elif value.type == loc.TYPE:
-        yield from (one.uri for one in loc.read(value.data))
+        yield from (one.uri for one in loc.read_locations(value.data))
     elif value.type in (TEMPLATE, namespace.TYPE):
         yield from _ADDRESS.findall(value.data)
 
 
-def check(uris: Iterable[str], allowed: tuple[Network, ...]) -> None:
+def check_addresses(uris: Iterable[str], allowed: tuple[Network, ...]) -> None:
     """Raise InvalidRequest if an address is on a private network that is not allowed."""
     for uri in uris:
         if spelled.is_private(uri, allowed):

@@ -3,7 +3,7 @@
 How it works: the registry keeps every revision of a record with its time and its actor. Successive
 revisions are compared member by member, in the form in which they will be shown.
 
->>> changes({"a": 1, "at": "then"}, {"a": 2, "b": [3], "at": "now"})
+>>> compare_revisions({"a": 1, "at": "then"}, {"a": 2, "b": [3], "at": "now"})
 {'a': {'before': 1, 'after': 2}, 'b': {'before': None, 'after': [3]}}
 
 What must stay true: the result has only members of the compared forms. If the forms may be shown,
@@ -20,7 +20,9 @@ Change = dict[str, object]
 _OF_EVERY_REVISION = frozenset(("revision", "at", "by"))
 
 
-def changes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, Change]:
+def compare_revisions(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> dict[str, Change]:
     """The members that differ, by name."""
     names = [*before, *(name for name in after if name not in before)]
     return {

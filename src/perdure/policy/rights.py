@@ -33,7 +33,7 @@ from perdure.errors.tokens import (
     UnknownOperation,
     ValidityReversed,
 )
-from perdure.ids import Authority, Identifier, scheme_of, schemes
+from perdure.ids import Authority, Identifier, load_schemes, scheme_of
 from perdure.ids.handle import FOLDING
 from perdure.model.records import LOCAL, Token
 from perdure.policy.operations import OPERATIONS
@@ -57,7 +57,7 @@ class Object(msgspec.Struct, frozen=True):
     """True if the scheme ignores the case of ASCII letters. They are all in lower case then."""
 
 
-def about(identifier: Identifier) -> Object:
+def make_object(identifier: Identifier) -> Object:
     """An identifier as the object of an operation."""
     scheme = scheme_of(identifier)
     authority, name = identifier.assigned_under, str(identifier.resource)
@@ -66,12 +66,12 @@ def about(identifier: Identifier) -> Object:
     return Object(authority, name, identifier.assigned_on, scheme.folds_case)
 
 
-def about_new(authority: Authority, day: str) -> Object:
+def make_new_object(authority: Authority, day: str) -> Object:
     """The object of `mint`: a name that an authority will assign on a day, such as `2026-11-21`.
 
     Raises UnknownAuthority if no names are minted in its scheme.
     """
-    scheme = schemes()[authority.scheme]
+    scheme = load_schemes()[authority.scheme]
     if scheme.minting is None:
         raise UnknownAuthority(authority=authority.name, known=())
     name = authority.name.translate(FOLDING) if scheme.folds_case else authority.name
@@ -79,7 +79,7 @@ def about_new(authority: Authority, day: str) -> Object:
     return Object(name, beginning, day, scheme.folds_case)
 
 
-def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:
+def check_right(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:
     """Raise Unauthenticated (expired, revoked) or Forbidden (out of scope).
 
     `chain` is the presented token, then the token it was granted from, and so on.
@@ -91,8 +91,8 @@ def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> Non
             raise Forbidden(
                 who=presented.name, needed=f"delegate, which {token.name} no longer has"
             )
-        dated = what.day is None or _within_days(token, what.day)
-        if operation not in token.operations or not dated or not _covered(token, what):
+        dated = what.day is None or _is_within_days(token, what.day)
+        if operation not in token.operations or not dated or not _is_covered(token, what):
             on = f" on {what.day}" if what.day and not dated else ""
             needed = f"{operation}:{what.authority}{on}"
             raise Forbidden(who=token.name, needed=needed)
@@ -106,21 +106,22 @@ def check_valid(token: Token, now: str) -> None:
         raise Unauthenticated(reason=f"token {token.name} expired at {token.expires}")
 
 
-def _covered(token: Token, what: Object) -> bool:
+def _is_covered(token: Token, what: Object) -> bool:
     for scope in token.authorities:  # noqa: SIM110  (three times as fast as any(); every write asks)
-        if covers(scope, what):
+        if covers_object(scope, what):
             return True
     return False
 
 
-def _within_days(token: Token, day: str) -> bool:
+def _is_within_days(token: Token, day: str) -> bool:
     return (token.first_day or _DAWN) <= day <= (token.last_day or _DUSK)
 
 
-def covers(scope: str, what: Object) -> bool:
+def covers_object(scope: str, what: Object) -> bool:
     """Return True if the object is in the scope.
 
-    >>> covers("*.eop.gov.us", Object("oma.eop.gov.us")), covers("*.eop.gov.us", Object("x.us"))
+    >>> (covers_object("*.eop.gov.us", Object("oma.eop.gov.us")),
+    ...  covers_object("*.eop.gov.us", Object("x.us")))
     (True, False)
     """
     if what.folded:
@@ -146,10 +147,10 @@ def _is_shoulder(authority: str) -> bool:
     return "/" in authority and ":" not in authority
 
 
-def lies_within(inner: str, outer: str) -> bool:
+def is_within(inner: str, outer: str) -> bool:
     """Return True if the text of the scopes shows that `outer` covers all that `inner` covers.
 
-    >>> lies_within("pdi://oma.eop.gov.us/1997/*", "*.eop.gov.us"), lies_within("*", "hdl:1/*")
+    >>> is_within("pdi://oma.eop.gov.us/1997/*", "*.eop.gov.us"), is_within("*", "hdl:1/*")
     (True, False)
     """
     if outer in ("*", inner):
@@ -181,7 +182,7 @@ def check_grant(giver: Token, granted: Token, depth: int, now: str) -> None:
         if operation not in giver.operations:
             raise Forbidden(who=giver.name, needed=operation)
     for scope in granted.authorities:
-        if not any(lies_within(scope, own) for own in giver.authorities):
+        if not any(is_within(scope, own) for own in giver.authorities):
             raise Forbidden(who=giver.name, needed=f"a scope that includes {scope}")
     if (granted.first_day or _DAWN) < (giver.first_day or _DAWN):
         raise Forbidden(who=giver.name, needed=f"dates before {giver.first_day}")
@@ -209,10 +210,10 @@ def check_shape(token: Token) -> None:
         raise ValidityReversed(first_day=token.first_day or "", last_day=token.last_day or "")
 
 
-def manages(token: Token, other: Token) -> bool:
+def manages_token(token: Token, other: Token) -> bool:
     """Return True if the holder of a token may see and revoke another token."""
     if other.granted_by == token.name:
         return True
     return "administer" in token.operations and all(
-        any(lies_within(scope, own) for own in token.authorities) for scope in other.authorities
+        any(is_within(scope, own) for own in token.authorities) for scope in other.authorities
     )

@@ -45,7 +45,7 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
-from perdure.policy.naming import canonical_format, qualified, same_format
+from perdure.policy.naming import canonical_format, qualify_identifier, same_format
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -56,7 +56,7 @@ _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
 
 
 @cache
-def _countries() -> frozenset[str]:
+def _list_countries() -> frozenset[str]:
     """ISO 3166-1 alpha-2 codes, officially assigned or formerly used, in lower case."""
     past = (getattr(country, "alpha_2", None) for country in pycountry.historic_countries)
     present = (country.alpha_2 for country in pycountry.countries)
@@ -69,7 +69,7 @@ def check_series(series: str, owned: tuple[str, ...]) -> None:
     if series not in owned:
         raise UnknownAuthority(authority=series, known=owned)
     country = series.rpartition(".")[2]
-    if country not in _countries():
+    if country not in _list_countries():
         raise CountryUnknown(series=series, country=country)
 
 
@@ -112,14 +112,14 @@ def check_serial(identifier: Pdi, today: str, last: int) -> None:
 # ----------------
 
 
-class Plan(msgspec.Struct, frozen=True):
+class CommitPlan(msgspec.Struct, frozen=True):
     """The version that the contents become, and the contents that are not held yet."""
 
     version: int
     fresh: tuple[Content, ...]
 
 
-def checked_contents(
+def check_contents(
     identifier: Identifier | str, contents: tuple[Content, ...]
 ) -> tuple[Content, ...]:
     """Check contents, and return them with their formats in canonical form.
@@ -150,32 +150,32 @@ def _check_media_type(text: str) -> None:
 
 def plan_commit(
     identifier: Identifier, record: Record, contents: tuple[Content, ...], version: int | None
-) -> Plan:
+) -> CommitPlan:
     """Choose the version of contents. Raises Conflict, NoSuchVersion or InvalidRequest.
 
     "Any machine representation (byte sequence) associated with formats of a versioned PDI never
     changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
     incremented" (section 2.6).
     """
-    contents = checked_contents(identifier, contents)
-    numbers = version_numbers(record)
+    contents = check_contents(identifier, contents)
+    numbers = list_versions(record)
     highest = max(numbers, default=0)
     if version is None:
-        repeated = highest and all(_promised(record, highest, one) for one in contents)
+        repeated = highest and all(_is_promised(record, highest, one) for one in contents)
         return plan_version(identifier, record, contents, highest if repeated else highest + 1)
     if version > highest + 1:
         raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
     return plan_version(identifier, record, contents, version)
 
 
-def version_meant(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
+def choose_version(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
     """The version of bytes that are committed under a name with version `number`.
 
     None means the next version, also if this version holds other bytes.  # ruling: http-put
     """
     version = record.version(number) if number is not None else None
     for content in contents:
-        held = held_as(version, content.format)
+        held = find_held(version, content.format)
         if held is not None and held.sha512 != content.sha512:
             return None
     return number
@@ -190,7 +190,7 @@ def check_format_named(named: str | None, found: Iterable[str]) -> None:
 
 def plan_version(
     identifier: Identifier, record: Record, contents: tuple[Content, ...], number: int
-) -> Plan:
+) -> CommitPlan:
     """Plan contents as formats of this version. Raises Conflict or InvalidRequest."""
     if number < 1:
         raise VersionBelowOne(version=number)
@@ -202,50 +202,50 @@ def plan_version(
         raise Conflict(identifier=str(identifier), reason=reason, current=None)
     fresh = []
     for content in contents:
-        held = held_as(version, content.format)
+        held = find_held(version, content.format)
         if held is None:
             fresh.append(content)
         elif held.sha512 != content.sha512:
             raise Conflict(
-                identifier=str(qualified(identifier, number, content.format)),
+                identifier=str(qualify_identifier(identifier, number, content.format)),
                 reason="it is permanently bound to other bytes; commit new bytes as a new version",
                 current=f"sha512 {held.sha512}",
             )
-    plan = Plan(number, tuple(fresh))
+    plan = CommitPlan(number, tuple(fresh))
     check_promises(identifier, record, plan)
     return plan
 
 
-def version_numbers(record: Record) -> tuple[int, ...]:
+def list_versions(record: Record) -> tuple[int, ...]:
     """The known versions, here or elsewhere, in order."""
     held = {version.number for version in record.versions}
     elsewhere = {location.version for location in record.locations if location.version}
     return tuple(sorted(held | elsewhere))
 
 
-def held_as(version: Version | None, format: str) -> Representation | None:
+def find_held(version: Version | None, format: str) -> Representation | None:
     """The representation in this format, under whichever name of the format it was committed."""
     if version is None:
         return None
     aliases = (one for one in version.representations if same_format(one.format, format))
-    return version.find(format) or next(aliases, None)
+    return version.find_representation(format) or next(aliases, None)
 
 
-def _promised(record: Record, number: int, content: Content) -> bool:
+def _is_promised(record: Record, number: int, content: Content) -> bool:
     """Return True if a version already has these bytes, here or at a location."""
     version = record.version(number)
     if version and version.tombstone:
         return False
-    held = held_as(version, content.format)
+    held = find_held(version, content.format)
     if held is not None:
         return held.sha512 == content.sha512
     return any(
-        location.sha512 == content.sha512 and _holds(location, number, content.format)
+        location.sha512 == content.sha512 and _is_bound_as(location, number, content.format)
         for location in record.locations
     )
 
 
-def _holds(location: Location, number: int, format: str) -> bool:
+def _is_bound_as(location: Location, number: int, format: str) -> bool:
     """Return True if a location is bound as this version and format."""
     return (
         location.version == number
@@ -254,15 +254,15 @@ def _holds(location: Location, number: int, format: str) -> bool:
     )
 
 
-def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
+def check_promises(identifier: Identifier, record: Record, plan: CommitPlan) -> None:
     """Raise Conflict if a location has promised other bytes for a planned content."""
     for content in plan.fresh:
         for location in record.locations:
-            if location.sha512 not in (None, content.sha512) and _holds(
+            if location.sha512 not in (None, content.sha512) and _is_bound_as(
                 location, plan.version, content.format
             ):
                 raise Conflict(
-                    identifier=str(qualified(identifier, plan.version, content.format)),
+                    identifier=str(qualify_identifier(identifier, plan.version, content.format)),
                     reason=f"the location {location.uri} is bound with another digest",
                     current=f"sha512 {location.sha512}",
                 )
@@ -298,7 +298,7 @@ def check_token(name: str, value: str | None) -> None:
 # ----------
 
 
-def describe(
+def describe_record(
     record: Record, about: About | None, attached: tuple[Attachment, ...] | None
 ) -> tuple[Record, Outcome]:
     """Change the description of a record, its attached records, or both; None changes nothing.
@@ -308,10 +308,10 @@ def describe(
     """
     changed = record
     if about is not None:
-        kept = None if about == About() else description.checked(about)
+        kept = None if about == About() else description.check_description(about)
         changed = msgspec.structs.replace(changed, about=kept)
     if attached is not None:
-        attached = description.checked_attached(attached)
+        attached = description.check_attached(attached)
         changed = msgspec.structs.replace(changed, attached=attached)
     return changed, Outcome.UNCHANGED if changed == record else Outcome.CHANGED
 
@@ -320,7 +320,7 @@ def describe(
 # -----------
 
 
-def withdraw(
+def withdraw_record(
     identifier: Identifier, record: Record, tombstone: Tombstone, version: int | None
 ) -> tuple[Record, Outcome]:
     """Add a tombstone to a record or to one of its versions. An earlier tombstone stays."""
@@ -330,21 +330,21 @@ def withdraw(
         return record, Outcome.UNCHANGED
     if version is None:
         return msgspec.structs.replace(record, tombstone=tombstone), Outcome.CHANGED
-    numbers = version_numbers(record) or ((1,) if record.minted else ())
+    numbers = list_versions(record) or ((1,) if record.minted else ())
     if version not in numbers:
         raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
     held = record.version(version)
     if held and held.tombstone:
         return record, Outcome.UNCHANGED
-    return buried(record, version, tombstone), Outcome.CHANGED
+    return bury_version(record, version, tombstone), Outcome.CHANGED
 
 
-def proposed(record: Record, proposal: Proposal) -> Record:
+def propose_withdrawal(record: Record, proposal: Proposal) -> Record:
     """Add the proposal of a withdrawal to a record, in place of any earlier proposal."""
     return msgspec.structs.replace(record, proposal=proposal)
 
 
-def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
+def find_seconded(record: Record, version: int | None, by: str) -> Proposal | None:
     """The proposal that a withdrawal by this actor seconds, or None if there is none."""
     proposal = record.proposal
     if proposal is None or proposal.version != version or proposal.by == by:
@@ -352,7 +352,7 @@ def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
     return proposal
 
 
-def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
+def bury_version(record: Record, number: int, tombstone: Tombstone) -> Record:
     """Add a tombstone to a version of a record, whether or not its bytes are held here."""
     held = record.version(number) or Version(number=number, at=tombstone.at)
     return with_version(record, msgspec.structs.replace(held, tombstone=tombstone))
@@ -362,7 +362,7 @@ def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
 # --------------------------
 
 
-def known(identifier: Identifier, record: Record | None) -> Record:
+def require_known(identifier: Identifier, record: Record | None) -> Record:
     """Return the record, or raise NotFound if there is none."""
     if record is None:
         raise NotFound(identifier=str(identifier))

@@ -21,13 +21,13 @@ from perdure.errors.tokens import MalformedPublicKey
 _TOKEN = re.compile(r"perdure_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
-def new_token() -> tuple[str, str]:
+def make_token() -> tuple[str, str]:
     """A new secret, and its digest, which is stored."""
     text = f"perdure_{secrets.token_urlsafe(32)}"
-    return text, digest(text)
+    return text, digest_secret(text)
 
 
-def digest(text: str) -> str:
+def digest_secret(text: str) -> str:
     """SHA-256 of a secret in hexadecimal, as in `perdure.model.records.Token.digest`."""
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -52,7 +52,7 @@ def read_key(text: str) -> bytes:
     return key
 
 
-def digest_of_key(name: str, key: bytes) -> str:
+def digest_key(name: str, key: bytes) -> str:
     """The digest that is stored for an Ed25519 public key of 32 bytes, instead of a secret's.
 
     It includes the name of the token, since a key is public and several tokens may have the same.

@@ -28,7 +28,7 @@ from perdure.ids import Identifier, parse, scheme_of
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
-from perdure.policy.handles.values import TEMPLATE, URL, values_of
+from perdure.policy.handles.values import TEMPLATE, URL, list_values
 from perdure.policy.templates import Template
 
 _ESCAPED_HASH = "%23"
@@ -92,7 +92,7 @@ def written_part(identifier: Identifier) -> str:
     return own[1:] if own.startswith("#") else ""
 
 
-class Beginning(msgspec.Struct, frozen=True):
+class NameBeginning(msgspec.Struct, frozen=True):
     """One way to read a name as a part of another: the whole, the delimiter and the part."""
 
     whole: Identifier
@@ -109,17 +109,17 @@ class Beginning(msgspec.Struct, frozen=True):
         return scheme.passes_rest and self.delimiter in scheme.delimiters
 
 
-def find_beginnings(identifier: Identifier) -> Iterator[Beginning]:
+def find_beginnings(identifier: Identifier) -> Iterator[NameBeginning]:
     """The names with which an identifier begins, the longest first, at most 17."""
     marks = scheme_of(identifier).delimiters
-    ways = templates.splits(str(identifier), "".join(one for one in marks if len(one) == 1))
+    ways = templates.list_splits(str(identifier), "".join(one for one in marks if len(one) == 1))
     if _ESCAPED_HASH in marks and _ESCAPED_HASH in str(identifier):
         text, _, part = identifier.written.partition(_ESCAPED_HASH)  # with the part's hyphens
         ways.insert(0, (text, "#", unquote(part)))
     for text, delimiter, part in ways:
         if part:
             with suppress(MalformedIdentifier):
-                yield Beginning(parse(text), delimiter, part)
+                yield NameBeginning(parse(text), delimiter, part)
 
 
 class Unfolding:
@@ -141,8 +141,8 @@ class Unfolding:
         """
         found = self._from_templates(str(whole), record, delimiter, part, location)
         if found is None and scheme_of(whole).passes_rest:
-            found = templates.appended(location, delimiter + escape(part, safe=f"{_KEPT}%"))
-        if found is None and names.home(whole):
+            found = templates.append_text(location, delimiter + escape(part, safe=f"{_KEPT}%"))
+        if found is None and names.find_home_prefix(whole):
             made = self.make_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
         if found is not None:
@@ -152,10 +152,10 @@ class Unfolding:
     def _from_templates(
         self, name: str, record: Record, delimiter: str, part: str, location: str
     ) -> str | None:
-        own = list(_read(one.data for one in record.values if one.type == TEMPLATE))
-        for listed in (own, map(templates.read, self._general)):
-            for template in templates.applying(listed, name, delimiter):
-                filled = template.fill(name, part, location)
+        own = list(_read_templates(one.data for one in record.values if one.type == TEMPLATE))
+        for listed in (own, map(templates.read_template, self._general)):
+            for template in templates.find_applying(listed, name, delimiter):
+                filled = template.fill_target(name, part, location)
                 if filled is not None:
                     return filled
         return None
@@ -167,29 +167,29 @@ class Unfolding:
 
         None if no template does, or if `whole` is not a handle.
         """
-        if not names.home(whole):
+        if not names.find_home_prefix(whole):
             return None
-        prefix, _, _ = names.spelled(whole).partition("/")
-        of_prefix = self._record(names.of_prefix(prefix).key)
+        prefix, _, _ = names.spell_handle(whole).partition("/")
+        of_prefix = self._record(names.make_prefix_handle(prefix).key)
         sources = (record.values, of_prefix.values if of_prefix is not None else ())
         for value in (one for values in sources for one in values if one.type == namespace.TYPE):
             try:
-                template = namespace.Namespace.read(value.data)
+                template = namespace.Namespace.read_xml(value.data)
             except InvalidRequest:  # not every way into the registry checks values
                 continue
             if template.delimiter == delimiter:
-                base = names.spelled(whole)
-                held = values_of(record)
-                made = template.values(f"{base}{delimiter}{part}", base, part, held)
+                base = names.spell_handle(whole)
+                held = list_values(record)
+                made = template.make_values(f"{base}{delimiter}{part}", base, part, held)
                 if made is not None:
                     return made
         return None
 
 
-def _read(texts: Iterator[str]) -> Iterator[Template]:
+def _read_templates(texts: Iterator[str]) -> Iterator[Template]:
     """The valid templates of a record."""
     for text in texts:
         try:
-            yield templates.of_record(text)
+            yield templates.read_record_template(text)
         except InvalidRequest:  # not every way into the registry checks values
             continue

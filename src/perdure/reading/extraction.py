@@ -42,8 +42,8 @@ from perdure.extractors.port import (
     Source,
     Span,
     Stream,
-    body_chunks,
-    body_within,
+    iterate_body,
+    slice_body,
 )
 from perdure.parts import Between, Extension, First, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
@@ -54,7 +54,7 @@ _WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
 
-def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
+def load_extractors(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
     """All installed extractors.
 
     If an extractor of another package cannot be loaded, or has the rank of another one, it is
@@ -70,7 +70,7 @@ def _list_claims(extractor: Extractor) -> Iterator[tuple[str, str, str]]:
             yield f"to cut {selector.__module__}.{selector.__name__}", f"out of {media_type}", kind
 
 
-class Extraction:
+class PartExtraction:
     """Cuts parts. Safe to use from several threads; `close` ends its processes."""
 
     def __init__(self, indexes: Path | None = None, confined: Confined | None = None) -> None:
@@ -78,63 +78,68 @@ class Extraction:
         self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
         self._confined = confined or Confined()
 
-    def extract(self, source: Source, selector: Selector) -> Part:
-        """Cut a part out of a source. Raises as `perdure.extractors.port.Extractor.extract`."""
-        if isinstance(selector, First):
-            return self._first(source, selector)
-        place, extractor = self._find(source, selector)
-        if extractor is None and isinstance(selector, Within):
-            return self._within(source, selector)
-        if extractor is None and isinstance(selector, Between):
-            return self._between(source, selector)
-        if extractor is None:
-            raise self._unsupported(source, selector)
-        if _is_confined(extractor, source):
-            seconds = extractor.seconds(source) if isinstance(extractor, Budgeted) else None
-            return self._confined.extract(place, source, selector, self._place, seconds=seconds)
-        return extractor.extract(source, selector, self._indexes)
+    def cut_part(self, source: Source, selector: Selector) -> Part:
+        """Cut a part out of a source.
 
-    def outline(self, source: Source, selector: Selector) -> Part:
+        Raises as `perdure.extractors.port.Extractor.extract_part`.
+        """
+        if isinstance(selector, First):
+            return self._cut_first(source, selector)
+        place, extractor = self._find_extractor(source, selector)
+        if extractor is None and isinstance(selector, Within):
+            return self._cut_within(source, selector)
+        if extractor is None and isinstance(selector, Between):
+            return self._cut_between(source, selector)
+        if extractor is None:
+            raise self._make_unsupported(source, selector)
+        if _is_confined(extractor, source):
+            seconds = extractor.limit_seconds(source) if isinstance(extractor, Budgeted) else None
+            return self._confined.extract_part(
+                place, source, selector, self._place, seconds=seconds
+            )
+        return extractor.extract_part(source, selector, self._indexes)
+
+    def outline_part(self, source: Source, selector: Selector) -> Part:
         """The part without its body if this saves decoding, or else the complete part.
 
-        Raises the same errors as `extract`.
+        Raises the same errors as `cut_part`.
         """
-        place, extractor = self._find(source, selector)
+        place, extractor = self._find_extractor(source, selector)
         if not isinstance(extractor, Outlining):
-            return self.extract(source, selector)
-        return self._confined.extract(place, source, selector, self._place, outline=True)
+            return self.cut_part(source, selector)
+        return self._confined.extract_part(place, source, selector, self._place, outline=True)
 
-    def place(self, source: Source, selector: Selector) -> str:
+    def find_place(self, source: Source, selector: Selector) -> str:
         """The queue of a part: the name of the extractor whose processes cut it, a few at a time.
 
         It is empty if the part is cut in this process.
         """
-        place, extractor = self._find(source, selector)
+        place, extractor = self._find_extractor(source, selector)
         if extractor is not None:
             return place if _is_confined(extractor, source) else ""
         match selector:
             case First(choices=choices):
-                places = [self.place(source, one) for one in choices]
+                places = [self.find_place(source, one) for one in choices]
             case Between(start=start, end=end):
-                places = [self.place(source, start), self.place(source, end)]
+                places = [self.find_place(source, start), self.find_place(source, end)]
             case Within(outer=outer):  # the extractor of the inner part is not known before
-                places = [self.place(source, outer), _WITHIN]
+                places = [self.find_place(source, outer), _WITHIN]
             case _:
                 places = []
         return next(filter(None, places), "")
 
-    def extents(self, source: Source) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source) -> tuple[Extent, ...]:
         """The addressable extents of a source, the most specific first.
 
         Raises Undecodable, OverBudget, and PartNotSupported if a package must be installed.
         """
         found: list[Extent] = []
-        for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
+        for _, place, extractor in sorted(self._rank_extractors(source), key=lambda one: -one[0]):
             try:
                 if _is_confined(extractor, source):
-                    found += self._confined.extents(place, source, self._place)
+                    found += self._confined.list_extents(place, source, self._place)
                 else:
-                    found += extractor.extents(source, self._indexes)
+                    found += extractor.list_extents(source, self._indexes)
             except PartNotSupported as error:
                 if error.install:
                     raise
@@ -146,7 +151,7 @@ class Extraction:
 
         Raises Undecodable, OverBudget, and PartNotSupported for an unknown charset.
         """
-        for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
+        for _, place, extractor in sorted(self._rank_extractors(source), key=lambda one: -one[0]):
             if isinstance(extractor, TextReader):
                 text = self._read_text(place, extractor, source)
                 if text is not None:
@@ -157,18 +162,18 @@ class Extraction:
         if self._place is None or not isinstance(reader, Extractor):
             return reader.read_text(source, self._indexes)
         if _is_confined(reader, source):  # another process makes the index, which is read here
-            self._confined.extents(place, source, self._place)
+            self._confined.list_extents(place, source, self._place)
         return reader.read_text(source, self._indexes)
 
-    def prepare(self, source: Source) -> None:
+    def prepare_source(self, source: Source) -> None:
         """Build the indexes of a source, so that its parts are cut faster later.
 
         Raises Undecodable, OverBudget or StorageFailed.
         """
-        self.extents(source)  # this builds the indexes of texts, tags and tables
-        for _, place, extractor in self._ranked(source):
+        self.list_extents(source)  # this builds the indexes of texts, tags and tables
+        for _, place, extractor in self._rank_extractors(source):
             if isinstance(extractor, Preparing):
-                self._confined.prepare(place, source, self._place)
+                self._confined.prepare_source(place, source, self._place)
 
     def close(self) -> None:
         self._confined.close()
@@ -178,31 +183,33 @@ class Extraction:
 
     @cached_property
     def _extractors(self) -> tuple[Plugin[Extractor], ...]:  # not before the first part
-        return registered()
+        return load_extractors()
 
-    def ready(self) -> None:
+    def check_extractors(self) -> None:
         """Load all extractors now, so that their errors appear at the start."""
         _ = self._extractors
 
-    def _ranked(self, source: Source) -> list[tuple[int, str, Extractor]]:
+    def _rank_extractors(self, source: Source) -> list[tuple[int, str, Extractor]]:
         """The extractors for the media type of a source, each with its rank."""
         ranked = []
         for place, extractor in self._extractors:
-            rank = max(_rank(kind, source.essence) for kind in extractor.media_types)
+            rank = max(_rank_media_type(kind, source.essence) for kind in extractor.media_types)
             if rank >= 0:
                 ranked.append((rank, place, extractor))
         return ranked
 
-    def _find(self, source: Source, selector: Selector) -> tuple[str, Extractor | None]:
-        able = [one for one in self._ranked(source) if isinstance(selector, one[2].selectors)]
+    def _find_extractor(self, source: Source, selector: Selector) -> tuple[str, Extractor | None]:
+        able = [
+            one for one in self._rank_extractors(source) if isinstance(selector, one[2].selectors)
+        ]
         first = sorted(able, key=lambda one: (one[0], isinstance(one[2], Selective)), reverse=True)
         for _, place, extractor in first:
-            if not isinstance(extractor, Selective) or extractor.cuts(source):
+            if not isinstance(extractor, Selective) or extractor.can_cut(source):
                 return place, extractor
         return "", None
 
-    def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
-        known = {kind for _, _, one in self._ranked(source) for kind in one.selectors}
+    def _make_unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
+        known = {kind for _, _, one in self._rank_extractors(source) for kind in one.selectors}
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # the only kinds of parts in a PDI
             own = {scheme for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
             kinds = {f"{scheme}=" for scheme in own | list_schemes(known)}
@@ -216,17 +223,17 @@ class Extraction:
     # taking apart
     # ------------
 
-    def _first(self, source: Source, selector: First) -> Part:
+    def _cut_first(self, source: Source, selector: First) -> Part:
         missing: PartNotFound | None = None
         for choice in selector.choices:
             try:
-                return self.extract(source, choice)
+                return self.cut_part(source, choice)
             except PartNotFound as error:
                 missing = error
-        raise missing or self._unsupported(source, selector)
+        raise missing or self._make_unsupported(source, selector)
 
-    def _between(self, source: Source, selector: Between) -> Part:
-        start, end = (self.extract(source, one) for one in (selector.start, selector.end))
+    def _cut_between(self, source: Source, selector: Between) -> Part:
+        start, end = (self.cut_part(source, one) for one in (selector.start, selector.end))
         if not (start.slices and end.slices):
             raise PartNotSupported(
                 media_type=source.media_type, selector=str(selector), offered=("slices",)
@@ -240,11 +247,11 @@ class Extraction:
             )
         return msgspec.structs.replace(start, selector=selector, body=(span,), slices=(span,))
 
-    def _within(self, source: Source, selector: Within) -> Part:
-        outer = self.extract(source, selector.outer)
+    def _cut_within(self, source: Source, selector: Within) -> Part:
+        outer = self.cut_part(source, selector.outer)
         with tempfile.NamedTemporaryFile(prefix="perdure-part-") as file:
             length = 0
-            for chunk in body_chunks(outer.body, source):
+            for chunk in iterate_body(outer.body, source):
                 length += len(chunk)
                 if length > _MOST_OUTER:
                     raise OverBudget(
@@ -259,18 +266,18 @@ class Extraction:
                 charset=outer.charset,
                 name=f"{source.name}#{selector.outer}",
             )
-            inner = self.extract(within, selector.inner)
-            body = (b"".join(body_chunks(inner.body, within)),)
-        slices = _slices_within(outer, inner)
+            inner = self.cut_part(within, selector.inner)
+            body = (b"".join(iterate_body(inner.body, within)),)
+        slices = _map_slices(outer, inner)
         return msgspec.structs.replace(inner, selector=selector, body=body, slices=slices)
 
 
-def _slices_within(outer: Part, inner: Part) -> tuple[Span, ...]:
+def _map_slices(outer: Part, inner: Part) -> tuple[Span, ...]:
     """The stored bytes of a part of a part, or an empty tuple if not all of them are stored."""
     if isinstance(outer.body, Stream):
         return ()
     pieces = [
-        piece for one in inner.slices for piece in body_within(outer.body, one.start, one.stop)
+        piece for one in inner.slices for piece in slice_body(outer.body, one.start, one.stop)
     ]
     slices = tuple(piece for piece in pieces if isinstance(piece, Span))
     return slices if len(slices) == len(pieces) else ()
@@ -281,7 +288,7 @@ def _is_confined(extractor: Extractor, source: Source) -> bool:
     return extractor.confined or lengthy
 
 
-def _rank(kind: str, essence: str) -> int:
+def _rank_media_type(kind: str, essence: str) -> int:
     """2 for the same media type, 1 for its top level or suffix, 0 for any, -1 for another."""
     if kind == essence:
         return 2

@@ -1,8 +1,8 @@
 """Lists of names: the matches of a pattern, the names of one resource, the names bound to a URL.
 
 How it works: listings walk key ranges. If a pattern has a wildcard before a fixed text, the listing
-skips the days that cannot match. `names` and `named` follow the references of records, in both
-directions.
+skips the days that cannot match. `list_names` and `find_bound` follow the references of records, in
+both directions.
 
 What must stay true: the cost of a page is its own length plus a bounded number of jumps, however
 many identifiers surround it; a cursor stays valid when identifiers are added.
@@ -16,10 +16,10 @@ from contextlib import suppress
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
-from perdure.ids.urls import spellings
-from perdure.model.queries import Interval, Page
+from perdure.ids.urls import list_spellings
+from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import Location, Record, Representation
-from perdure.policy.naming import identify, qualified, same_format
+from perdure.policy.naming import identify_record, qualify_identifier, same_format
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Records
 from perdure.storage.segments.directory import Segments
@@ -36,17 +36,19 @@ class Listings:
         self.records = records
         self.segments = segments
 
-    def record(self, identifier: Identifier) -> Record | None:
-        return self.records.record(identifier.key)
+    def find_record(self, identifier: Identifier) -> Record | None:
+        return self.records.find_record(identifier.key)
 
-    def read(self, held: Representation) -> bytes:
+    def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""
-        return self.segments.read(held.segment, held.offset, held.length)
+        return self.segments.read_bytes(held.segment, held.offset, held.length)
 
     # Listings
     # --------
 
-    def listing(self, pattern: Identifier, *, cursor: str | None = None, limit: int = 1000) -> Page:
+    def list_page(
+        self, pattern: Identifier, *, cursor: str | None = None, limit: int = 1000
+    ) -> ListingPage:
         """A page of the identifiers that match a pattern or are in an interval, in order.
 
         A pattern with a format or a version lists representations; any other lists resources. A
@@ -59,64 +61,64 @@ class Listings:
         found: list[Identifier] = []
         matched = 0
         last = cursor or ""
-        for looked, (key, name, record) in enumerate(self._walk(pattern, cursor)):
+        for looked, (key, name, record) in enumerate(self._walk_records(pattern, cursor)):
             if matched == limit or looked == _MOST_LOOKED:
-                return Page(identifiers=tuple(found), cursor=last)
-            members = _members(pattern, name, record)
+                return ListingPage(identifiers=tuple(found), cursor=last)
+            members = _find_members(pattern, name, record)
             matched += bool(members)
             found += members
             last = key
-        return Page(identifiers=tuple(found))
+        return ListingPage(identifiers=tuple(found))
 
-    def _walk(
+    def _walk_records(
         self, pattern: Identifier, cursor: str | None
     ) -> Iterator[tuple[str, Identifier, Record]]:
         """Records that may match the pattern, in key order."""
         low, high = pattern.key_range()
-        start = max(low, _after(cursor)) if cursor else low
+        start = max(low, _find_next_key(cursor)) if cursor else low
         rows = 16
         while True:
-            batch = self.records.scan(start, high, limit=rows)
+            batch = self.records.scan_records(start, high, limit=rows)
             for key, record in batch:
-                name = identify(key, record)
+                name = identify_record(key, record)
                 jump = pattern.next_key(name)
                 yield key, name, record
                 if jump is not None:
-                    start, rows = max(jump, _after(key)), 16
+                    start, rows = max(jump, _find_next_key(key)), 16
                     break
             else:
                 if len(batch) < rows:
                     return
-                start, rows = _after(batch[-1][0]), min(rows * 4, _MOST_ROWS)
+                start, rows = _find_next_key(batch[-1][0]), min(rows * 4, _MOST_ROWS)
 
-    def interval(self, pattern: Identifier) -> Interval:
+    def list_interval(self, pattern: Identifier) -> ListingInterval:
         """The years, months or days of an interval that have identifiers."""
         low, high = pattern.key_range()
         members: list[Identifier] = []
-        while key := self.records.first_key(low, high):
+        while key := self.records.find_first_key(low, high):
             member = pattern.member_of(key)
             if pattern.matches(member):
                 members.append(member)
             _, low = member.key_range()
-        return Interval(pattern=pattern, members=tuple(members))
+        return ListingInterval(pattern=pattern, members=tuple(members))
 
     # Names
     # -----
 
-    def names(self, identifier: Identifier) -> tuple[Identifier, ...]:
+    def list_names(self, identifier: Identifier) -> tuple[Identifier, ...]:
         """All names of the same resource according to their owners, `identifier` first."""
         found: dict[str, Identifier] = {identifier.key: identifier}
         waiting = [identifier]
         while waiting and len(found) < _MOST_NAMES:
             name = waiting.pop(0)
-            record = self.record(name)
-            for other in (*_aliases(record), *self._said_by_others(name)):
+            record = self.find_record(name)
+            for other in (*_read_aliases(record), *self._find_alias_owners(name)):
                 if other.key not in found:
                     found[other.key] = other
                     waiting.append(other)
         return tuple(found.values())
 
-    def names_of(self, resolved: Resolved) -> tuple[Identifier, ...]:
+    def list_resolved_names(self, resolved: Resolved) -> tuple[Identifier, ...]:
         """All names of the resource that a name resolved to.
 
         A part has one name only, because the same text after another name of the whole may mean
@@ -126,62 +128,62 @@ class Listings:
         resolved.require_citable()
         if resolved.inside is not None or resolved.pwid is not None:
             return (resolved.identifier,)
-        return self.names(resolved.whole)
+        return self.list_names(resolved.whole)
 
-    def _said_by_others(self, name: Identifier) -> list[Identifier]:
+    def _find_alias_owners(self, name: Identifier) -> list[Identifier]:
         """The identifiers of the records that have this name as an alias."""
         return [
             other
-            for other in self._referring(f"alias:{name.key}")
-            if any(alias.key == name.key for alias in _aliases(self.record(other)))
+            for other in self._find_referring(f"alias:{name.key}")
+            if any(alias.key == name.key for alias in _read_aliases(self.find_record(other)))
         ]
 
-    def named(self, uri: str) -> tuple[Identifier, ...]:
+    def find_bound(self, uri: str) -> tuple[Identifier, ...]:
         """The identifiers that are bound to a location, those bound to its own spelling first.
 
         Each of the `urls.spellings` is looked up, since locations are stored as they were given.
         """
         found: dict[str, Identifier] = {}
-        for spelling in spellings(uri):
-            for name in self._referring(f"location:{spelling}"):
-                record = self.record(name)
+        for spelling in list_spellings(uri):
+            for name in self._find_referring(f"location:{spelling}"):
+                record = self.find_record(name)
                 same = (one for one in record.locations if one.uri == spelling) if record else ()
                 for location in same:
-                    exact = _exact(name, location)
+                    exact = _qualify_location(name, location)
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
 
-    def same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
+    def find_same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
         """The identifiers of the representations whose bytes have this digest."""
         return tuple(
-            qualified(name, version.number, held.format)
-            for name in self._referring(f"sha512:{sha512}")
-            if (record := self.record(name)) is not None
+            qualify_identifier(name, version.number, held.format)
+            for name in self._find_referring(f"sha512:{sha512}")
+            if (record := self.find_record(name)) is not None
             for version in record.versions
             for held in version.representations
             if held.sha512 == sha512
         )
 
-    def _referring(self, reference: str) -> list[Identifier]:
+    def _find_referring(self, reference: str) -> list[Identifier]:
         """Candidates: the index stores only hashes, so the caller must check each record."""
         return [
-            identify(key, record)
-            for key in self.records.referring(reference)
-            if (record := self.records.record(key)) is not None
+            identify_record(key, record)
+            for key in self.records.find_referring(reference)
+            if (record := self.records.find_record(key)) is not None
         ]
 
 
-def _aliases(record: Record | None) -> list[Identifier]:
+def _read_aliases(record: Record | None) -> list[Identifier]:
     return [parse(alias) for alias in record.aliases] if record else []
 
 
-def _exact(name: Identifier, location: Location) -> Identifier:
+def _qualify_location(name: Identifier, location: Location) -> Identifier:
     if location.version is not None and location.format:
-        return qualified(name, location.version, location.format)
+        return qualify_identifier(name, location.version, location.format)
     return name
 
 
-def _members(pattern: Identifier, name: Identifier, record: Record) -> list[Identifier]:
+def _find_members(pattern: Identifier, name: Identifier, record: Record) -> list[Identifier]:
     """The identifiers of a record that match the pattern."""
     if pattern.format is None:
         return [name] if pattern.matches(name) else []
@@ -197,11 +199,11 @@ def _members(pattern: Identifier, name: Identifier, record: Record) -> list[Iden
     }
     if not there and record.minted:
         there = {(1, record.minted)}
-    found = (qualified(name, version, format) for version, format in sorted(there))
-    return [one for one in found if _matches(pattern, one)]
+    found = (qualify_identifier(name, version, format) for version, format in sorted(there))
+    return [one for one in found if _matches_pattern(pattern, one)]
 
 
-def _matches(pattern: Identifier, one: Identifier) -> bool:
+def _matches_pattern(pattern: Identifier, one: Identifier) -> bool:
     if pattern.format not in (None, "*", one.format) and same_format(
         str(pattern.format), str(one.format)
     ):
@@ -218,6 +220,6 @@ def _check_cursor(pattern: Identifier, cursor: str) -> None:
     raise ForeignCursor(cursor=cursor)
 
 
-def _after(key: str) -> str:
+def _find_next_key(key: str) -> str:
     """The least text greater than a key."""
     return key + "\0"

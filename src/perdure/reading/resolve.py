@@ -43,12 +43,12 @@ from perdure.model.queries import (
     Step,
     Want,
 )
-from perdure.model.records import Entry, Location, Record, Value
+from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
-from perdure.policy.decide import decide, decide_part
-from perdure.policy.naming import identify, qualified, wanted
+from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.unfolding import (
-    Beginning,
+    NameBeginning,
     Unfolding,
     find_beginnings,
     join_part,
@@ -82,7 +82,7 @@ class Resolved:
     query: Query
     via: Identifier | None = None
     """The alias that was followed."""
-    inside: Beginning | None = None
+    inside: NameBeginning | None = None
     """The whole and the requested part, or None if the whole is requested."""
     holder: Record | None = None
     """The record of the whole, even if the part is elsewhere."""
@@ -162,7 +162,7 @@ class Resolved:
 
         Raises NotFound, NoSuchVersion or NotAcceptable.
         """
-        return decide(Query(identifier=self.whole), self.holder)
+        return decide_step(Query(identifier=self.whole), self.holder)
 
     def choose(
         self,
@@ -186,17 +186,17 @@ class Resolved:
             accept=self.query.accept if accept is None else accept,
         )
         if self.inside is None or whole:
-            return decide(query, self.holder)
+            return decide_step(query, self.holder)
         if self.is_elsewhere:
             return self._find_elsewhere(query)
         step = decide_part(query, self.holder) if query.want is Want.RESOURCE else None
-        return self._place_part(step or decide(query, self.holder), query.want)
+        return self._place_part(step or decide_step(query, self.holder), query.want)
 
     def _find_elsewhere(self, query: Query) -> Step:
         """The answer about a part that has no record and is elsewhere. Raises NotFound."""
         want = _ELSEWHERE.get(query.want)
         if want is not None:
-            step = decide(msgspec.structs.replace(query, want=want), self.holder)
+            step = decide_step(msgspec.structs.replace(query, want=want), self.holder)
             placed = self._place_part(step, want)
             if isinstance(placed, Redirect | Gone) or (
                 isinstance(placed, Choices) and placed.locations
@@ -212,12 +212,12 @@ class Resolved:
                 raise PartNotSupported(
                     media_type=f"the resource at {step.location.uri}", selector=self.part or ""
                 )
-            return step.to(there)
+            return step.redirect_to(there)
         if isinstance(step, Redirect):
             places = self._locate_all((step.location, *step.others))
             if not places:
                 return Description(identifier=step.identifier, record=self.holder or Record())
-            return step.to(places[0].uri)
+            return step.redirect_to(places[0].uri)
         if isinstance(step, Choices) and want is not Want.RESOURCE:
             return Choices(
                 identifier=step.identifier,
@@ -283,7 +283,7 @@ class ReadDoor:
         self._records = records
         self._delegate = delegate
         self._may_read = may_read
-        self._unfolding = Unfolding(records.record, templates)
+        self._unfolding = Unfolding(records.find_record, templates)
 
     def resolve(self, query: Query) -> Resolved:
         """Resolve a query.
@@ -293,19 +293,19 @@ class ReadDoor:
         """
         asked, beside = join_part(query.identifier, query.part)
         part = written_part(asked) or beside or ""
-        with self._records.snapshot():
-            resolved = self._find(query, asked, part)
+        with self._records.hold_snapshot():
+            resolved = self._find_answer(query, asked, part)
         if resolved.holder is not None and not self._may_read(
             query.reader, resolved.whole, resolved.holder
         ):
             raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
-    def _find(self, query: Query, asked: Identifier, part: str) -> Resolved:
+    def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         found = self._look_up(asked.whole)
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
-            return _answer(query, asked, asked.whole, delimiter, part, found)
+            return _make_resolved(query, asked, asked.whole, delimiter, part, found)
         if asked.is_pattern:
             return Resolved(asked, asked, None, query)
         if not part:
@@ -313,7 +313,7 @@ class ReadDoor:
                 whole, delimiter = beginning.whole, beginning.delimiter
                 found = self._look_up(whole)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
-                    return _answer(query, asked, whole, delimiter, beginning.part, found)
+                    return _make_resolved(query, asked, whole, delimiter, beginning.part, found)
         delegated = self._delegate(query)
         if delegated is not None:
             return Resolved(asked, asked, None, query, delegated=delegated)
@@ -321,31 +321,36 @@ class ReadDoor:
             return Resolved(asked, asked, None, query)
         raise query.doubt or NotFound(identifier=str(asked))
 
-    def _look_up(self, name: Identifier) -> Entry | None:
+    def _look_up(self, name: Identifier) -> IdentifiedRecord | None:
         """The record of a name or, if there is none, the only record that has it as an alias."""
-        record = self._records.record(name.key)
+        record = self._records.find_record(name.key)
         if record is not None:
-            return Entry(name, record)
-        owners = self.owners(name)
+            return IdentifiedRecord(name, record)
+        owners = self.find_owners(name)
         return owners[0] if len(owners) == 1 else None
 
-    def owners(self, alias: Identifier) -> list[Entry]:
+    def find_owners(self, alias: Identifier) -> list[IdentifiedRecord]:
         """The records that have a name as an alias, each with its own identifier."""
         found = []
-        for key in self._records.referring(f"alias:{alias.key}"):
-            record = self._records.record(key)  # may be another name with the same hash
+        for key in self._records.find_referring(f"alias:{alias.key}"):
+            record = self._records.find_record(key)  # may be another name with the same hash
             if record and any(parse(one).key == alias.key for one in record.aliases):
-                found.append(Entry(identify(key, record), record))
+                found.append(IdentifiedRecord(identify_record(key, record), record))
         return found
 
 
-def _answer(
-    query: Query, asked: Identifier, whole: Identifier, delimiter: str, part: str, found: Entry
+def _make_resolved(
+    query: Query,
+    asked: Identifier,
+    whole: Identifier,
+    delimiter: str,
+    part: str,
+    found: IdentifiedRecord,
 ) -> Resolved:
     """The answer of a record that was found for a whole, for the requested part."""
     via = None if found.identifier.key == whole.key else whole
-    answers = whole if via is None else _same_version(asked, found.identifier)
-    inside = Beginning(answers.whole, delimiter, part) if part else None
+    answers = whole if via is None else _keep_version(asked, found.identifier)
+    inside = NameBeginning(answers.whole, delimiter, part) if part else None
     record: Record | None = found.record
     if inside is None:
         identifier = asked if via is None else answers
@@ -358,9 +363,9 @@ def _answer(
     return Resolved(asked, identifier, record, query, via, inside, found.record)
 
 
-def _same_version(asked: Identifier, target: Identifier) -> Identifier:
+def _keep_version(asked: Identifier, target: Identifier) -> Identifier:
     """The identifier that an alias stands for, of the version and format that the alias names."""
-    version, format = wanted(asked)
+    version, format = read_qualifiers(asked)
     if version is None or format is None:
         return target
-    return qualified(target, version, format)
+    return qualify_identifier(target, version, format)

@@ -18,8 +18,8 @@ is not a URI, so its text is escaped in a target (`Scheme.is_uri`). A `%23` mean
 a part at a place in a PDI that cannot have a `%23`, and in an ARK or URN that is known only up to
 there (ruling: fragment-transport).
 
-What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
-the f-components of URNs aside.
+What must stay true: `read_identifier(read_target(b"/" + path_of(x)).text) == x` for every
+identifier x, the f-components of URNs aside.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
-from perdure.ids import Identifier, parse, schemes
+from perdure.ids import Identifier, load_schemes, parse
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
 
@@ -67,7 +67,7 @@ _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "ur
                "region")  # fmt: skip
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """A request target, split into its name and its query."""
 
     text: str
@@ -107,7 +107,7 @@ class Question(msgspec.Struct, frozen=True):
     after: str | None = None
 
 
-def read_target(raw: bytes) -> Target:
+def read_target(raw: bytes) -> RequestTarget:
     """Split a target, which is visible ASCII, as the protocol classes of the server pass it."""
     text = raw.decode("ascii")
     if text[0] == "/":
@@ -120,18 +120,20 @@ def read_target(raw: bytes) -> Target:
     if at >= 0 and _PWID.match(text):
         at = text.rfind("?")
         asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
-        return Target(text[:at], text[at + 1 :]) if asks else Target(text, None)
+        return RequestTarget(text[:at], text[at + 1 :]) if asks else RequestTarget(text, None)
     if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
-        return Target(text, None)
-    return Target(text[:at], text[at + 1 :])
+        return RequestTarget(text, None)
+    return RequestTarget(text[:at], text[at + 1 :])
 
 
-def _read_escaped(text: str, at: int) -> Target:
+def _read_escaped(text: str, at: int) -> RequestTarget:
     """Decode an identifier that was escaped as a whole, unless its escapes are not UTF-8."""
     name, question = (text, None) if at < 0 else (text[:at], text[at + 1 :])
-    with suppress(MalformedIdentifier):  # `identify` raises it again, when it can be reported
-        name = _decoded(name)
-    return Target(name, question)
+    with suppress(
+        MalformedIdentifier
+    ):  # `read_identifier` raises it again, when it can be reported
+        name = _decode_escapes(name)
+    return RequestTarget(name, question)
 
 
 def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:
@@ -167,7 +169,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         part=found.get("part"),
         cursor=found.get("cursor"),
         append=found.get("urlappend"),
-        limit=_positive(found["limit"]) if "limit" in found else None,
+        limit=_read_positive(found["limit"]) if "limit" in found else None,
         nearest="nearest" in found,
         metadata=found.get("metadata"),
         cite=found.get("cite"),
@@ -179,7 +181,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     )
 
 
-def _positive(text: str) -> int:
+def _read_positive(text: str) -> int:
     if re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
         return int(text)
     raise MalformedNumber(parameter="limit", text=text, low=1)
@@ -189,17 +191,17 @@ def _positive(text: str) -> int:
 # -----------
 
 
-def identify(text: str) -> Identifier:
+def read_identifier(text: str) -> Identifier:
     """The identifier in a target.
 
     Raises MalformedIdentifier or UnknownScheme.
     """
     if is_escaped(text):
-        text = _decoded(text)
+        text = _decode_escapes(text)
     if "%" in text:
-        label = _escaped_labels().match(text)
+        label = _compile_labels().match(text)
         if label is not None:
-            text = label[0] + _decoded(text[label.end() :])
+            text = label[0] + _decode_escapes(text[label.end() :])
         elif _PDI.match(text):
             text = _with_hash(text)
     try:
@@ -211,9 +213,11 @@ def identify(text: str) -> Identifier:
 
 
 @cache
-def _escaped_labels() -> re.Pattern[str]:
+def _compile_labels() -> re.Pattern[str]:
     """A pattern of the labels after which a name is percent-escaped in a target."""
-    labels = (one for scheme in schemes().values() if not scheme.is_uri for one in scheme.labels)
+    labels = (
+        one for scheme in load_schemes().values() if not scheme.is_uri for one in scheme.labels
+    )
     pattern = "|".join(re.escape(label.text) for label in labels)
     return re.compile(pattern or "(?!)", re.ASCII | re.IGNORECASE)
 
@@ -221,11 +225,12 @@ def _escaped_labels() -> re.Pattern[str]:
 def read_name(text: str, part: str | None = None) -> Name:
     """The identifier in a target, and its part if the scheme cannot include one.
 
-    `part` is a part that was given apart from the name. Raises the same errors as `identify`.
+    `part` is a part that was given apart from the name. Raises the same errors as
+    `read_identifier`.
     """
     if part is not None:
-        return Name(identify(text), part)
-    return split_part(text, identify)
+        return Name(read_identifier(text), part)
+    return split_part(text, read_identifier)
 
 
 def is_escaped(text: str) -> bool:
@@ -233,7 +238,7 @@ def is_escaped(text: str) -> bool:
     return _ESCAPED.match(text) is not None
 
 
-def _decoded(text: str) -> str:
+def _decode_escapes(text: str) -> str:
     try:
         return unquote_to_bytes(text).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -242,7 +247,7 @@ def _decoded(text: str) -> str:
         ) from error
 
 
-def _innermost(text: str) -> int:
+def _find_innermost(text: str) -> int:
     """The start of the PDI that a part belongs to, which is the last one cited."""
     return text.lower().rindex("pdi:")
 
@@ -253,7 +258,7 @@ def _with_part(text: str) -> Identifier:
     An earlier `%23` may belong to the URL that the unique-id encapsulates.
     """
     places = (one.start() for one in re.finditer("%23", text))
-    tried = islice((at for at in places if at >= _innermost(text)), _MOST_HASHES)
+    tried = islice((at for at in places if at >= _find_innermost(text)), _MOST_HASHES)
     texts = [f"{text[:at]}#{text[at + 3 :]}" for at in tried] or [text]
     for one in texts:
         with suppress(MalformedIdentifier):
@@ -263,7 +268,7 @@ def _with_part(text: str) -> Identifier:
 
 def _with_hash(text: str) -> str:
     """Write `#` for the first `%23` after the dot of a PDI's format, which cannot contain `%23`."""
-    start = _innermost(text)
+    start = _find_innermost(text)
     before = text[start:].split("/", _FIRST_LEVELS)
     if "#" in text or len(before) <= _FIRST_LEVELS:
         return text
@@ -275,12 +280,12 @@ def _with_hash(text: str) -> str:
     return text[:start] + "/".join((*before, last))
 
 
-def path_of(identifier: Identifier) -> str:
+def spell_path(identifier: Identifier) -> str:
     """The form of an identifier in a target, after the slash: a piece of a URI."""
     return identifier.path
 
 
-def part_path(whole: Identifier, part: str) -> str:
+def spell_part_path(whole: Identifier, part: str) -> str:
     """The form of a part in a target, after the slash: with `%23` in a PDI, else with `?part=`."""
     with_part = whole.with_part(part)
     if with_part is not None:
@@ -288,12 +293,12 @@ def part_path(whole: Identifier, part: str) -> str:
     return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
 
 
-def part_uri(whole: Identifier, part: str) -> str:
+def spell_part_uri(whole: Identifier, part: str) -> str:
     """A part as a URI reference."""
     with_part = whole.with_part(part)
-    return part_path(whole, part) if with_part is None else str(with_part)
+    return spell_part_path(whole, part) if with_part is None else str(with_part)
 
 
-def uri_of(identifier: Identifier) -> str:
-    """An identifier as a URI: the result of `path_of`, but with the `#` of a part unescaped."""
+def spell_uri(identifier: Identifier) -> str:
+    """An identifier as a URI: the result of `spell_path`, but with the `#` of a part unescaped."""
     return identifier.uri

@@ -2,51 +2,51 @@
 
 A request is about a page of the server or about an identifier; identifiers have a colon in them.
 
-    GET HEAD  /                                 own.start
-    GET HEAD  /healthz                          own.health
-    GET HEAD  /readyz                           own.readiness
-    GET HEAD  /metrics                          own.metrics
-    GET HEAD  /problems/<code>                  own.explanation
-    GET HEAD  /uri-res/<service>?<uri>          thttp.answer
-    GET HEAD  /iiif/<version>/<name>            iiif.answer
-    GET HEAD  /iiif/<version>/<name>/info.json  iiif.answer
-    GET HEAD  /iiif/<version>/<name>/…          iiif.answer
-    GET HEAD  /cdx?url=<url>                    cdx.answer
-    GET HEAD  /timegate/<uri>                   memento.timegate
-    GET HEAD  /timemap/<form>/<uri>             memento.timemap
-    GET HEAD  /replay/<time>/<uri>              replay.answer
+    GET HEAD  /                                 own.show_start
+    GET HEAD  /healthz                          own.report_health
+    GET HEAD  /readyz                           own.report_readiness
+    GET HEAD  /metrics                          own.report_metrics
+    GET HEAD  /problems/<code>                  own.explain_code
+    GET HEAD  /uri-res/<service>?<uri>          thttp.ask_service
+    GET HEAD  /iiif/<version>/<name>            iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/info.json  iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/…          iiif.serve_image
+    GET HEAD  /cdx?url=<url>                    cdx.list_captures
+    GET HEAD  /timegate/<uri>                   memento.find_memento
+    GET HEAD  /timemap/<form>/<uri>             memento.list_mementos
+    GET HEAD  /replay/<time>/<uri>              replay.replay_capture
     GET HEAD  /openapi.json                     table.publish_openapi
-    GET HEAD  /api/handles/<handle>             handles.answer
-    POST      /api/handles/<handle>             handles.answer
-    PUT       /api/handles/<handle>             handles.answer
-    DELETE    /api/handles/<handle>             handles.answer
-    TRACE     /api/handles/<handle>             handles.answer
-    OPTIONS   /api/handles/<handle>             handles.answer
-    GET HEAD  /api/handles?prefix=<prefix>      handles.answer
-    TRACE     /api/handles                      handles.answer
-    OPTIONS   /api/handles                      handles.answer
-    GET HEAD  /hrls/handles/?<type>=<text>      handle_search.answer
-    GET HEAD  /tokens                           granting.answer
-    GET HEAD  /tokens/<name>                    granting.answer
-    POST      /tokens                           granting.answer
-    POST      /tokens/<name>?revoke             granting.answer
-    POST      /captures?url=<url>               capturing.answer
-    GET HEAD  /changes?since=<mark>&limit=<n>   changes.answer
-    OPTIONS   every page                        methods.options
-    TRACE     every page                        methods.trace
-    GET HEAD  <identifier>                      reading.get
-    OPTIONS   <identifier>                      methods.options
-    TRACE     <identifier>                      methods.trace
-    PUT       <identifier>                      metadata.put
-    PUT       <identifier>?metadata             metadata.put
-    POST      <identifier>?mint                 metadata.post
-    POST      <identifier>?register             metadata.post
-    POST      <identifier>?bind                 metadata.post
-    POST      <identifier>?break                metadata.post
-    POST      <identifier>?alias                metadata.post
-    POST      <identifier>?metadata             metadata.post
-    POST      <identifier>?withdraw             metadata.post
-    DELETE    <identifier>                      methods.delete
+    GET HEAD  /api/handles/<handle>             handles.serve_handle
+    POST      /api/handles/<handle>             handles.serve_handle
+    PUT       /api/handles/<handle>             handles.serve_handle
+    DELETE    /api/handles/<handle>             handles.serve_handle
+    TRACE     /api/handles/<handle>             handles.serve_handle
+    OPTIONS   /api/handles/<handle>             handles.serve_handle
+    GET HEAD  /api/handles?prefix=<prefix>      handles.serve_handle
+    TRACE     /api/handles                      handles.serve_handle
+    OPTIONS   /api/handles                      handles.serve_handle
+    GET HEAD  /hrls/handles/?<type>=<text>      handle_search.search_handles
+    GET HEAD  /tokens                           granting.manage_tokens
+    GET HEAD  /tokens/<name>                    granting.manage_tokens
+    POST      /tokens                           granting.manage_tokens
+    POST      /tokens/<name>?revoke             granting.manage_tokens
+    POST      /captures?url=<url>               capturing.capture_page
+    GET HEAD  /changes?since=<mark>&limit=<n>   changes.list_changes
+    OPTIONS   every page                        methods.answer_options
+    TRACE     every page                        methods.answer_trace
+    GET HEAD  <identifier>                      reading.answer_get
+    OPTIONS   <identifier>                      methods.answer_options
+    TRACE     <identifier>                      methods.answer_trace
+    PUT       <identifier>                      metadata.answer_put
+    PUT       <identifier>?metadata             metadata.answer_put
+    POST      <identifier>?mint                 metadata.answer_post
+    POST      <identifier>?register             metadata.answer_post
+    POST      <identifier>?bind                 metadata.answer_post
+    POST      <identifier>?break                metadata.answer_post
+    POST      <identifier>?alias                metadata.answer_post
+    POST      <identifier>?metadata             metadata.answer_post
+    POST      <identifier>?withdraw             metadata.answer_post
+    DELETE    <identifier>                      methods.refuse_delete
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the
 objects that live as long as the process). It makes a `Request` from the scope, finds the handler in
@@ -69,13 +69,13 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.processes import Stopping
 from perdure.server.apis import replay
 from perdure.server.common import logs, problems, signatures
-from perdure.server.common.answers import Answer, begin, send
+from perdure.server.common.answers import Answer, begin_answer, send_answer
 from perdure.server.common.request import Receive, Request, Scope, Send
 from perdure.server.common.service import Service
-from perdure.server.protocol.doctor import echo_answer
-from perdure.server.routes.dispatch import Found, allow_on_replay, find_handler
+from perdure.server.protocol.doctor import make_echo_answer
+from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
 
-_ON_REPLAY = Found(replay.on_its_origin, allow_on_replay())
+_ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
 
 
 class Application:
@@ -83,19 +83,19 @@ class Application:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._log = logs.log()
+        self._log = logs.get_log()
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         start = time.perf_counter()
-        echo = echo_answer(scope)
+        echo = make_echo_answer(scope)
         if echo is not None:
             fields, body = echo
-            await send(Answer(HTTPStatus.OK, fields, body), scope, receive, to)
+            await send_answer(Answer(HTTPStatus.OK, fields, body), scope, receive, to)
             return
         request = Request(scope, receive, self._service.settings.base_url)
-        answer = await self._answer(request)
+        answer = await self._answer_request(request)
         try:
-            sent = await send(answer, scope, receive, to)
+            sent = await send_answer(answer, scope, receive, to)
         except Corrupt as error:
             self._log.error("corrupt", detail=str(error))
             raise
@@ -103,8 +103,8 @@ class Application:
             self._log.warning("cut off", method=request.method, status=answer.status)
             return
         seconds = time.perf_counter() - start
-        self._service.metrics.answered(request.method, answer.status, seconds, sent)
-        if logs.chatty():
+        self._service.metrics.count_answer(request.method, answer.status, seconds, sent)
+        if logs.logs_requests():
             self._log.debug(
                 "request",
                 method=request.method,
@@ -114,21 +114,21 @@ class Application:
                 seconds=round(seconds, 6),
             )
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer_request(self, request: Request) -> Answer:
         on_replay = replay.is_replay_origin(self._service, request)
         found = (
             _ON_REPLAY if on_replay else find_handler(request.method, request.target, request.raw)
         )
         if found is None:
-            return problems.answer(problems.no_such_page(request.target.text), request)
+            return problems.answer_problem(problems.no_such_page(request.target.text), request)
         request.allow = found.allow
         try:
             if found.asks_who and signatures.SCHEME in request.fields:
-                request.signer = await signatures.authenticate(self._service, request)
+                request.signer = await signatures.authenticate_request(self._service, request)
             answer = await found.handler(self._service, request)
-            return answer if request.method == "HEAD" else await begin(answer)
+            return answer if request.method == "HEAD" else await begin_answer(answer)
         except PerdureError as error:
-            return problems.answer(problems.noted(error, request.method), request)
+            return problems.answer_problem(problems.log_problem(error, request.method), request)
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
-            return problems.answer(problems.noted(stopped, request.method), request)
+            return problems.answer_problem(problems.log_problem(stopped, request.method), request)

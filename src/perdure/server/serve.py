@@ -37,8 +37,8 @@ from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
-from perdure.server.protocol.http import protocol_class
-from perdure.server.protocol.sendfile import offering
+from perdure.server.protocol.http import make_protocol_class
+from perdure.server.protocol.sendfile import offer_sender
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
@@ -55,29 +55,32 @@ class Worker:
 
     def __init__(self, root: Path) -> None:
         self._registry = Registry(root)
-        self._registry.parts.ready()
+        self._registry.parts.check_extractors()
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)
         health = Health(root)
         self._service = Service(self._registry, bearers, Metrics(), health=health)
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation, health)
-        self.fast.tick()
+        self.fast.drop_outdated()
         self.fast_put = FastMint(self._service)
-        self._service.metrics.watch(self.fast, self.fast_put)
+        self._service.metrics.watch_fast_paths(self.fast, self.fast_put)
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         if scope["type"] == "http":
             await self._application(scope, receive, to)
         elif scope["type"] == "lifespan":
-            await self._live(receive, to)
+            await self._serve_lifespan(receive, to)
 
-    async def _live(self, receive: Receive, to: Send) -> None:
+    async def _serve_lifespan(self, receive: Receive, to: Send) -> None:
         tasks: list[asyncio.Task[None]] = []
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                tasks += [asyncio.create_task(self._count()), asyncio.create_task(self._seal())]
+                tasks += [
+                    asyncio.create_task(self._gather_counts()),
+                    asyncio.create_task(self._seal_segments()),
+                ]
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
                 # These objects stay: the garbage collector need not scan them again.
@@ -92,14 +95,14 @@ class Worker:
                 await to({"type": "lifespan.shutdown.complete"})
                 return
 
-    async def _count(self) -> None:
+    async def _gather_counts(self) -> None:
         while True:
             await asyncio.sleep(_COUNT_EVERY)
-            self._service.metrics.gather()
-            self.fast.tick()
+            self._service.metrics.gather_counts()
+            self.fast.drop_outdated()
 
-    async def _seal(self) -> None:
-        log = logs.log()
+    async def _seal_segments(self) -> None:
+        log = logs.get_log()
         while True:
             await asyncio.sleep(_SEAL_EVERY)
             try:
@@ -112,8 +115,8 @@ class Worker:
         hours = self._registry.settings.check_links_hours
         await asyncio.sleep(_FIRST_CHECK)
         while True:
-            if problem := await scheduling.check(self._registry.root, hours):
-                logs.log().error("links not checked", detail=problem)
+            if problem := await scheduling.check_due(self._registry.root, hours):
+                logs.get_log().error("links not checked", detail=problem)
             await asyncio.sleep(hours * 3600 * _CHECKS_PER_TERM)
 
 
@@ -126,7 +129,7 @@ class _Config(uvicorn.Config):
         super().__init__("perdure.server.serve:Worker", **settings)
 
     def configure_logging(self) -> None:
-        logs.configure(self._level)
+        logs.configure_logs(self._level)
 
     def load_app(self) -> Worker:
         self._worker = Worker(self._root)
@@ -134,11 +137,13 @@ class _Config(uvicorn.Config):
 
     def load(self) -> None:
         super().load()
-        if logs.chatty():
-            self.http_protocol_class = offering(protocol_class(None))
+        if logs.logs_requests():
+            self.http_protocol_class = offer_sender(make_protocol_class(None))
         else:
             worker = self._worker
-            self.http_protocol_class = offering(protocol_class(worker.fast, worker.fast_put))
+            self.http_protocol_class = offer_sender(
+                make_protocol_class(worker.fast, worker.fast_put)
+            )
 
 
 def run(
@@ -174,10 +179,12 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=grace,
     )
-    with _shared_counters(number):
-        listener = _listen(config)
-        start = _several(config, listener) if number > 1 else _one(config, listener)
-        log = logs.log()
+    with _share_counters(number):
+        listener = _open_listener(config)
+        start = (
+            _prepare_several(config, listener) if number > 1 else _prepare_single(config, listener)
+        )
+        log = logs.get_log()
         name, bound = listener.getsockname()[:2]
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
         try:
@@ -187,7 +194,7 @@ def run(
         log.info("stopped")
 
 
-def _one(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+def _prepare_single(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
     server = uvicorn.Server(config)
     # This handles a signal that comes before uvicorn installs its own handler. Afterwards, when
     # uvicorn raises the signal again, it has no further effect.
@@ -195,11 +202,11 @@ def _one(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
     return partial(server.run, sockets=[listener])
 
 
-def _several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+def _prepare_several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
     return Multiprocess(config, sockets=[listener]).run
 
 
-def _listen(config: uvicorn.Config) -> socket:
+def _open_listener(config: uvicorn.Config) -> socket:
     """Open the socket that all workers share. From now on, clients can connect and wait."""
     try:
         listener = config.bind_socket()
@@ -214,7 +221,7 @@ def _listen(config: uvicorn.Config) -> socket:
 
 
 @contextlib.contextmanager
-def _shared_counters(workers: int) -> Iterator[None]:
+def _share_counters(workers: int) -> Iterator[None]:
     """Make a directory for the shared counters of several workers, while they run."""
     if workers < 2 or DIRECTORY in os.environ:
         yield

@@ -28,7 +28,7 @@ _BYTES = 16
 class Generation:
     """The counter of a registry directory. Raises OSError if it can be neither read nor created.
 
-    Only the process of the writer may call `grow`.
+    Only the process of the writer may call `note_revision`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -55,20 +55,20 @@ class Generation:
         self.close()
 
     @property
-    def count(self) -> int:
+    def revision_count(self) -> int:
         """The number of changes so far, or the value that a crash of the machine left."""
         return self._count[0]
 
-    def grow(self) -> None:
+    def note_revision(self) -> None:
         """Count a changed record."""
         self._count[0] = (self._count[0] + 1) % (1 << 64)
 
     @property
-    def changes(self) -> int:
+    def change_count(self) -> int:
         """A number that differs after each new change. It has no other meaning."""
         return self._count[1]
 
-    def wake(self) -> None:
+    def note_change(self) -> None:
         """Signal that there are new changes."""
         self._count[1] = (self._count[1] + 1) % (1 << 64)
 

@@ -4,8 +4,8 @@ To add another kind of store (a database server, say), write a package that offe
 register it as an entry point in the group `perdure.stores`, and choose it with the setting `store`.
 No existing file is edited. The contract tests in `tests/storage` check what each port promises.
 
-What must stay true: if the database refuses something, the adapter raises `Full`, `Busy` or
-`Failed`, and never an error of the database's own library.
+What must stay true: if the database refuses something, the adapter raises `JournalFull`,
+`JournalBusy` or `JournalFailed`, and never an error of the database's own library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable
-from perdure.model.changes import Change, Deed, Epoch, Head, Line, Mark
+from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.records import Record, Token
 
 SERIALS_END = 10**18
@@ -36,19 +36,19 @@ class JournalError(Exception):
     """Whether the next batch may succeed without a restart."""
 
 
-class Full(JournalError):
+class JournalFull(JournalError):
     """No space is left."""
 
     passes = True
 
 
-class Busy(JournalError):
+class JournalBusy(JournalError):
     """Another process holds the database, or the database is changing its leader."""
 
     passes = True
 
 
-class Failed(JournalError):
+class JournalFailed(JournalError):
     """The database cannot say which writes are durable."""
 
     passes = False
@@ -62,7 +62,7 @@ def storage_errors(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except Busy as error:
+    except JournalBusy as error:
         raise FileUnusable(file=what, fault=str(error)) from error
     except (OSError, JournalError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
@@ -72,16 +72,16 @@ def storage_errors(what: str) -> Iterator[None]:
 # -------
 
 
-class LookUp(Protocol):
+class RecordLookUp(Protocol):
     """Looks up records for the one thread that looks up most of them."""
 
     def __call__(self, key: str) -> str | None:
         """The current revision of a record in its stored form."""
 
-    def hold(self) -> None:
-        """Keep one state of the registry for all look-ups until `release`."""
+    def hold_state(self) -> None:
+        """Keep one state of the registry for all look-ups until `release_state`."""
 
-    def release(self) -> None:
+    def release_state(self) -> None:
         """Let look-ups see the newest acknowledged state again."""
 
 
@@ -91,67 +91,67 @@ class Records(Protocol):
     Methods raise Unavailable if the registry cannot be read, and Corrupt if it is damaged.
     """
 
-    def raw(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         """The current revision of a record in its stored form (`perdure.model.stored`)."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def hold_snapshot(self) -> AbstractContextManager[None]:
         """Keep one state of the registry for everything that this thread reads in the context."""
 
-    def record(self, key: str) -> Record | None:
+    def find_record(self, key: str) -> Record | None:
         """The current revision of a record."""
 
-    def lookup(self) -> LookUp:
-        """A fast `raw` for one thread."""
+    def open_lookup(self) -> RecordLookUp:
+        """A fast `find_stored` for one thread."""
 
-    def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         """At most `limit` records with low <= key < high, in key order."""
 
-    def first_key(self, low: str, high: str) -> str | None:
+    def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
 
-    def referring(self, reference: str) -> list[str]:
-        """Keys of records with this reference, in order (`perdure.policy.naming.references`)."""
+    def find_referring(self, reference: str) -> list[str]:
+        """Keys of records with this reference (`perdure.policy.naming.list_references`), sorted."""
 
-    def history(self, key: str) -> list[Record]:
+    def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""
 
-    def token(self, digest: str) -> Token | None:
+    def find_token(self, digest: str) -> Token | None:
         """The token whose secret has this SHA-256."""
 
-    def token_named(self, name: str) -> Token | None:
+    def find_token_named(self, name: str) -> Token | None:
         """The token with this name."""
 
-    def tokens(self) -> list[Token]:
+    def list_tokens(self) -> list[Token]:
         """All tokens, in the order of their names."""
 
-    def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
+    def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         """For each change of a token: time, actor, and the token before and after as JSON.
 
         The oldest change comes first.
         """
 
-    def count(self) -> int:
+    def count_records(self) -> int:
         """The number of identifiers. Reads all keys."""
 
     def count_revisions(self) -> int:
         """The number of revisions of all records. Reads all keys."""
 
-    def segments(self) -> list[tuple[int, int, str]]:
+    def list_segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
 
-    def head(self) -> Head | None:
+    def find_head(self) -> ChainHead | None:
         """The last change, or None if no writer has numbered the changes yet."""
 
-    def epochs(self) -> list[Epoch]:
+    def list_epochs(self) -> list[Epoch]:
         """All epochs of numbered changes, the oldest first."""
 
-    def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
+    def list_changes(self, since: ChangeMark | None = None, *, limit: int) -> list[Change]:
         """At most `limit` changes in order, after the mark `since` or from the first one.
 
         Raises Conflict if no change has this mark.
         """
 
-    def lines_of(self, change: Change) -> list[Line]:
+    def find_lines(self, change: Change) -> list[Line]:
         """The keys and stored lines that a change wrote, in the order of the keys.
 
         There are fewer than the change says if some of them were lost.
@@ -168,8 +168,9 @@ class Records(Protocol):
 class Journal(Records, Protocol):
     """The only way to write to a registry. A registry has one, and one thread at a time uses it.
 
-    Everything written between `begin` and `commit` becomes durable together, each write with its
-    numbered change. The journal's own reads see these writes. Methods raise `JournalError`.
+    Everything written between `begin_batch` and `commit_batch` becomes durable together, each write
+    with its numbered change. The journal's own reads see these writes. Methods raise
+    `JournalError`.
     """
 
     def number_changes(self, at: str) -> None:
@@ -181,22 +182,22 @@ class Journal(Records, Protocol):
     def begin_epoch(self, reason: str, at: str, actor: str) -> None:
         """Begin a new epoch, which names the last known change; numbers start again at 1."""
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Start a batch."""
 
-    def prefetch(self, keys: Iterable[str]) -> None:
+    def prefetch_records(self, keys: Iterable[str]) -> None:
         """Announce the keys of records that the batch will read.
 
         A store behind a network fetches and locks them together; another store may ignore this.
         """
 
-    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
         """Make the batch durable. Call `after` first, which makes its bytes durable."""
 
-    def rollback(self) -> None:
+    def roll_back(self) -> None:
         """Undo the batch, with its records and its numbers."""
 
-    def add(self, rows: Sequence[Line], deed: Deed) -> None:
+    def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         """Add new records, given as key and stored form, each with its own change."""
 
     def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
@@ -208,19 +209,19 @@ class Journal(Records, Protocol):
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         """Do the same as `add_run` for records that all have the stored form `text`."""
 
-    def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
+    def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
 
-    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+    def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Add references of records: each is a hash and the key of a record."""
 
-    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+    def stage_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Add references of a bulk load, which can be found only after `merge_staged`."""
 
     def merge_staged(self) -> None:
         """Make all staged references findable."""
 
-    def last_serial(self, day: str) -> int:
+    def find_last_serial(self, day: str) -> int:
         """The highest serial number under the key of a day, or 0 if the day has none yet.
 
         Numbers from `SERIALS_END` on are ordinary names and do not count.
@@ -229,7 +230,7 @@ class Journal(Records, Protocol):
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
         """Add or replace a token, and note the change, without digests, in the token history."""
 
-    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+    def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         """Fingerprint and receipt of the request that was answered under this idempotency key."""
 
     def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
@@ -238,13 +239,13 @@ class Journal(Records, Protocol):
     def forget_answers(self, before: str) -> None:
         """Delete the answers given before this time."""
 
-    def growing_segment(self) -> tuple[int, int, str] | None:
+    def find_growing_segment(self) -> tuple[int, int, str] | None:
         """Number, committed length and opening time of the last segment that still grows."""
 
     def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
         """Store the committed length of a segment, and whether it still grows."""
 
-    def tidy(self) -> None:
+    def tidy_up(self) -> None:
         """Do the work that can wait until answers are given."""
 
 
@@ -266,7 +267,7 @@ class Salvage(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
-    def records(self) -> Iterator[tuple[str, Record, int | None]]:
+    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions in the order of their keys, each with the position of its change.
 
         Only the store itself knows how to read a position.
@@ -276,10 +277,12 @@ class Salvage(Protocol):
 class Renewal(Journal, Protocol):
     """A registry that is being rebuilt."""
 
-    def put(self, key: str, record: Record) -> None:
+    def put_record(self, key: str, record: Record) -> None:
         """Store a record read from the segments, in place of any other. `note_renewed` notes it."""
 
-    def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
+    def keep_record(
+        self, key: str, record: Record, position: int | None, past: Record | None
+    ) -> None:
         """Store a record that the old registry has.
 
         If `past` is given, `record` is a new revision with more in it, and `past` goes to the
@@ -299,7 +302,7 @@ class Store(Protocol):
     Methods raise StorageFailed or Unavailable.
     """
 
-    def create(self, root: Path) -> None:
+    def create_registry(self, root: Path) -> None:
         """Create an empty registry, unless the directory has one already."""
 
     def open_records(self, root: Path) -> Records:
@@ -311,7 +314,7 @@ class Store(Protocol):
     def open_renewal(self, root: Path) -> Renewal:
         """Open a registry that is being rebuilt."""
 
-    def salvage(self, root: Path) -> Salvage:
+    def open_salvage(self, root: Path) -> Salvage:
         """Open what is left of a damaged registry. Raises Unavailable if it is in use."""
 
     def back_up(self, root: Path, target: Path) -> Iterator[float]:
@@ -323,10 +326,10 @@ class Store(Protocol):
         It is also True if `earlier` has no registry.
         """
 
-    def drop(self, root: Path) -> None:
+    def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
 
-    def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
+    def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.
 
         If `aside` is given, keep the old one under a name that begins with it.
@@ -340,6 +343,6 @@ class Store(Protocol):
 class Bytes(Protocol):
     """Reads the bytes of representations."""
 
-    def read(self, number: int, offset: int, length: int) -> bytes: ...
+    def read_bytes(self, number: int, offset: int, length: int) -> bytes: ...
 
-    def chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]: ...
+    def read_chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]: ...

@@ -72,7 +72,7 @@ class Spool:
             return
         try:
             if self._fd < 0:
-                self._open()
+                self._open_file()
             _write_all(self._fd, piece)
         except OSError as error:
             raise StorageFailed(what="the upload", reason=error.strerror or str(error)) from error
@@ -98,7 +98,7 @@ class Spool:
         if found != promised:
             raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=found.hex())
 
-    def finish(
+    def finish_content(
         self,
         *,
         format: str,
@@ -125,7 +125,7 @@ class Spool:
             spooled=self._path.name if self._path else None,
         )
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         self._path = self._incoming / f"{os.getpid()}-{uuid.uuid4().hex}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self._path, flags, 0o644)  # as segments have; it may become one
@@ -143,7 +143,7 @@ def clear_away(incoming: Path) -> None:
                 path.unlink()
 
 
-def content(
+def make_content(
     data: bytes,
     *,
     format: str,

@@ -60,7 +60,7 @@ def values(*schemes: str) -> st.SearchStrategy[Identifier]:
 
 
 @st.composite
-def spoiled(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
+def spoil_texts(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
     """Texts with one to three random deletions, insertions or replacements.
 
     Some are still well-formed.
@@ -73,7 +73,7 @@ def spoiled(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
     return text
 
 
-def noise(*prefixes: str) -> st.SearchStrategy[str]:
+def noisy_texts(*prefixes: str) -> st.SearchStrategy[str]:
     """Arbitrary texts, with or without one of the prefixes."""
     anything = st.text() | st.lists(st.sampled_from(_TROUBLE), max_size=8).map("".join)
     return st.builds("".join, st.tuples(st.sampled_from(("", *prefixes)), anything))

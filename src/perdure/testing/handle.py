@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from perdure.ids.handle import Handle, parse
+from perdure.ids.handle import Handle, parse_handle
 from perdure.testing.spelling import any_case
 
 _DECODED = (
@@ -37,4 +37,4 @@ def texts(draw: st.DrawFn) -> str:
 
 def values() -> st.SearchStrategy[Handle]:
     """Handles and DOIs."""
-    return texts().map(parse)
+    return texts().map(parse_handle)

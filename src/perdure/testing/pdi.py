@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from perdure.ids.pdi import Pdi, parse
+from perdure.ids.pdi import Pdi, parse_pdi
 
 # components, in any spelling
 # ---------------------------
@@ -13,36 +13,36 @@ _COMPONENT = st.text("abcxyzABCXYZ0189-", min_size=1, max_size=6)
 _COUNTRY = st.sampled_from(("us", "US", "fr", "gov", "museum"))
 
 
-def series() -> st.SearchStrategy[str]:
+def series_names() -> st.SearchStrategy[str]:
     """Document series."""
     components = st.lists(_COMPONENT, min_size=1, max_size=3)
     return st.builds(lambda names, country: ".".join((*names, country)), components, _COUNTRY)
 
 
-def _number(number: int) -> st.SearchStrategy[str]:
+def _spell_number(number: int) -> st.SearchStrategy[str]:
     return st.sampled_from((f"{number}", f"{number:02}"))
 
 
 @st.composite
-def dates(draw: st.DrawFn) -> str:
+def existing_days(draw: st.DrawFn) -> str:
     """Existing days, `YYYY/MM/DD`, padded or not, also after the year 9999."""
     day = draw(st.dates())
     later = draw(st.sampled_from((0, 0, 0, 10_000, 400 * 10**9)))
     year = f"{day.year + later:04}"
     if draw(st.booleans()):
         year = f"0{year}"
-    return f"{year}/{draw(_number(day.month))}/{draw(_number(day.day))}"
+    return f"{year}/{draw(_spell_number(day.month))}/{draw(_spell_number(day.day))}"
 
 
 @st.composite
 def patterns_of_days(draw: st.DrawFn) -> str:
     """Days with a wildcard for at least one component."""
-    day = draw(dates()).split("/")
+    day = draw(existing_days()).split("/")
     wild = draw(st.sets(st.integers(0, 2), min_size=1))
     return "/".join("*" if at in wild else component for at, component in enumerate(day))
 
 
-def serials() -> st.SearchStrategy[str]:
+def serial_numbers() -> st.SearchStrategy[str]:
     """Serial numbers of any length."""
     return st.integers(min_value=1).map(str) | st.from_regex("[1-9][0-9]{20,60}", fullmatch=True)
 
@@ -50,12 +50,12 @@ def serials() -> st.SearchStrategy[str]:
 _ESCAPES = st.sampled_from([f"%{octet:02{case}}" for octet in range(256) for case in "xX"])
 
 
-def _run(characters: str) -> st.SearchStrategy[str]:
+def _character_runs(characters: str) -> st.SearchStrategy[str]:
     pieces = st.sampled_from(characters) | _ESCAPES
     return st.lists(pieces, min_size=1, max_size=8).map("".join)
 
 
-def foreign() -> st.SearchStrategy[str]:
+def foreign_urls() -> st.SearchStrategy[str]:
     """URLs in spellings that RFC 3986 section 6.2.2 makes equal."""
     return st.builds(
         "{}://{}{}{}".format,
@@ -68,23 +68,27 @@ def foreign() -> st.SearchStrategy[str]:
     )
 
 
-def uids() -> st.SearchStrategy[str]:
+def unique_ids() -> st.SearchStrategy[str]:
     """Unique-ids: serial numbers, digits, names, encapsulated identifiers."""
     return st.one_of(
-        serials(),
+        serial_numbers(),
         st.text("0123456789", min_size=1, max_size=5),
-        _run("abcXYZ019()-:;$_!'"),
-        foreign().map(Pdi.encapsulate),
+        _character_runs("abcXYZ019()-:;$_!'"),
+        foreign_urls().map(Pdi.encapsulate),
     )
 
 
-def formats() -> st.SearchStrategy[str]:
+def format_names() -> st.SearchStrategy[str]:
     """Formats, among them some that imply a fragment scheme."""
     token = st.sampled_from(("text", "TEXT", "html", "Gif", "au", "mpeg", "pdf", "svg%2Bxml"))
-    return token | _run("abcXYZ019-_") | st.builds("{}+{}".format, token, _run("abcXYZ019-_"))
+    return (
+        token
+        | _character_runs("abcXYZ019-_")
+        | st.builds("{}+{}".format, token, _character_runs("abcXYZ019-_"))
+    )
 
 
-def versions() -> st.SearchStrategy[str]:
+def version_numbers() -> st.SearchStrategy[str]:
     """Versions, with and without leading zeros."""
     zeros = st.sampled_from(("", "", "0", "00"))
     return st.builds("{}{}".format, zeros, st.integers(1, 10**16 - 1))
@@ -93,10 +97,10 @@ def versions() -> st.SearchStrategy[str]:
 # fragments and citations
 # -----------------------
 
-_SPECIFIER = _run("abcXYZ019-:;$_!'./*?+")
+_SPECIFIER = _character_runs("abcXYZ019-:;$_!'./*?+")
 
 
-def positions() -> st.SearchStrategy[str]:
+def position_lists() -> st.SearchStrategy[str]:
     """One position, or a list of them in parentheses."""
     listed = st.lists(_SPECIFIER, min_size=1, max_size=3).map(lambda those: f"({','.join(those)})")
     return _SPECIFIER | listed
@@ -107,15 +111,15 @@ _INTERVAL = st.lists(st.integers(0, 10**18 - 1), min_size=2, max_size=2).map(
 )
 
 
-def _corners(across: str, down: str) -> str:
+def _write_corners(across: str, down: str) -> str:
     (left, right), (top, bottom) = across.split(","), down.split(",")
     return f"({left},{top}),({right},{bottom})"
 
 
-_CORNERS = st.builds(_corners, _INTERVAL, _INTERVAL)
+_CORNERS = st.builds(_write_corners, _INTERVAL, _INTERVAL)
 
 
-def fragments() -> st.SearchStrategy[str]:
+def fragment_specifiers() -> st.SearchStrategy[str]:
     """Fragment specifiers with their scheme, without the `#`."""
     return st.one_of(
         st.builds(
@@ -127,7 +131,9 @@ def fragments() -> st.SearchStrategy[str]:
         st.builds("Crop=SEC,{}".format, _INTERVAL),
         st.builds("crop=msec,{},{}".format, _INTERVAL, _CORNERS),
         st.builds("name={},{}".format, _SPECIFIER, _SPECIFIER),
-        st.lists(positions(), min_size=1, max_size=3).map(lambda those: f"X-7={','.join(those)}"),
+        st.lists(position_lists(), min_size=1, max_size=3).map(
+            lambda those: f"X-7={','.join(those)}"
+        ),
     )
 
 
@@ -150,33 +156,33 @@ def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
     wild = draw(st.booleans()) if patterns else False
     star = st.just("*") if wild else st.nothing()
     prefix = draw(st.sampled_from(("pdi", "PDI", "pDi", "urn:pdi", "URN:PDI", "Urn:pdi")))
-    begin = f"{prefix}://{draw(series())}/"
-    day = draw(patterns_of_days() | dates() if wild else dates())
+    begin = f"{prefix}://{draw(series_names())}/"
+    day = draw(patterns_of_days() | existing_days() if wild else existing_days())
     if wild and depth == 2 and draw(st.booleans()):
-        components = draw(dates()).split("/")[: draw(st.integers(0, 3))]
+        components = draw(existing_days()).split("/")[: draw(st.integers(0, 3))]
         return begin + "".join(f"{component}/" for component in components)
-    text = f"{begin}{day}/{draw(uids() | star)}"
+    text = f"{begin}{day}/{draw(unique_ids() | star)}"
     has = draw(st.sampled_from(("uid", "format", "version", "version")))
     if has != "uid":
-        text += f".{draw(formats() | star)}"
+        text += f".{draw(format_names() | star)}"
     if has == "version":
-        text += f".{draw(versions() | star)}"
+        text += f".{draw(version_numbers() | star)}"
     match draw(st.sampled_from(("", "", "#", "default", "@"))):
         case "#":
-            text += f"#{draw(fragments())}"
+            text += f"#{draw(fragment_specifiers())}"
         case "default" if has == "uid":
             token = draw(st.sampled_from(sorted(_IMPLIED)))
             text += f".{token}#{_IMPLIED[token]}"
         case "@" if depth:
-            text += f"@{draw(positions())}={draw(texts(depth - 1, patterns=wild))}"
+            text += f"@{draw(position_lists())}={draw(texts(depth - 1, patterns=wild))}"
     return text
 
 
 def values() -> st.SearchStrategy[Pdi]:
     """PDIs, patterns among them."""
-    return texts().map(parse)
+    return texts().map(parse_pdi)
 
 
-def resources() -> st.SearchStrategy[Pdi]:
+def generic_resources() -> st.SearchStrategy[Pdi]:
     """Generic resources without wildcards, as stores have records of them."""
-    return texts(depth=0, patterns=False).map(lambda text: parse(text).resource)
+    return texts(depth=0, patterns=False).map(lambda text: parse_pdi(text).resource)

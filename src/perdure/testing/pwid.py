@@ -6,7 +6,7 @@ import datetime as dt
 
 from hypothesis import strategies as st
 
-from perdure.ids.pwid import COVERAGES, Pwid, parse
+from perdure.ids.pwid import COVERAGES, Pwid, parse_pwid
 from perdure.testing.spelling import any_case
 
 _ARCHIVES = st.sampled_from(
@@ -32,7 +32,7 @@ _OLD_COVERAGES = ("page", "part", "coll", "snapshot", "rec", "other")
 
 
 @st.composite
-def _times(draw: st.DrawFn) -> str:
+def _time_spellings(draw: st.DrawFn) -> str:
     """A time of any precision in any spelling."""
     moment = draw(st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2040, 1, 1)))  # noqa: DTZ001
     units = draw(st.integers(1, 6))
@@ -59,9 +59,9 @@ def texts(draw: st.DrawFn) -> str:
     archive, item = draw(_ARCHIVES.flatmap(any_case)), draw(_ITEMS)
     if "://" in item and draw(st.booleans()):  # optional in draft-00
         coverage = ""
-    return f"{opening}:{archive}:{draw(_times())}{draw(any_case(coverage))}:{item}"
+    return f"{opening}:{archive}:{draw(_time_spellings())}{draw(any_case(coverage))}:{item}"
 
 
 def values() -> st.SearchStrategy[Pwid]:
     """PWIDs."""
-    return texts().map(parse)
+    return texts().map(parse_pwid)

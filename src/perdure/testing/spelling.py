@@ -10,6 +10,6 @@ def any_case(text: str) -> st.SearchStrategy[str]:
     return st.tuples(*(st.sampled_from(sorted({x.lower(), x.upper()})) for x in text)).map("".join)
 
 
-def escape() -> st.SearchStrategy[str]:
+def any_escape() -> st.SearchStrategy[str]:
     """A percent-escape, its digits in either case."""
     return st.integers(0, 255).flatmap(lambda byte: any_case(f"%{byte:02x}"))

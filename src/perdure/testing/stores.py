@@ -1,8 +1,8 @@
 """A store that keeps registries in memory, for tests of code that uses the ports.
 
-How it works: a `MemoryStore` has a state for each directory. From `begin` on, a journal works on a
-copy of the state; `commit` replaces the state with the copy, so that readers never see half a
-batch. Only one process sees the state, and it ends with the process.
+How it works: a `MemoryStore` has a state for each directory. From `begin_batch` on, a journal works
+on a copy of the state; `commit_batch` replaces the state with the copy, so that readers never see
+half a batch. Only one process sees the state, and it ends with the process.
 
 What must stay true: the store keeps every promise of `perdure.storage.ports`. The contract tests
 run on it and on the embedded store.
@@ -24,18 +24,18 @@ import msgspec
 from perdure.errors import Conflict
 from perdure.errors.processes import FileUnusable
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import counted
+from perdure.ids.pdi_key import encode_number
 from perdure.model import stored
 from perdure.model.changes import (
     BEGINNING,
     SALT_BYTES,
     TOKEN_KEY,
+    ChainHead,
     Change,
+    ChangeMark,
     Deed,
     Epoch,
-    Head,
     Line,
-    Mark,
     Numbering,
     Scope,
     digest_lines,
@@ -65,13 +65,13 @@ class _State:
         self.changes: list[Change] = []
         self.lines: list[list[Line]] = []
 
-    def put(self, key: str, text: str, place: int) -> None:
+    def put_text(self, key: str, text: str, place: int) -> None:
         if key not in self.records:
             insort(self.keys, key)
         self.records[key] = text
         self.places[key] = place
 
-    def copied(self) -> _State:
+    def copy_state(self) -> _State:
         made = copy.copy(self)
         for name, value in vars(self).items():
             setattr(made, name, copy.copy(value))
@@ -95,88 +95,90 @@ class MemoryRecords:
             raise FileUnusable(file="the registry", fault="there is none") from None
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def hold_snapshot(self) -> Iterator[None]:
         yield  # nothing else writes while a test reads
 
-    def raw(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         return self._state.records.get(key)
 
-    def record(self, key: str) -> Record | None:
-        text = self.raw(key)
-        return None if text is None else stored.decode(text)
+    def find_record(self, key: str) -> Record | None:
+        text = self.find_stored(key)
+        return None if text is None else stored.decode_stored(text)
 
-    def lookup(self) -> MemoryLookUp:
+    def open_lookup(self) -> MemoryLookUp:
         return MemoryLookUp(lambda: self._state)
 
-    def _between(self, low: str, high: str) -> list[str]:
+    def _select_keys(self, low: str, high: str) -> list[str]:
         keys = self._state.keys
         return keys[bisect_left(keys, low) : max(bisect_left(keys, high), bisect_left(keys, low))]
 
-    def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         texts = self._state.records
-        return [(key, stored.decode(texts[key])) for key in self._between(low, high)[:limit]]
+        return [
+            (key, stored.decode_stored(texts[key])) for key in self._select_keys(low, high)[:limit]
+        ]
 
-    def first_key(self, low: str, high: str) -> str | None:
-        return next(iter(self._between(low, high)), None)
+    def find_first_key(self, low: str, high: str) -> str | None:
+        return next(iter(self._select_keys(low, high)), None)
 
-    def referring(self, reference: str) -> list[str]:
+    def find_referring(self, reference: str) -> list[str]:
         return sorted(self._state.refers.get(reference_hash(reference), ()))
 
-    def history(self, key: str) -> list[Record]:
-        past = [stored.decode(text) for text in self._state.history.get(key, [])]
-        current = self.record(key)
+    def list_revisions(self, key: str) -> list[Record]:
+        past = [stored.decode_stored(text) for text in self._state.history.get(key, [])]
+        current = self.find_record(key)
         return [*past, current] if current else past
 
-    def token(self, digest: str) -> Token | None:
-        return next((one for one in self.tokens() if one.digest == digest), None)
+    def find_token(self, digest: str) -> Token | None:
+        return next((one for one in self.list_tokens() if one.digest == digest), None)
 
-    def token_named(self, name: str) -> Token | None:
+    def find_token_named(self, name: str) -> Token | None:
         return self._state.tokens.get(name)
 
-    def tokens(self) -> list[Token]:
+    def list_tokens(self) -> list[Token]:
         return [token for _, token in sorted(self._state.tokens.items())]
 
-    def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
+    def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         return [row[1:] for row in self._state.token_changes if row[0] == name]
 
-    def count(self) -> int:
+    def count_records(self) -> int:
         return len(self._state.keys)
 
     def count_revisions(self) -> int:
-        return self.count() + sum(map(len, self._state.history.values()))
+        return self.count_records() + sum(map(len, self._state.history.values()))
 
-    def segments(self) -> list[tuple[int, int, str]]:
+    def list_segments(self) -> list[tuple[int, int, str]]:
         rows = sorted(self._state.segments.items())
         return [(number, length, opened) for number, (length, opened, _) in rows]
 
-    def head(self) -> Head | None:
+    def find_head(self) -> ChainHead | None:
         changes = self._state.changes
         return changes[-1].head if changes else None
 
-    def epochs(self) -> list[Epoch]:
+    def list_epochs(self) -> list[Epoch]:
         return list(self._state.epochs)
 
-    def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
+    def list_changes(self, since: ChangeMark | None = None, *, limit: int) -> list[Change]:
         changes = self._state.changes
-        return changes[(after := self._index(since)) : after + limit]
+        return changes[(after := self._find_index(since)) : after + limit]
 
-    def _index(self, mark: Mark | None) -> int:
+    def _find_index(self, mark: ChangeMark | None) -> int:
         """The index after a mark."""
         if mark is None or mark == BEGINNING or not (mark.number or self._state.changes):
             return 0
         for index, change in enumerate(self._state.changes):
             if change.mark == mark:
                 return index + 1
-            if mark.number == 0 and change.mark == Mark(mark.epoch, 1):
+            if mark.number == 0 and change.mark == ChangeMark(mark.epoch, 1):
                 return index
-        head = self.head()
+        head = self.find_head()
         known = f"the last change here is {head.mark}" if head else "there are no changes yet"
         raise Conflict(
             identifier=f"change {mark}", reason=f"it is not known: {known}", current=None
         )
 
-    def lines_of(self, change: Change) -> list[Line]:
-        return list(self._state.lines[self._index(change.mark) - 1])
+    def find_lines(self, change: Change) -> list[Line]:
+        return list(self._state.lines[self._find_index(change.mark) - 1])
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -192,10 +194,10 @@ class MemoryLookUp:
     def __call__(self, key: str) -> str | None:
         return (self._held or self._current()).records.get(key)
 
-    def hold(self) -> None:
+    def hold_state(self) -> None:
         self._held = self._current()
 
-    def release(self) -> None:
+    def release_state(self) -> None:
         self._held = None
 
 
@@ -210,52 +212,54 @@ class MemoryJournal(MemoryRecords):
         self.refuse: Exception | None = None
         self._batch: _State | None = None
         self._numbering = Numbering()
-        self._restart()
+        self._restart_numbering()
 
     @property
     def _state(self) -> _State:
         return self._batch or super()._state
 
-    def _restart(self) -> None:
+    def _restart_numbering(self) -> None:
         changes = self._state.changes
         if changes:
             last = changes[-1]
-            self._numbering.restart(last.epoch, last.number, last.chain)
+            self._numbering.restart_at(last.epoch, last.number, last.chain)
 
     def number_changes(self, at: str) -> None:
         if not self._state.epochs:
-            self.begin()
+            self.begin_batch()
             self._begin_epoch(Epoch(epoch=1, reason="created"), at, "local")
-            self.commit()
+            self.commit_batch()
 
     def begin_epoch(self, reason: str, at: str, actor: str) -> None:
-        head = self.head()
+        head = self.find_head()
         number = head.epoch + 1 if head else 1
         self._begin_epoch(Epoch(epoch=number, reason=reason, previous=head), at, actor)
 
     def _begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:
         self._state.epochs.append(epoch)
-        change = self._numbering.begin(epoch, at, actor, urandom(SALT_BYTES))
-        self._append(change, [("", epoch.line)])
+        change = self._numbering.begin_epoch(epoch, at, actor, urandom(SALT_BYTES))
+        self._append_change(change, [("", epoch.line)])
 
-    def _append(self, change: Change, lines: list[Line]) -> int:
+    def _append_change(self, change: Change, lines: list[Line]) -> int:
         self._state.changes.append(change)
         self._state.lines.append(lines)
         return len(self._state.changes)
 
-    def _note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
+    def _note_deed(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
         salt = urandom(SALT_BYTES)
         digest = digest_lines(salt, deed.actor, lines)
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
-        return self._append(self._numbering.extend(deed, scope, digest, salt), list(lines))
+        return self._append_change(
+            self._numbering.number_change(deed, scope, digest, salt), list(lines)
+        )
 
-    def begin(self) -> None:
-        self._batch = super()._state.copied()
+    def begin_batch(self) -> None:
+        self._batch = super()._state.copy_state()
 
-    def prefetch(self, keys: Iterable[str]) -> None:
+    def prefetch_records(self, keys: Iterable[str]) -> None:
         """Do nothing: all records are in memory."""
 
-    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
         if after is not None:
             after()
         if self.refuse is not None:
@@ -264,56 +268,56 @@ class MemoryJournal(MemoryRecords):
             self._states[self._root] = self._batch
         self._batch = None
 
-    def rollback(self) -> None:
+    def roll_back(self) -> None:
         self._batch = None
-        self._restart()
+        self._restart_numbering()
 
-    def _add(self, rows: Iterable[Line], place: int) -> None:
+    def _add_rows(self, rows: Iterable[Line], place: int) -> None:
         for key, text in rows:
             if key in self._state.records:
                 raise KeyError(key)
-            self._state.put(key, text, place)
+            self._state.put_text(key, text, place)
 
-    def add(self, rows: Sequence[Line], deed: Deed) -> None:
+    def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         for row in rows:
-            self._add((row,), self._note(deed, (row,)))
+            self._add_rows((row,), self._note_deed(deed, (row,)))
 
     def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
-        self._add(rows, self._note(deed, rows))
+        self._add_rows(rows, self._note_deed(deed, rows))
 
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         self.add_run([(key, text) for key in keys], deed)
 
-    def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
+    def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         self._state.history.setdefault(key, []).append(self._state.records[key])
-        self._state.put(key, text, self._note(deed, ((key, text),), revision))
+        self._state.put_text(key, text, self._note_deed(deed, ((key, text),), revision))
 
-    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+    def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         for hash, key in rows:
             self._state.refers.setdefault(hash, set()).add(key)
 
-    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+    def stage_references(self, rows: Iterable[tuple[int, str]]) -> None:
         self._state.staged.extend(rows)
 
     def merge_staged(self) -> None:
-        self.refer(self._state.staged)
+        self.add_references(self._state.staged)
         self._state.staged.clear()
 
-    def last_serial(self, day: str) -> int:
-        low, high = counted("1"), counted(str(SERIALS_END))
-        keys = self._between(f"{day}/{low}", f"{day}/{high}")
+    def find_last_serial(self, day: str) -> int:
+        low, high = encode_number("1"), encode_number(str(SERIALS_END))
+        keys = self._select_keys(f"{day}/{low}", f"{day}/{high}")
         return (Pdi.from_key(keys[-1]).serial or 0) if keys else 0
 
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
         self._state.tokens[token.name] = token
         past = sum(name == token.name for name, *_ in self._state.token_changes)
-        shown = _show(token)
-        shown_before = _show(before) if before else None
+        shown = _show_token(token)
+        shown_before = _show_token(before) if before else None
         row = (token.name, deed.at, deed.actor, shown_before, shown)
         self._state.token_changes.append(row)
-        self._note(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
+        self._note_deed(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
 
-    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+    def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         found = self._state.answered.get((actor, once))
         return found[:2] if found else None
 
@@ -324,7 +328,7 @@ class MemoryJournal(MemoryRecords):
         kept = {key: one for key, one in self._state.answered.items() if one[2] >= before}
         self._state.answered = kept
 
-    def growing_segment(self) -> tuple[int, int, str] | None:
+    def find_growing_segment(self) -> tuple[int, int, str] | None:
         rows = sorted(self._state.segments.items())
         growing = [(number, *row[:2]) for number, row in rows if row[2]]
         return growing[-1] if growing else None
@@ -334,20 +338,22 @@ class MemoryJournal(MemoryRecords):
         row = (length, known[1], known[2]) if known else (length, opened, grows)
         self._state.segments[number] = row
 
-    def tidy(self) -> None:
+    def tidy_up(self) -> None:
         """Do nothing: no work was deferred."""
 
     # Renewing a registry
     # -------------------
 
-    def put(self, key: str, record: Record) -> None:
-        self._state.put(key, stored.encode(record).decode(), _UNNOTED)
+    def put_record(self, key: str, record: Record) -> None:
+        self._state.put_text(key, stored.encode_stored(record).decode(), _UNNOTED)
 
-    def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
+    def keep_record(
+        self, key: str, record: Record, position: int | None, past: Record | None
+    ) -> None:
         if past is not None:
-            self._state.history.setdefault(key, []).append(stored.encode(past).decode())
+            self._state.history.setdefault(key, []).append(stored.encode_stored(past).decode())
         place = _UNNOTED if position is None or past is not None else position
-        self._state.put(key, stored.encode(record).decode(), place)
+        self._state.put_text(key, stored.encode_stored(record).decode(), place)
 
     def take_over(self, old: MemorySalvage) -> None:
         for name in (
@@ -360,21 +366,21 @@ class MemoryJournal(MemoryRecords):
             "lines",
         ):
             setattr(self._state, name, copy.copy(getattr(old.state, name)))
-        self._restart()
+        self._restart_numbering()
 
     def note_renewed(self, at: str, actor: str) -> None:
-        self.begin()
+        self.begin_batch()
         self.begin_epoch("rebuild", at, actor)
         for key in self._state.keys:
             if self._state.places[key] == _UNNOTED:
                 text = self._state.records[key]
-                revision = stored.decode(text).revision
-                place = self._note(Deed("rebuild", at, actor), ((key, text),), revision)
+                revision = stored.decode_stored(text).revision
+                place = self._note_deed(Deed("rebuild", at, actor), ((key, text),), revision)
                 self._state.places[key] = place
-        self.commit()
+        self.commit_batch()
 
 
-def _show(token: Token) -> str:
+def _show_token(token: Token) -> str:
     fields = msgspec.to_builtins(token)
     del fields["digest"]
     return msgspec.json.encode(fields).decode()
@@ -398,9 +404,9 @@ class MemorySalvage:
     ) -> None:
         """Do nothing: there are no resources to release."""
 
-    def records(self) -> Iterator[tuple[str, Record, int | None]]:
+    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         for key in self.state.keys:
-            yield key, stored.decode(self.state.records[key]), self.state.places[key]
+            yield key, stored.decode_stored(self.state.records[key]), self.state.places[key]
 
 
 class MemoryStore:
@@ -409,7 +415,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._states: dict[Path, _State] = {}
 
-    def create(self, root: Path) -> None:
+    def create_registry(self, root: Path) -> None:
         self._states.setdefault(root, _State())
 
     def open_records(self, root: Path) -> MemoryRecords:
@@ -421,21 +427,21 @@ class MemoryStore:
     def open_renewal(self, root: Path) -> MemoryJournal:
         return MemoryJournal(self._states, root)
 
-    def salvage(self, root: Path) -> MemorySalvage:
+    def open_salvage(self, root: Path) -> MemorySalvage:
         return MemorySalvage(self._states[root])
 
     def back_up(self, root: Path, target: Path) -> Iterator[float]:
-        self._states[target] = self._states[root].copied()
+        self._states[target] = self._states[root].copy_state()
         yield 1.0
 
     def is_past(self, earlier: Path, later: Path) -> bool:
         before = self._states.get(earlier)
         return before is None or set(before.keys) <= set(self._states[later].keys)
 
-    def drop(self, root: Path) -> None:
+    def drop_copy(self, root: Path) -> None:
         self._states.pop(root, None)
 
-    def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
+    def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         if aside is not None and root in self._states:
             self._states[aside] = self._states[root]
         self._states[root] = self._states.pop(work)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from perdure.ids.urn import Urn, parse
-from perdure.testing.spelling import any_case, escape
+from perdure.ids.urn import Urn, parse_urn
+from perdure.testing.spelling import any_case, any_escape
 
-_PCHAR = st.sampled_from("abcxyzABCXYZ0189-._~!$&'()*+,;=:@") | escape()
+_PCHAR = st.sampled_from("abcxyzABCXYZ0189-._~!$&'()*+,;=:@") | any_escape()
 _PATH = st.lists(_PCHAR | st.just("/"), max_size=12).map("".join)
 _REST = st.lists(_PCHAR | st.sampled_from("/?"), max_size=12).map("".join)
 
 
-def _name(first: str, rest: str) -> str:
+def _join_name(first: str, rest: str) -> str:
     return (first + rest).rstrip(":") or "a"  # ":::" at the end marks a URN of 1993
 
 
@@ -20,7 +20,7 @@ def _name(first: str, rest: str) -> str:
 def texts(draw: st.DrawFn) -> str:
     """Well-formed URNs in every spelling, of namespaces that no other scheme uses."""
     nid = draw(st.from_regex("x[a-z0-9-]{0,8}[a-z0-9]|isbn|nbn|uuid|[a-z]{32}", fullmatch=True))
-    name = draw(st.builds(_name, _PCHAR, _PATH))
+    name = draw(st.builds(_join_name, _PCHAR, _PATH))
     text = f"{draw(any_case('urn'))}:{draw(any_case(nid))}:{name}"
     for introducer in ("?+", "?="):
         if draw(st.booleans()):
@@ -35,4 +35,4 @@ def texts(draw: st.DrawFn) -> str:
 
 def values() -> st.SearchStrategy[Urn]:
     """URNs."""
-    return texts().map(parse)
+    return texts().map(parse_urn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from perdure.ids.urn1993 import Urn1993, parse
+from perdure.ids.urn1993 import Urn1993, parse_urn1993
 from perdure.testing.spelling import any_case
 
 _INDIVIDUALS = {
@@ -28,4 +28,4 @@ def texts(draw: st.DrawFn) -> str:
 
 def values() -> st.SearchStrategy[Urn1993]:
     """URNs of 1993."""
-    return texts().map(parse)
+    return texts().map(parse_urn1993)

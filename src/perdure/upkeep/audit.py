@@ -1,8 +1,8 @@
 """Audit: compare promises with the bytes on the disk.
 
-How it works: `verify` hashes representations again, a page of records at a time and in the order of
-their bytes in the segments. `rebuild` reads the segments from the first to the last and recreates
-the identifier-to-bytes part of the registry, without reading the old one.
+How it works: `verify_digests` hashes representations again, a page of records at a time and in the
+order of their bytes in the segments. `rebuild_index` reads the segments from the first to the last
+and recreates the identifier-to-bytes part of the registry, without reading the old one.
 
 What must stay true: nothing here changes a segment; a finding names the identifier and the place.
 """
@@ -19,10 +19,10 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
-from perdure.model.queries import Finding
+from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
-from perdure.policy.naming import identify, qualified, references, spelled
-from perdure.policy.rules import buried, with_representations
+from perdure.policy.naming import identify_record, list_references, qualify_identifier, spell_name
+from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import directory as segment
@@ -33,7 +33,7 @@ _PAGE = 1000
 _LAST = "\U0010ffff"
 
 
-class Kept(NamedTuple):
+class KeptRepresentation(NamedTuple):
     """A representation, with its fully qualified name."""
 
     identifier: Identifier
@@ -41,48 +41,60 @@ class Kept(NamedTuple):
     representation: Representation
 
 
-def verify(
+def verify_digests(
     records: Records, held: Segments, *, within: Identifier | None = None
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of one interval or pattern; one finding for each.
 
     Withdrawn bytes are checked too: they are kept, though they are not served.
     """
-    for one in kept(records, within=within):
-        yield one if isinstance(one, Finding) else _check(held, one.identifier, one.representation)
+    for one in walk_representations(records, within=within):
+        yield (
+            one
+            if isinstance(one, IntegrityFinding)
+            else _check_digest(held, one.identifier, one.representation)
+        )
 
 
-def kept(records: Records, *, within: Identifier | None = None) -> Iterator[Kept | Finding]:
+def walk_representations(
+    records: Records, *, within: Identifier | None = None
+) -> Iterator[KeptRepresentation | IntegrityFinding]:
     """Yield every representation, or those of one interval or pattern, and a finding for each
     record that cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
     low, high = within.key_range() if within else ("", _LAST)
-    for batch in _pages(records, low, high):
-        if isinstance(batch, Finding):
+    for batch in _read_pages(records, low, high):
+        if isinstance(batch, IntegrityFinding):
             yield batch
             continue
         found = [
-            Kept(qualified(identify(key, record), version.number, one.format), version, one)
+            KeptRepresentation(
+                qualify_identifier(identify_record(key, record), version.number, one.format),
+                version,
+                one,
+            )
             for key, record in batch
-            if within is None or _covers(within, within.from_key(key))
+            if within is None or _is_within(within, within.from_key(key))
             for version in record.versions
             for one in version.representations
         ]
-        yield from sorted(found, key=_place)
+        yield from sorted(found, key=_place_of)
 
 
-def _place(one: Kept) -> tuple[int, int]:
+def _place_of(one: KeptRepresentation) -> tuple[int, int]:
     return one.representation.segment, one.representation.offset
 
 
-def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Record]] | Finding]:
+def _read_pages(
+    records: Records, low: str, high: str
+) -> Iterator[list[tuple[str, Record]] | IntegrityFinding]:
     """Yield all records, a page at a time, and a finding for each record that cannot be read."""
     while True:
         try:
-            batch = records.scan(low, high, limit=_PAGE)
+            batch = records.scan_records(low, high, limit=_PAGE)
         except Corrupt as error:  # the records before it can be read
-            yield from _pages(records, low, error.identifier)
-            yield Finding(
+            yield from _read_pages(records, low, error.identifier)
+            yield IntegrityFinding(
                 identifier=error.identifier, segment=0, offset=0, length=0, problem=str(error)
             )
             low = error.identifier + "\0"
@@ -93,21 +105,21 @@ def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Re
         low = batch[-1][0] + "\0"
 
 
-def _covers(pattern: Identifier, name: Identifier) -> bool:
+def _is_within(pattern: Identifier, name: Identifier) -> bool:
     return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 
-def _check(held: Segments, identifier: Identifier, one: Representation) -> Finding:
+def _check_digest(held: Segments, identifier: Identifier, one: Representation) -> IntegrityFinding:
     problem = None
     try:
         digest = hashlib.sha512()
-        for piece in held.chunks(one.segment, one.offset, one.length):
+        for piece in held.read_chunks(one.segment, one.offset, one.length):
             digest.update(piece)
         if digest.hexdigest() != one.sha512:
             problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
     except (OSError, Corrupt) as error:
         problem = str(error)
-    return Finding(
+    return IntegrityFinding(
         identifier=str(identifier),
         segment=one.segment,
         offset=one.offset,
@@ -116,7 +128,7 @@ def _check(held: Segments, identifier: Identifier, one: Representation) -> Findi
     )
 
 
-class Rebuilt(msgspec.Struct, frozen=True):
+class RebuiltSegment(msgspec.Struct, frozen=True):
     """Progress of a rebuild, reported for each segment."""
 
     segment: int
@@ -125,42 +137,42 @@ class Rebuilt(msgspec.Struct, frozen=True):
     """The place where reading stopped early, and the reason."""
 
 
-def rebuild(root: Path, journal: Renewal, *, now: str) -> Iterator[Rebuilt]:
+def rebuild_index(root: Path, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments of `root`.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
     from a backup. Serial numbers continue after those found. A segment that breaks off is read up
     to its last complete record.
     """
-    for number in segment.numbers(root):
+    for number in segment.list_segments(root):
         yield _rebuild_segment(root, journal, number, now)
 
 
-def _rebuild_segment(root: Path, journal: Renewal, number: int, now: str) -> Rebuilt:
-    path = Segments(root).path(number)
+def _rebuild_segment(root: Path, journal: Renewal, number: int, now: str) -> RebuiltSegment:
+    path = Segments(root).find_path(number)
     count, end, problem = 0, 0, None
-    journal.begin()
+    journal.begin_batch()
     with path.open("rb") as file:
         try:
-            for found in warc.read(file, where=path.name):
-                _replay(journal, number, found, file.fileno())
+            for found in warc.read_records(file, where=path.name):
+                _replay_record(journal, number, found, file.fileno())
                 count, end = count + 1, found.end
         except Corrupt as error:
             problem = str(error)
     journal.save_segment(number, end, now, grows=False)
-    journal.commit()
-    journal.tidy()
-    return Rebuilt(number, count, problem)
+    journal.commit_batch()
+    journal.tidy_up()
+    return RebuiltSegment(number, count, problem)
 
 
-def _replay(journal: Renewal, number: int, found: warc.Found, fd: int) -> None:
+def _replay_record(journal: Renewal, number: int, found: warc.SegmentRecord, fd: int) -> None:
     block = found.block
     identifier = parse(block.uri)
-    known = journal.record(identifier.key)
-    record = known or Record(name=spelled(identifier), at=block.at, by="rebuild")
+    known = journal.find_record(identifier.key)
+    record = known or Record(name=spell_name(identifier), at=block.at, by="rebuild")
     if found.type == "metadata":
         text = os.pread(fd, block.length, found.offset)
-        changed = _buried(record, msgspec.json.decode(text, type=Tombstone), block.version)
+        changed = _bury_version(record, msgspec.json.decode(text, type=Tombstone), block.version)
     else:
         media_type, _, charset = block.media_type.partition(";charset=")
         one = Representation(
@@ -174,15 +186,17 @@ def _replay(journal: Renewal, number: int, found: warc.Found, fd: int) -> None:
             offset=found.offset,
         )
         held = record.version(block.version)
-        if held is not None and held.find(block.format):
+        if held is not None and held.find_representation(block.format):
             return
         changed = with_representations(record, block.version, (one,), block.at)
-    journal.put(identifier.key, changed)
-    journal.refer((reference_hash(one), identifier.key) for one in references(changed))
+    journal.put_record(identifier.key, changed)
+    journal.add_references(
+        (reference_hash(one), identifier.key) for one in list_references(changed)
+    )
 
 
-def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
+def _bury_version(record: Record, tombstone: Tombstone, version: int) -> Record:
     """Add a tombstone. Its bytes may come later, because they can be in another segment."""
     if not version:
         return msgspec.structs.replace(record, tombstone=tombstone)
-    return buried(record, version, tombstone)
+    return bury_version(record, version, tombstone)

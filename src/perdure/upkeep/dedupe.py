@@ -20,14 +20,14 @@ from typing import Protocol
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.ids import Identifier, equivalent, parse
-from perdure.ids.urls import normal
+from perdure.ids import Identifier, are_equivalent, parse
+from perdure.ids.urls import normalise_url
 from perdure.model.queries import Choices, Query, Want
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 
 
-class Why(enum.StrEnum):
+class DuplicateReason(enum.StrEnum):
     """Reasons, in the order in which they are tried."""
 
     EQUAL = "equals"
@@ -42,12 +42,12 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     line: int
     text: str
-    why: Why | None = None
+    why: DuplicateReason | None = None
     first_line: int | None = None
     first_text: str | None = None
 
 
-class LookUp(Protocol):
+class NameLookUp(Protocol):
     """The knowledge of a registry about names."""
 
     def names(self, identifier: Identifier) -> Iterable[str]:
@@ -59,11 +59,11 @@ class LookUp(Protocol):
     def locations(self, identifier: Identifier) -> Iterable[str]:
         """Return the URIs of the locations of an identifier."""
 
-    def promised(self, uri: str) -> Iterable[str]:
+    def promised_digests(self, uri: str) -> Iterable[str]:
         """Return the SHA-512 that was promised for a location when it was bound."""
 
 
-class Nothing:
+class EmptyLookUp:
     """A registry that knows nothing: names are compared by themselves."""
 
     def names(self, identifier: Identifier) -> Iterable[str]:
@@ -72,14 +72,14 @@ class Nothing:
 
     digests = locations = names
 
-    def promised(self, uri: str) -> Iterable[str]:
+    def promised_digests(self, uri: str) -> Iterable[str]:
         del uri
         return ()
 
 
-def sieve(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
+def sieve_lines(lines: Iterable[str], known: NameLookUp) -> Iterator[Item]:
     """Yield all lines that are not blank, with what each duplicates."""
-    seen = _Seen(known)
+    seen = _EarlierItems(known)
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text:
@@ -94,38 +94,38 @@ def sieve(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
             )
 
 
-def duplicates(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
+def find_duplicates(lines: Iterable[str], known: NameLookUp) -> Iterator[Item]:
     """Yield only the lines that duplicate an earlier line."""
-    return (item for item in sieve(lines, known) if item.why is not None)
+    return (item for item in sieve_lines(lines, known) if item.why is not None)
 
 
 _Place = tuple[int, str]
 """Line number and text."""
 
 
-class _Seen:
+class _EarlierItems:
     """The earlier items."""
 
-    def __init__(self, known: LookUp) -> None:
+    def __init__(self, known: NameLookUp) -> None:
         self._known = known
         self._traits: dict[bytes, _Place] = {}
         self._classes: dict[tuple[str, str], list[tuple[Identifier, _Place]]] = {}
 
-    def look_up(self, place: _Place) -> tuple[Why, _Place] | None:
+    def look_up(self, place: _Place) -> tuple[DuplicateReason, _Place] | None:
         """Return why an item is a duplicate, and of what. Add it to the earlier items."""
         try:
             identifier = parse(place[1])
         except PerdureError:
             found = None
-            traits = _traits_of_text(place[1], self._known)
+            traits = _find_text_traits(place[1], self._known)
         else:
             # No scheme calls identifiers with different keys equivalent: `Identifier.key`.
             same_key = self._classes.setdefault((identifier.kind, identifier.key), [])
-            found = _among(same_key, identifier)
-            if found and found[0] is Why.EQUAL:
+            found = _find_same(same_key, identifier)
+            if found and found[0] is DuplicateReason.EQUAL:
                 return found  # it has no trait that the other lacks
             same_key.append((identifier, found[1] if found else place))
-            traits = _traits(identifier, self._known)
+            traits = _find_traits(identifier, self._known)
         fresh = []
         for why, trait in traits:
             if found is None and trait in self._traits:
@@ -136,15 +136,15 @@ class _Seen:
         return found
 
 
-def _among(
+def _find_same(
     others: list[tuple[Identifier, _Place]], identifier: Identifier
-) -> tuple[Why, _Place] | None:
+) -> tuple[DuplicateReason, _Place] | None:
     for other, place in others:
         if other == identifier:
-            return Why.EQUAL, place
+            return DuplicateReason.EQUAL, place
     for other, place in others:
-        if equivalent(other, identifier):
-            return Why.EQUIVALENT, place
+        if are_equivalent(other, identifier):
+            return DuplicateReason.EQUIVALENT, place
     return None
 
 
@@ -152,31 +152,33 @@ def _among(
 # ------
 
 
-def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]]:
+def _find_traits(
+    identifier: Identifier, known: NameLookUp
+) -> Iterator[tuple[DuplicateReason, bytes]]:
     """Yield hashes of the traits that make items the same, the strictest reason first."""
     if identifier == identifier.whole:
         # Aliases of a resource are not aliases across its versions.
         named = f"{identifier.format}.{identifier.version}"
         named = "" if named == "None.None" else named
         for key in known.names(identifier):
-            yield Why.ALIASED, _hash("names", f"{key} {named}")
+            yield DuplicateReason.ALIASED, _hash_trait("names", f"{key} {named}")
     for digest in known.digests(identifier):
-        yield Why.SAME_BYTES, _hash("sha512", digest)
+        yield DuplicateReason.SAME_BYTES, _hash_trait("sha512", digest)
     for uri in known.locations(identifier):
-        yield Why.SAME_LOCATION, _hash("location", normal(uri))
+        yield DuplicateReason.SAME_LOCATION, _hash_trait("location", normalise_url(uri))
 
 
-def _traits_of_text(text: str, known: LookUp) -> Iterator[tuple[Why, bytes]]:
+def _find_text_traits(text: str, known: NameLookUp) -> Iterator[tuple[DuplicateReason, bytes]]:
     """Yield the traits of a URL, or of other text that is not an identifier."""
-    yield Why.EQUAL, _hash("text", text)
-    url = normal(text)
-    yield Why.EQUIVALENT, _hash("url", url)
-    for digest in known.promised(text):
-        yield Why.SAME_BYTES, _hash("sha512", digest)
-    yield Why.SAME_LOCATION, _hash("location", url)
+    yield DuplicateReason.EQUAL, _hash_trait("text", text)
+    url = normalise_url(text)
+    yield DuplicateReason.EQUIVALENT, _hash_trait("url", url)
+    for digest in known.promised_digests(text):
+        yield DuplicateReason.SAME_BYTES, _hash_trait("sha512", digest)
+    yield DuplicateReason.SAME_LOCATION, _hash_trait("location", url)
 
 
-def _hash(kind: str, text: str) -> bytes:
+def _hash_trait(kind: str, text: str) -> bytes:
     data = f"{kind} {text}".encode("utf-8", "surrogateescape")
     return hashlib.blake2b(data, digest_size=16).digest()
 
@@ -185,7 +187,7 @@ def _hash(kind: str, text: str) -> bytes:
 # ------------
 
 
-class Known:
+class RegistryLookUp:
     """The knowledge of an actual registry."""
 
     def __init__(self, listings: Listings, reading: ReadDoor) -> None:
@@ -193,21 +195,21 @@ class Known:
         self._reading = reading
 
     def names(self, identifier: Identifier) -> Iterable[str]:
-        found = self._listings.names(identifier)
+        found = self._listings.list_names(identifier)
         return (name.key for name in found) if len(found) > 1 else ()
 
     def digests(self, identifier: Identifier) -> Iterable[str]:
-        choices = self._choices(identifier)
+        choices = self._find_choices(identifier)
         if choices is None:
             return
         yield from (one.representation.sha512 for one in choices.fetches)
         yield from (one.sha512 for one in choices.locations if one.sha512)
 
     def locations(self, identifier: Identifier) -> Iterable[str]:
-        choices = self._choices(identifier)
+        choices = self._find_choices(identifier)
         return (one.uri for one in choices.locations) if choices else ()
 
-    def _choices(self, identifier: Identifier) -> Choices | None:
+    def _find_choices(self, identifier: Identifier) -> Choices | None:
         if identifier != identifier.whole:
             return None
         try:
@@ -216,9 +218,9 @@ class Known:
             return None  # nothing is known about it
         return step if isinstance(step, Choices) else None
 
-    def promised(self, uri: str) -> Iterable[str]:
-        for name in self._listings.named(uri):
-            record = self._listings.record(name)
+    def promised_digests(self, uri: str) -> Iterable[str]:
+        for name in self._listings.find_bound(uri):
+            record = self._listings.find_record(name)
             for location in record.locations if record else ():
-                if location.sha512 and normal(location.uri) == normal(uri):
+                if location.sha512 and normalise_url(location.uri) == normalise_url(uri):
                     yield location.sha512

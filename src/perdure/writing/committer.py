@@ -18,7 +18,7 @@ from itertools import chain, islice
 from perdure.errors import PerdureError, Unavailable
 from perdure.errors.processes import Stopping
 from perdure.model.commands import Command, Receipt
-from perdure.writing.door import Arrive, Door, Turn, receipt
+from perdure.writing.door import Arrive, Door, Turn, unwrap_receipt
 from perdure.writing.registrar import Registrar
 
 LARGEST_BATCH = 512
@@ -35,35 +35,37 @@ class Committer(Door):
         self._at_work = threading.Lock()
         self._taking = threading.Lock()
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="perdure-committer", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run_batches, name="perdure-committer", daemon=True
+        )
         self._thread.start()
 
-    def execute(self, command: Command) -> Receipt:
+    def execute_command(self, command: Command) -> Receipt:
         if not self._waiting.empty() or not self._at_work.acquire(blocking=False):
-            return super().execute(command)
+            return super().execute_command(command)
         try:
             if self._closing:
-                raise _stopping()
-            answer = self._registrar.execute((command,))[0]
+                raise _make_stopping()
+            answer = self._registrar.execute_commands((command,))[0]
         finally:
             self._at_work.release()
-        return receipt(answer)
+        return unwrap_receipt(answer)
 
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         with self._taking:
             if not self._closing:
                 self._waiting.put((turn, arrive))
                 return
-        arrive([(then, _stopping()) for _, then in turn])
+        arrive([(then, _make_stopping()) for _, then in turn])
 
     @property
-    def broken(self) -> PerdureError | None:
-        return self._registrar.broken
+    def failure(self) -> PerdureError | None:
+        return self._registrar.failure
 
-    def sealable(self) -> list[int]:
+    def list_sealable(self) -> list[int]:
         """Segments that are complete but not yet OCFL objects."""
         with self._at_work:
-            return self._registrar.sealable()
+            return self._registrar.list_sealable()
 
     def close(self) -> None:
         with self._taking:  # nothing is queued after the None; it would wait forever
@@ -73,15 +75,15 @@ class Committer(Door):
         with self._at_work:
             self._registrar.close()
 
-    def _run(self) -> None:
-        while batch := self._take():
+    def _run_batches(self) -> None:
+        while batch := self._take_batch():
             commands, thens = zip(*chain.from_iterable(turn for turn, _ in batch), strict=True)
             with self._at_work:
-                answers = zip(thens, self._registrar.execute(commands), strict=True)
+                answers = zip(thens, self._registrar.execute_commands(commands), strict=True)
             for turn, arrive in batch:
                 arrive(list(islice(answers, len(turn))))
 
-    def _take(self) -> list[_Waiting]:
+    def _take_batch(self) -> list[_Waiting]:
         """Wait for a turn, then take all that are queued. The list is empty at the end."""
         first = self._waiting.get()
         if first is None:
@@ -100,5 +102,5 @@ class Committer(Door):
         return batch
 
 
-def _stopping() -> Unavailable:
+def _make_stopping() -> Unavailable:
     return Stopping(task="the write door")

@@ -1,9 +1,9 @@
 """Write doors: hand in a command and wait for its receipt, in a thread or in an event loop.
 
-How it works: a door takes commands with `enqueue` and calls back with the answer from a thread of
-its own. All doors wait in the same way. A thread sleeps on an event. An event loop collects the
-commands of one turn, hands them in at its end, and is woken once for all answers that are ready. So
-neither side interrupts the other for every single command.
+How it works: a door takes commands with `enqueue_command` and calls back with the answer from a
+thread of its own. All doors wait in the same way. A thread sleeps on an event. An event loop
+collects the commands of one turn, hands them in at its end, and is woken once for all answers that
+are ready. So neither side interrupts the other for every single command.
 
 What must stay true: each command is answered exactly once.
 """
@@ -41,9 +41,9 @@ class Door(abc.ABC):
         A thread of the door calls `arrive` with one or more answers, until all have arrived.
         """
 
-    def enqueue(self, command: Command, then: Then) -> None:
+    def enqueue_command(self, command: Command, then: Then) -> None:
         """Queue a command; a thread of the door calls `then` with the answer."""
-        self.enqueue_turn([(command, then)], _arrive)
+        self.enqueue_turn([(command, then)], _deliver_answers)
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -51,7 +51,7 @@ class Door(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def broken(self) -> PerdureError | None:
+    def failure(self) -> PerdureError | None:
         """The error for which the door refuses all commands, if this process knows one."""
 
     @property
@@ -59,28 +59,28 @@ class Door(abc.ABC):
         """True if a command can be handed in without waiting for an election."""
         return True
 
-    def execute(self, command: Command) -> Receipt:
+    def execute_command(self, command: Command) -> Receipt:
         """Carry out a command and wait for its receipt. Raises the error of the command."""
         done = threading.Event()
         answers: list[Answer] = []
 
-        def deliver(answer: Answer) -> None:
+        def deliver_answer(answer: Answer) -> None:
             answers.append(answer)
             done.set()
 
-        self.enqueue(command, deliver)
+        self.enqueue_command(command, deliver_answer)
         done.wait()
-        return receipt(answers[0])
+        return unwrap_receipt(answers[0])
 
-    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
-        return self._exchange(asyncio.get_running_loop()).submit(command)
+        return self._find_exchange(asyncio.get_running_loop()).submit_command(command)
 
     def hand_in(self, command: Command, then: Then) -> None:
         """Queue a command; the running event loop calls `then` with the answer."""
-        self._exchange(asyncio.get_running_loop()).hand_in(command, then)
+        self._find_exchange(asyncio.get_running_loop()).hand_in(command, then)
 
-    def _exchange(self, loop: asyncio.AbstractEventLoop) -> _Exchange:
+    def _find_exchange(self, loop: asyncio.AbstractEventLoop) -> _Exchange:
         try:
             return self._exchanges[loop]
         except KeyError:
@@ -88,7 +88,7 @@ class Door(abc.ABC):
             return found
 
 
-def receipt(answer: Answer) -> Receipt:
+def unwrap_receipt(answer: Answer) -> Receipt:
     """Return the receipt, or raise the answer if it is an error."""
     if isinstance(answer, PerdureError):
         # One error may answer a whole batch: each caller starts its own traceback.
@@ -96,12 +96,12 @@ def receipt(answer: Answer) -> Receipt:
     return answer
 
 
-def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+def _deliver_answers(answers: Iterable[tuple[Then, Answer]]) -> None:
     for then, answer in answers:
         then(answer)
 
 
-def _settle(future: asyncio.Future[Receipt], answer: Answer) -> None:
+def _settle_future(future: asyncio.Future[Receipt], answer: Answer) -> None:
     if future.done():  # the caller no longer waits
         return
     if isinstance(answer, PerdureError):
@@ -127,23 +127,23 @@ class _Exchange:
             self._loop.call_soon(self._end_turn)
         self._turn.append((command, then))
 
-    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         future: asyncio.Future[Receipt] = self._loop.create_future()
-        self.hand_in(command, partial(_settle, future))
+        self.hand_in(command, partial(_settle_future, future))
         return future
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, []
-        self._enqueue_turn(turn, self._arrive)
+        self._enqueue_turn(turn, self._take_answers)
 
-    def _arrive(self, answers: Iterable[tuple[Then, Answer]]) -> None:
+    def _take_answers(self, answers: Iterable[tuple[Then, Answer]]) -> None:
         self._ready.append(answers)
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
-                self._loop.call_soon_threadsafe(self._resolve)
+                self._loop.call_soon_threadsafe(self._give_answers)
 
-    def _resolve(self) -> None:
+    def _give_answers(self) -> None:
         # Cleared before the queue is emptied: an answer that comes later wakes the loop again.
         self._woken = False
         while self._ready:

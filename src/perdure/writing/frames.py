@@ -27,7 +27,7 @@ class Frames:
         self._connection = connection
         self._received = bytearray()
 
-    def send(self, frames: Sequence[bytes]) -> int:
+    def send_frames(self, frames: Sequence[bytes]) -> int:
         """Send frames. Return the number sent completely: all, unless the connection broke."""
         first = done = 0
         while first < len(frames):
@@ -37,7 +37,7 @@ class Frames:
                 waiting += (_LENGTH.pack(len(frames[first])), frames[first])
                 size += _LENGTH.size + len(frames[first])
                 first += 1
-            sent = self._sent(b"".join(waiting))
+            sent = self._send_bytes(b"".join(waiting))
             if sent < size:
                 for piece in waiting[1::2]:
                     sent -= _LENGTH.size + len(piece)
@@ -46,7 +46,7 @@ class Frames:
             done = first
         return done
 
-    def _sent(self, data: bytes) -> int:
+    def _send_bytes(self, data: bytes) -> int:
         view, sent = memoryview(data), 0
         try:
             while sent < len(data):
@@ -55,19 +55,19 @@ class Frames:
             pass  # the caller needs only the number of bytes
         return sent
 
-    def receive(self) -> list[bytes]:
+    def receive_frames(self) -> list[bytes]:
         """Wait for at least one frame, and return all that have arrived; an empty list at the end.
 
         Raises OSError.
         """
-        while not (found := self._whole()):
+        while not (found := self._take_frames()):
             piece = self._connection.recv(_PIECE)
             if not piece:
                 return []
             self._received += piece
         return found
 
-    def _whole(self) -> list[bytes]:
+    def _take_frames(self) -> list[bytes]:
         found: list[bytes] = []
         start, received = 0, self._received
         while len(received) - start >= _LENGTH.size:

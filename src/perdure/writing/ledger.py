@@ -1,13 +1,14 @@
 """One batch of writes, made durable together: the unit of work behind the write door.
 
-How it works: between `begin` and `write`, the ledger collects records and bytes, and later commands
-of the batch see them. `write` makes them durable in this order: content in the segment,
-`fdatasync`, transaction of the registry. While the disk writes the content, the transaction inserts
-the records; no reader sees them yet, and a crash discards them. `undo` takes everything back.
+How it works: between `begin_batch` and `write_batch`, the ledger collects records and bytes, and
+later commands of the batch see them. `write_batch` makes them durable in this order: content in the
+segment, `fdatasync`, transaction of the registry. While the disk writes the content, the
+transaction inserts the records; no reader sees them yet, and a crash discards them. `undo_batch`
+takes everything back.
 
-What must stay true: a record never names bytes that are not durable; after `undo`, it is as if the
-batch had never been requested; after a failed flush nothing is accepted until a restart, because
-the kernel may have dropped the pages (a second `fsync` would lie).
+What must stay true: a record never names bytes that are not durable; after `undo_batch`, it is as
+if the batch had never been requested; after a failed flush nothing is accepted until a restart,
+because the kernel may have dropped the pages (a second `fsync` would lie).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import msgspec
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.ids import Identifier
-from perdure.ids.pdi_key import counted, resource_key
+from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
@@ -59,12 +60,12 @@ class Serials:
     def __init__(self, series: str, day: str, last: int) -> None:
         """`day`: such as `2026/11/21`; `last`: the highest number in use, or 0."""
         self._stem = f"pdi://{series}/{day}/"
-        key = f"{resource_key(series, day, None)}/"
-        self._before = [key + counted("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
+        key = f"{make_resource_key(series, day, None)}/"
+        self._before = [key + encode_number("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
         """The beginning of a key, by the number of digits that follow."""
         self._last = last
 
-    def following(self, count: int = 1) -> tuple[list[str], list[str]]:
+    def list_following(self, count: int = 1) -> tuple[list[str], list[str]]:
         """The texts of the next `count` generic resources, and their keys.
 
         Raises Conflict if fewer numbers are left.
@@ -80,11 +81,11 @@ class Serials:
         ]
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The highest number in use, or 0 if none is."""
         return self._last
 
-    def use(self, count: int = 1) -> None:
+    def use_numbers(self, count: int = 1) -> None:
         """Mark the next `count` numbers as used."""
         self._last += count
 
@@ -117,20 +118,21 @@ class Ledger:
             opened.callback(journal.close)
             self._generation = Generation(root)
             opened.callback(self._generation.close)
-            self._recover()
+            self._recover_registry()
             opened.pop_all()
 
-    def _recover(self) -> None:
-        self._generation.grow()  # an earlier writer may have died between a commit and the count
+    def _recover_registry(self) -> None:
+        # An earlier writer may have died between a commit and the count.
+        self._generation.note_revision()
         sync_directory(self._root)  # SQLite creates its log, but ignores an error of this flush
-        known = [number for number, _, _ in self.journal.segments()]
+        known = [number for number, _, _ in self.journal.list_segments()]
         self._move_strays(set(known))
         clear_away(self._root / "incoming")
-        highest = max([*segments.numbers(self._root), *known], default=0)
+        highest = max([*segments.list_segments(self._root), *known], default=0)
         self._appender, self._segment_day = self._open_segment(highest + 1)
 
     def _open_segment(self, following: int) -> tuple[Appender, str]:
-        number, end, opened = self.journal.growing_segment() or (0, 0, self.now)
+        number, end, opened = self.journal.find_growing_segment() or (0, 0, self.now)
         sealed = number and (
             ocfl.object_path(self._root, number).exists()
             or not segments.segment_path(self._root, number).exists()
@@ -150,32 +152,32 @@ class Ledger:
     # The batch
     # ---------
 
-    def begin(self, now: str) -> None:
+    def begin_batch(self, now: str) -> None:
         """Start a batch at this time. Raises JournalError or OSError."""
         self.now = now
         self._heads.clear()
-        self.journal.begin()
+        self.journal.begin_batch()
         if self._appender.end and (
             self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
         ):
             self._start_segment()
 
-    def write(self) -> None:
+    def write_batch(self) -> None:
         """Make the batch durable: the bytes first, then the records that name them."""
-        self._appender.send()
-        for number, length in self._appender.lengths():
+        self._appender.send_records()
+        for number, length in self._appender.list_lengths():
             self.journal.save_segment(
                 number, length, self.now, grows=number == self._appender.number
             )
         self._flush_records()
-        self.journal.commit(after=self._appender.flush)
-        self._appender.committed()
-        self._generation.wake()
+        self.journal.commit_batch(after=self._appender.flush_records)
+        self._appender.note_commit()
+        self._generation.note_change()
         if self._revised:
-            self._generation.grow()
+            self._generation.note_revision()
             self._revised = False
 
-    def undo(self, error: Exception) -> StorageFailed | None:
+    def undo_batch(self, error: Exception) -> StorageFailed | None:
         """Undo the batch. Return the failure of the storage, or None if it was another error.
 
         If the storage has failed in another way than a full disk, the ledger accepts nothing more
@@ -189,21 +191,21 @@ class Ledger:
         self._refers.clear()
         self._serials.clear()
         self._revised = False
-        self._generation.grow()
-        if _of_storage(error) and not _may_pass(error):
+        self._generation.note_revision()
+        if _is_of_storage(error) and not _may_pass(error):
             self.broken = failure
         try:
-            self.journal.rollback()
+            self.journal.roll_back()
             if not self.broken:
-                self._appender.rewind()
+                self._appender.rewind_batch()
         except (OSError, JournalError):
             self.broken = failure
-        return failure if self.broken or _of_storage(error) else None
+        return failure if self.broken or _is_of_storage(error) else None
 
-    def tidy(self) -> None:
+    def tidy_up(self) -> None:
         """Keep the log of the registry short, after a batch that is already durable."""
         try:
-            self.journal.tidy()
+            self.journal.tidy_up()
         except JournalError as error:
             if not error.passes:
                 self.broken = StorageFailed(what="the next write", reason=str(error))
@@ -216,23 +218,23 @@ class Ledger:
     # Records
     # -------
 
-    def record(self, key: str) -> Record | None:
+    def find_record(self, key: str) -> Record | None:
         """The record as the earlier commands of this batch have left it."""
         text = self._added.get(key)
-        return self.journal.record(key) if text is None else stored.decode(text)
+        return self.journal.find_record(key) if text is None else stored.decode_stored(text)
 
     def is_empty(self, low: str, high: str) -> bool:
         """Return True if no record has a key from `low` to `high`, both included."""
         self._flush_records()
-        return self.journal.first_key(low, high + "\0") is None
+        return self.journal.find_first_key(low, high + "\0") is None
 
-    def add(self, key: str, record: Record, act: str) -> None:
+    def add_record(self, key: str, record: Record, act: str) -> None:
         """Add a new record."""
-        text = stored.encode(record).decode()
+        text = stored.encode_stored(record).decode()
         self._added[key] = text
         self._alone.setdefault(Deed(act, self.now, record.by), []).append((key, text))
         if record.locations or record.versions or record.aliases or record.values:
-            self._refer(key, record)
+            self._add_references(key, record)
 
     def add_documents(self, rows: Sequence[tuple[str, str, str]], by: str) -> None:
         """Add new records under consecutive numbers that only say which bytes they hold.
@@ -244,11 +246,11 @@ class Ledger:
         self._runs.append((Deed(MINT, self.now, by), lines))
         self._refers += [(reference_hash(f"sha512:{digest}"), key) for key, _, digest in rows]
 
-    def reserve(self, keys: Sequence[str], format: str, by: str) -> None:
+    def reserve_names(self, keys: Sequence[str], format: str, by: str) -> None:
         """Add new records that only say when and by whom their names were minted."""
         record = Record(at=self.now, by=by, minted=format)
         deed = Deed(RESERVE, self.now, by)
-        self.journal.add_alike(keys, stored.encode(record).decode(), deed)
+        self.journal.add_alike(keys, stored.encode_stored(record).decode(), deed)
 
     def add_loaded(self, rows: list[Line], refers: list[tuple[int, str]], by: str) -> None:
         """Add new records of a bulk load, in the order of their keys, and stage their references.
@@ -258,16 +260,16 @@ class Ledger:
         self._flush_records()
         if rows:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
-        self.journal.stage(refers)
+        self.journal.stage_references(refers)
         self.recount_serials()
 
-    def incoming(self, name: str) -> Path:
+    def find_incoming(self, name: str) -> Path:
         """The path of a file in `incoming`. Raises InvalidRequest if the name leads elsewhere."""
         if Path(name).name != name:
             raise SpooledFileIsPath()
         return self._root / "incoming" / name
 
-    def revise(
+    def revise_record(
         self,
         identifier: Identifier,
         old: Record,
@@ -284,9 +286,9 @@ class Ledger:
             return Receipt(outcome=outcome, identifier=str(identifier), revision=old.revision)
         new = msgspec.structs.replace(new, revision=old.revision + 1, at=self.now, by=by)
         self._flush_records()
-        text = stored.encode(new).decode()
-        self.journal.revise(identifier.key, text, new.revision, Deed(act, self.now, by))
-        self._refer(identifier.key, new)
+        text = stored.encode_stored(new).decode()
+        self.journal.revise_record(identifier.key, text, new.revision, Deed(act, self.now, by))
+        self._add_references(identifier.key, new)
         self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
 
@@ -295,20 +297,20 @@ class Ledger:
         self._flush_records()
         self.journal.merge_staged()
 
-    def _refer(self, key: str, record: Record) -> None:
-        self._refers += [(reference_hash(text), key) for text in naming.references(record)]
+    def _add_references(self, key: str, record: Record) -> None:
+        self._refers += [(reference_hash(text), key) for text in naming.list_references(record)]
 
     def _flush_records(self) -> None:
         if self._added:
             for deed, rows in self._runs:
                 self.journal.add_run(rows, deed)
             for deed, rows in self._alone.items():
-                self.journal.add(rows, deed)
+                self.journal.add_records(rows, deed)
             self._added.clear()
             self._runs.clear()
             self._alone.clear()
         if self._refers:
-            self.journal.refer(self._refers)
+            self.journal.add_references(self._refers)
             self._refers.clear()
 
     def save_token(self, token: Token, before: Token | None, by: str) -> None:
@@ -320,12 +322,12 @@ class Ledger:
     # Serial numbers
     # --------------
 
-    def serials(self, series: str, day: str) -> Serials:
+    def find_serials(self, series: str, day: str) -> Serials:
         """The numbers of a series on a day (`2026/11/21`), for this batch."""
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
-            last = self.journal.last_serial(resource_key(series, day, None))
+            last = self.journal.find_last_serial(make_resource_key(series, day, None))
             found = self._serials[series, day] = Serials(series, day, last)
         return found
 
@@ -337,7 +339,8 @@ class Ledger:
     # -----
 
     def check_spooled(self, contents: tuple[Content, ...]) -> None:
-        """Raise Incomplete if a file in `incoming` does not have the length that its content says.
+        """Raise Incomplete if a file in `incoming` does not have the length that its content
+        says.
 
         Placed bytes cannot be taken back for one command alone, so all are checked first.
         """
@@ -345,43 +348,48 @@ class Ledger:
             if content.spooled is not None:
                 expected = content.length
                 try:
-                    received = self.incoming(content.spooled).stat().st_size - HEAD_ROOM
+                    received = self.find_incoming(content.spooled).stat().st_size - HEAD_ROOM
                 except FileNotFoundError:
                     received = 0
                 if received != expected:
                     raise Incomplete(expected=expected, received=max(received, 0))
 
-    def discard(self, contents: Iterable[Content]) -> None:
+    def discard_spooled(self, contents: Iterable[Content]) -> None:
         """Remove the files of these contents that are still in `incoming`."""
         for content in contents:
             if content.spooled is not None:
                 with suppress(OSError, InvalidRequest):
-                    self.incoming(content.spooled).unlink(missing_ok=True)
+                    self.find_incoming(content.spooled).unlink(missing_ok=True)
 
-    def place(self, name: str, version: int, content: Content) -> Representation:
+    def place_content(self, name: str, version: int, content: Content) -> Representation:
         """Queue bytes under their full name, and return the representation with their place."""
         if content.spooled is None:
-            segment, offset = self.append(name, version, content)
+            segment, offset = self.append_content(name, version, content)
         else:
-            block, source = self._block(name, version, content), self.incoming(content.spooled)
-            segment, offset = self._appender.adopt(block, source)
-        return representation(content, segment, offset)
+            block, source = (
+                self._make_block(name, version, content),
+                self.find_incoming(content.spooled),
+            )
+            segment, offset = self._appender.adopt_file(block, source)
+        return make_representation(content, segment, offset)
 
-    def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
+    def append_content(self, name: str, version: int, content: Content) -> tuple[int, int]:
         """Queue bytes in memory under their full name, and return their segment and offset."""
         said = (version, content.format, content.media_type, content.charset, content.language)
         heads = self._heads.get(said)
         if heads is None:
-            heads = self._heads[said] = warc.heads(self._block(name, version, content))
-        appender = self._growing()
-        head = heads(appender.record_id(), name, content.length, content.sha512, content.blake3)
-        return appender.append(head, content.data or b"")
+            heads = self._heads[said] = warc.make_heads(self._make_block(name, version, content))
+        appender = self._find_appender()
+        head = heads(
+            appender.make_record_id(), name, content.length, content.sha512, content.blake3
+        )
+        return appender.append_record(head, content.data or b"")
 
-    def _block(self, name: str, version: int, content: Content) -> warc.Block:
-        return warc.Block(
+    def _make_block(self, name: str, version: int, content: Content) -> warc.WarcBlock:
+        return warc.WarcBlock(
             uri=name,
             at=self.now,
-            media_type=_typed(content),
+            media_type=_spell_media_type(content),
             length=content.length,
             sha512=content.sha512,
             blake3=content.blake3,
@@ -395,7 +403,7 @@ class Ledger:
     ) -> None:
         """Write a withdrawal to the segment, so that a rebuild does not undo it."""
         text = _encode(tombstone)
-        block = warc.Block(
+        block = warc.WarcBlock(
             uri=str(identifier.resource),
             at=self.now,
             media_type=warc.TOMBSTONE,
@@ -403,10 +411,12 @@ class Ledger:
             sha512=hashlib.sha512(text).hexdigest(),
             version=version or 0,
         )
-        appender = self._growing()
-        appender.append(warc.head(block, id=appender.record_id(), type="metadata"), text)
+        appender = self._find_appender()
+        appender.append_record(
+            warc.make_head(block, id=appender.make_record_id(), type="metadata"), text
+        )
 
-    def sealable(self, now: str) -> list[int]:
+    def list_sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are not yet OCFL objects.
 
         The segment of a past day is one of them, even if nothing has been written since.
@@ -414,11 +424,11 @@ class Ledger:
         if self.broken:  # the segments may contain more than was committed
             return []
         if self._appender.end and self._segment_day != now[:10]:
-            self._appender.retire()
+            self._appender.retire_segment()
         loose = (self._root / "segments").glob("[0-9]*.warc")
         return sorted({int(path.stem) for path in loose} - {self._appender.number})
 
-    def _growing(self) -> Appender:
+    def _find_appender(self) -> Appender:
         """The appender, with an open segment."""
         if not self._appender.number:
             self._start_segment()
@@ -429,7 +439,9 @@ class Ledger:
         self._segment_day = self.now[:10]
 
 
-def representation(content: Content, segment: int = NOWHERE, offset: int = 0) -> Representation:
+def make_representation(
+    content: Content, segment: int = NOWHERE, offset: int = 0
+) -> Representation:
     """The representation of a content whose bytes are at this place."""
     return Representation(
         format=content.format,
@@ -443,7 +455,7 @@ def representation(content: Content, segment: int = NOWHERE, offset: int = 0) ->
     )
 
 
-def _of_storage(error: Exception) -> bool:
+def _is_of_storage(error: Exception) -> bool:
     """Return True if the disk or the database failed, rather than the command."""
     return isinstance(error, (OSError, JournalError))
 
@@ -457,7 +469,7 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
-def _typed(content: Content) -> str:
+def _spell_media_type(content: Content) -> str:
     if content.charset and "charset=" not in content.media_type:
         return f"{content.media_type};charset={content.charset}"
     return content.media_type

@@ -27,11 +27,11 @@ from perdure.errors import Conflict, InvalidRequest, PerdureError
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
 from perdure.model import stored
-from perdure.model.commands import Content, Load, Outcome, Receipt, Row
+from perdure.model.commands import Content, Load, LoadRow, Outcome, Receipt
 from perdure.model.records import Record, Representation, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes
-from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, representation
+from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, make_representation
 
 _MOST_REFUSED = 1000  # reported for an atomic load
 _UNNAMED = Record()  # a record whose key spells the name
@@ -41,7 +41,7 @@ Check = Callable[[Record], None]
 """Raises InvalidRequest if an operator forbids the record."""
 
 
-def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receipt:
+def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receipt:
     """Carry out a load.
 
     The receipt counts all rows that are true of the registry now, new or not, and lists the rows
@@ -49,8 +49,8 @@ def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receip
     if the file of an atomic load cannot be read.
     """
     if command.spilled is None:
-        rows, forbidden = _allowed(command.rows, check)
-        count, changed, refused = _take(ledger, rows, command.by)
+        rows, forbidden = _split_allowed(command.rows, check)
+        count, changed, refused = _take_rows(ledger, rows, command.by)
         count, refused = count + len(forbidden), forbidden + refused
     else:
         count, changed, refused = _take_all(ledger, command.spilled, command.by, check)
@@ -63,15 +63,17 @@ def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receip
     )
 
 
-def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], list[Refused]]:
+def _split_allowed(
+    rows: Sequence[LoadRow], check: Check | None
+) -> tuple[Sequence[LoadRow], list[Refused]]:
     """The rows that the operator allows, and the refused ones with the reason."""
     if check is None:  # the usual case: a million rows need not be decoded
         return rows, []
-    taken: list[Row] = []
+    taken: list[LoadRow] = []
     refused: list[Refused] = []
     for row in rows:
         try:
-            check(stored.decode(row.record.decode()))
+            check(stored.decode_stored(row.record.decode()))
         except InvalidRequest as error:
             refused.append((row.line, str(error)))
         else:
@@ -79,7 +81,7 @@ def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], l
     return taken, refused
 
 
-def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[Refused]]:
+def _take_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> tuple[int, int, list[Refused]]:
     """Add rows, or join them with known records.
 
     Return the number of rows, the number of changed records, and the refused rows.
@@ -88,22 +90,22 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
     if not rows or ledger.is_empty(keys[0], keys[-1]):
-        _add(ledger, rows, by)
+        _add_rows(ledger, rows, by)
         return len(rows), len(rows), []
-    fresh: list[Row] = []
+    fresh: list[LoadRow] = []
     refused: list[Refused] = []
     changed = 0
     for row in rows:
-        held = ledger.record(row.key)
+        held = ledger.find_record(row.key)
         if held is None:
             fresh.append(row)
             continue
         try:
-            changed += _join(ledger, held, row, by)
+            changed += _join_row(ledger, held, row, by)
         except PerdureError as error:
             refused.append((row.line, str(error)))
-    for run in _runs(ledger, fresh):
-        _add(ledger, run, by)
+    for run in _split_runs(ledger, fresh):
+        _add_rows(ledger, run, by)
     return len(rows), changed + len(fresh), refused
 
 
@@ -111,42 +113,44 @@ def _take_all(
     ledger: Ledger, spilled: str, by: str, check: Check | None
 ) -> tuple[int, int, list[Refused]]:
     """Add all rows of a file, or none of them."""
-    with _opened(ledger.incoming(spilled)) as file:
-        refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows, check))
+    with _open_rows(ledger.find_incoming(spilled)) as file:
+        refusals = (one for rows in read_rows(file) for one in _find_refusals(ledger, rows, check))
         refused = list(islice(refusals, _MOST_REFUSED))
         if refused:
             return len(refused), 0, refused
         file.seek(0)
         count = changed = 0
         for rows in read_rows(file):
-            taken, grown, _ = _take(ledger, rows, by)
+            taken, grown, _ = _take_rows(ledger, rows, by)
             count, changed = count + taken, changed + grown
     return count, changed, []
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_rows(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
         raise LoadUnreadable(fault=str(error)) from error
 
 
-def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Iterator[Refused]:
+def _find_refusals(
+    ledger: Ledger, rows: Sequence[LoadRow], check: Check | None
+) -> Iterator[Refused]:
     """The rows that are forbidden, or contradict known records."""
-    yield from _allowed(rows, check)[1]
+    yield from _split_allowed(rows, check)[1]
     if ledger.is_empty(rows[0].key, rows[-1].key):
         return
     for row in rows:
-        held = ledger.record(row.key)
+        held = ledger.find_record(row.key)
         if held is not None:
             try:
-                asked = promised(row, ledger.now)
-                joined(naming.identify(row.key, asked), held, asked)
+                asked = promise_contents(row, ledger.now)
+                join_records(naming.identify_record(row.key, asked), held, asked)
             except PerdureError as error:
                 yield row.line, str(error)
 
 
-def _runs(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _split_runs(ledger: Ledger, rows: Sequence[LoadRow]) -> Iterator[Sequence[LoadRow]]:
     """New rows, divided into runs that have no existing record between them."""
     begin = 0
     for at in range(1, len(rows)):
@@ -156,7 +160,7 @@ def _runs(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[begin:]
 
 
-def _add(ledger: Ledger, rows: Sequence[Row], by: str) -> None:
+def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> None:
     """Add new identifiers."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
     if not any(map(_has_more, rows)):  # a million of these take seconds
@@ -164,17 +168,17 @@ def _add(ledger: Ledger, rows: Sequence[Row], by: str) -> None:
         return
     records = []
     for row in rows:
-        text = _document(ledger, row) or _with_bytes(ledger, row)
+        text = _store_document(ledger, row) or _with_bytes(ledger, row)
         records.append((row.key, text))
     ledger.add_loaded(records, refers, by)
 
 
-def _has_more(row: Row) -> bool:
+def _has_more(row: LoadRow) -> bool:
     """Return True if the row writes to the segments."""
     return bool(row.contents) or b'"tombstone"' in row.record
 
 
-def _document(ledger: Ledger, row: Row) -> str | None:
+def _store_document(ledger: Ledger, row: LoadRow) -> str | None:
     """Place the bytes of a record that only says which bytes it holds, and return its stored form.
 
     None for all other records.
@@ -182,35 +186,38 @@ def _document(ledger: Ledger, row: Row) -> str | None:
     if len(row.contents) != 1:
         return None
     ((number, content),) = row.contents
-    held = stored.document(row.record.decode())
+    held = stored.parse_document_line(row.record.decode())
     if number != 1 or content.spooled or held is None or held.format != content.format:
         return None
-    name = naming.full_name(row.key, _UNNAMED, 1, content.format)
-    return held.placed(*ledger.append(name, 1, content))
+    name = naming.spell_full_name(row.key, _UNNAMED, 1, content.format)
+    return held.place_at(*ledger.append_content(name, 1, content))
 
 
-def _with_bytes(ledger: Ledger, row: Row) -> str:
+def _with_bytes(ledger: Ledger, row: LoadRow) -> str:
     if not _has_more(row):
         return row.record.decode()
-    record = promised(row, ledger.now)
+    record = promise_contents(row, ledger.now)
     _log_tombstones(ledger, row.key, None, record)
-    return stored.encode(_placed(ledger, row.key, record, row.contents)).decode()
+    return stored.encode_stored(_place_bytes(ledger, row.key, record, row.contents)).decode()
 
 
-def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
-    """Add the data of a row to a known record. Return True if any is new. Raises as `joined`."""
-    asked = promised(row, ledger.now)
-    identifier = naming.identify(row.key, asked)
-    changed = joined(identifier, held, asked)
+def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str) -> bool:
+    """Add the data of a row to a known record. Return True if any is new.
+
+    Raises as `join_records`.
+    """
+    asked = promise_contents(row, ledger.now)
+    identifier = naming.identify_record(row.key, asked)
+    changed = join_records(identifier, held, asked)
     if changed == held:
         return False
     _log_tombstones(ledger, row.key, held, changed)
-    changed = _placed(ledger, row.key, changed, row.contents)
-    ledger.revise(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
+    changed = _place_bytes(ledger, row.key, changed, row.contents)
+    ledger.revise_record(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
     return True
 
 
-def _placed(
+def _place_bytes(
     ledger: Ledger, key: str, record: Record, contents: tuple[tuple[int, Content], ...]
 ) -> Record:
     """Write the bytes that have no place yet, and return the record with their places."""
@@ -226,8 +233,8 @@ def _placed(
             if content is None or one.segment != NOWHERE:
                 held.append(one)
                 continue
-            name = naming.full_name(key, record, number, one.format)
-            placed = ledger.place(name, number, content)
+            name = naming.spell_full_name(key, record, number, one.format)
+            placed = ledger.place_content(name, number, content)
             held.append(replace(placed, at=one.at) if one.at else placed)
         versions.append(replace(version, representations=tuple(held)))
     return replace(record, versions=tuple(versions))
@@ -236,12 +243,12 @@ def _placed(
 def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Write new withdrawals to the segment, so that a rebuild does not undo them."""
     if record.tombstone and not (held and held.tombstone):
-        ledger.log_tombstone(naming.identify(key, record), record.tombstone, None)
+        ledger.log_tombstone(naming.identify_record(key, record), record.tombstone, None)
     for version in record.versions:
         if version.tombstone:
             known = held.version(version.number) if held else None
             if not (known and known.tombstone):
-                identifier = naming.identify(key, record)
+                identifier = naming.identify_record(key, record)
                 ledger.log_tombstone(identifier, version.tombstone, version.number)
 
 
@@ -249,17 +256,17 @@ def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Recor
 # -------------------
 
 
-def promised(row: Row, at: str) -> Record:
+def promise_contents(row: LoadRow, at: str) -> Record:
     """The record with a representation for each content, whose bytes have no place yet.
 
     Representations that the record already has stay unchanged; the others are dated `at`.
     """
-    record = stored.decode(row.record.decode())
+    record = stored.decode_stored(row.record.decode())
     known = {(one.number, held.format) for one in record.versions for held in one.representations}
     for number, content in row.contents:
         if (number, content.format) not in known:
             known.add((number, content.format))
-            one = representation(content)
+            one = make_representation(content)
             record = rules.with_representations(record, number, (one,), at)
     return record
 
@@ -268,7 +275,7 @@ def promised(row: Row, at: str) -> Record:
 # -------
 
 
-def joined(identifier: Identifier, held: Record, more: Record) -> Record:
+def join_records(identifier: Identifier, held: Record, more: Record) -> Record:
     """Join two records of one identifier. The result equals `held` if `more` has nothing new.
 
     Raises Conflict if the records promise different bytes, or if `more` adds to a withdrawn
@@ -278,11 +285,11 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     known = set(held.locations)
     new = tuple(one for one in more.locations if one not in known)
     if new:
-        record, _ = binding.bind(identifier, record, new)
+        record, _ = binding.bind_locations(identifier, record, new)
     if more.values != held.values:
-        record = changes.joined(identifier, record, more.values)
+        record = changes.join_values(identifier, record, more.values)
     for version in more.versions:
-        record = _with_version(identifier, record, version)
+        record = _join_version(identifier, record, version)
     mine = {one.format for one in held.attached}
     return replace(
         record,
@@ -296,12 +303,12 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     )
 
 
-def _with_version(identifier: Identifier, record: Record, more: Version) -> Record:
+def _join_version(identifier: Identifier, record: Record, more: Version) -> Record:
     held = record.version(more.number) or Version(number=more.number, at=more.at)
     ones = list(held.representations)
     for one in more.representations:
-        mine = held.find(one.format)
-        name = str(naming.qualified(identifier, more.number, one.format))
+        mine = held.find_representation(one.format)
+        name = str(naming.qualify_identifier(identifier, more.number, one.format))
         if mine is None:
             if record.tombstone or held.tombstone:
                 raise Conflict(identifier=name, reason="it was withdrawn", current=None)
@@ -343,12 +350,12 @@ def _check_promises(name: str, record: Record, number: int, one: Representation)
 _LENGTH = struct.Struct("!I")
 _MOST_ROWS = 512  # in a frame
 _MOST_BYTES = 4 << 20  # of content in a frame
-_decode_rows = msgspec.msgpack.Decoder(tuple[Row, ...]).decode
+_decode_rows = msgspec.msgpack.Decoder(tuple[LoadRow, ...]).decode
 
 
-def write_rows(file: BinaryIO, rows: Iterable[Row]) -> None:
+def write_rows(file: BinaryIO, rows: Iterable[LoadRow]) -> None:
     """Write rows in the form that `read_rows` reads. Raises OSError."""
-    frame: list[Row] = []
+    frame: list[LoadRow] = []
     size = 0
     for row in rows:
         frame.append(row)
@@ -360,12 +367,12 @@ def write_rows(file: BinaryIO, rows: Iterable[Row]) -> None:
         _write_frame(file, frame)
 
 
-def _write_frame(file: BinaryIO, rows: list[Row]) -> None:
+def _write_frame(file: BinaryIO, rows: list[LoadRow]) -> None:
     text = msgspec.msgpack.encode(rows)
     file.write(_LENGTH.pack(len(text)) + text)
 
 
-def read_rows(file: BinaryIO) -> Iterator[tuple[Row, ...]]:
+def read_rows(file: BinaryIO) -> Iterator[tuple[LoadRow, ...]]:
     """The rows of a file, some hundred at a time. Raises InvalidRequest if it is damaged."""
     while head := file.read(_LENGTH.size):
         try:

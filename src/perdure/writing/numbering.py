@@ -18,12 +18,12 @@ from perdure.model import stored
 from perdure.model.commands import Command, Content, Mint, Outcome, Receipt
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
-from perdure.writing.ledger import MINT, Ledger, representation
+from perdure.writing.ledger import MINT, Ledger, make_representation
 
 _Said = tuple[str, str, str, str | None, str | None]
 
 
-def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
+def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
     """The key by which successive commands are grouped, so that they can be minted together.
 
     Mints with bytes are grouped by their series. Mints that only reserve a name must be equal, so
@@ -44,7 +44,7 @@ def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
     return command.authority if command.contents or command.metadata else command
 
 
-def reserve(
+def reserve_names(
     ledger: Ledger, command: Mint, count: int, *, owned: tuple[str, ...], day: str
 ) -> list[Receipt]:
     """Mint `count` names whose records only say when and by whom they were minted.
@@ -54,15 +54,15 @@ def reserve(
     """
     rules.check_series(command.authority, owned)
     end = f".{naming.canonical_format(command.format)}.1"
-    serials = ledger.serials(command.authority, day)
-    stems, keys = serials.following(count)
-    ledger.reserve(keys, command.format, command.by)
-    serials.use(count)
+    serials = ledger.find_serials(command.authority, day)
+    stems, keys = serials.list_following(count)
+    ledger.reserve_names(keys, command.format, command.by)
+    serials.use_numbers(count)
     created = Outcome.CREATED
     return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem in stems]
 
 
-def mint(
+def mint_run(
     ledger: Ledger, series: str, run: Sequence[Mint], *, owned: tuple[str, ...], day: str
 ) -> list[Receipt | PerdureError]:
     """Mint a name for each command of a run, and return a receipt or an error for each.
@@ -71,8 +71,8 @@ def mint(
     numbers are left; then no number is used up.
     """
     rules.check_series(series, owned)
-    serials = ledger.serials(series, day)
-    stems, keys = serials.following(len(run))
+    serials = ledger.find_serials(series, day)
+    stems, keys = serials.list_following(len(run))
     used = 0
     kinds: dict[_Said, _Kind] = {}
     documents: dict[str, list[tuple[str, str, str]]] = {}
@@ -80,18 +80,18 @@ def mint(
     for command in run:
         stem, key = stems[used], keys[used]
         try:
-            kind = _kind(ledger, stem, command, kinds)
+            kind = _find_kind(ledger, stem, command, kinds)
             if kind is not None:
-                name, row = kind.keep(stem, key, command.contents[0])
+                name, row = kind.keep_document(stem, key, command.contents[0])
                 documents.setdefault(command.by, []).append(row)
             else:
-                name = _keep(ledger, stem, key, command)
+                name = _keep_contents(ledger, stem, key, command)
         except PerdureError as error:
             answers.append(error)
             continue
         used += 1
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
-    serials.use(used)
+    serials.use_numbers(used)
     for by, rows in documents.items():
         ledger.add_documents(rows, by)
     return answers
@@ -109,17 +109,19 @@ class _Kind:
     def __init__(self, ledger: Ledger, by: str, content: Content) -> None:
         self._ledger = ledger
         self._behind = f".{content.format}.1"
-        self._record = stored.alike(ledger.now, by, representation(content))
+        self._record = stored.encode_alike(ledger.now, by, make_representation(content))
 
-    def keep(self, stem: str, key: str, content: Content) -> tuple[str, tuple[str, str, str]]:
+    def keep_document(
+        self, stem: str, key: str, content: Content
+    ) -> tuple[str, tuple[str, str, str]]:
         """Store a document. Return its name, and its key, stored form and SHA-512."""
         ledger, name = self._ledger, stem + self._behind
-        segment, offset = ledger.append(name, 1, content)
+        segment, offset = ledger.append_content(name, 1, content)
         text = self._record(content.length, content.sha512, segment, offset)
         return name, (key, text, content.sha512)
 
 
-def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
+def _find_kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
     """The kind of document that a mint brings.
 
     None if the mint brings more than a document, or if its format is not in canonical form. Raises
@@ -132,24 +134,24 @@ def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -
     try:
         return known[said]
     except KeyError:
-        (content,) = rules.checked_contents(stem, (one,))
+        (content,) = rules.check_contents(stem, (one,))
         if content is not one:
             return None
         found = known[said] = _Kind(ledger, command.by, content)
         return found
 
 
-def _keep(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
+def _keep_contents(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
     """Store the contents of a mint, and return their name."""
     now, by, metadata = ledger.now, command.by, command.metadata
     if not command.contents:
         format = naming.canonical_format(command.format)
         record = Record(at=now, by=by, minted=command.format, metadata=metadata)
     else:
-        contents = rules.checked_contents(stem, command.contents)
-        held = [ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents]
+        contents = rules.check_contents(stem, command.contents)
+        held = [ledger.place_content(f"{stem}.{one.format}.1", 1, one) for one in contents]
         format = held[0].format
         version = Version(number=1, at=now, representations=tuple(held))
         record = Record(at=now, by=by, metadata=metadata, versions=(version,))
-    ledger.add(key, record, MINT)
+    ledger.add_record(key, record, MINT)
     return f"{stem}.{format}.1"

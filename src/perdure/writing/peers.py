@@ -37,7 +37,7 @@ from perdure.errors import PerdureError, TooLarge
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import OutcomeUnknown, Stopping, WriterUnreachable
 from perdure.errors.requests import MalformedBody
-from perdure.errors.tree import pack, unpack
+from perdure.errors.tree import pack_error, unpack_error
 from perdure.ids import Identifier, parse
 from perdure.model import commands as model
 from perdure.model.commands import Command, Receipt
@@ -98,13 +98,13 @@ def _read_identifier(kind: type, text: Any) -> Any:
 
 def encode_answer(answer: Answer) -> bytes:
     if isinstance(answer, PerdureError):
-        return _encode(pack(answer))
+        return _encode(pack_error(answer))
     return _encode(((), answer))
 
 
 def decode_answer(frame: bytes) -> Answer:
     names, fields = msgspec.msgpack.decode(frame)
-    return unpack(names, fields) if names else msgspec.convert(fields, Receipt)
+    return unpack_error(names, fields) if names else msgspec.convert(fields, Receipt)
 
 
 @contextlib.contextmanager
@@ -121,7 +121,7 @@ def _socket_path(root: Path) -> Iterator[str]:
 # -----------------
 
 
-def _nobody(_: Answer) -> None:
+def _ignore_answer(_: Answer) -> None:
     """Do nothing: the follower itself knows to which caller an answer belongs."""
 
 
@@ -139,22 +139,24 @@ class _Listener:
         self._path.chmod(0o600)
         self._socket.listen(128)
         self._accepting = threading.Thread(
-            target=self._accept, name="perdure-listener", daemon=True
+            target=self._accept_connections, name="perdure-listener", daemon=True
         )
         self._accepting.start()
 
-    def _accept(self) -> None:
+    def _accept_connections(self) -> None:
         while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _PATIENCE)
-            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            thread = threading.Thread(
+                target=self._serve_connection, args=(connection,), daemon=True
+            )
             self._connections[connection] = thread
             thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve_connection(self, connection: socket.socket) -> None:
         frames = Frames(connection)
         answered = threading.Condition()
         outstanding = 0
@@ -164,12 +166,12 @@ class _Listener:
             if turn:
                 with answered:
                     outstanding += len(turn)
-                self._committer.enqueue_turn(turn, arrive)
+                self._committer.enqueue_turn(turn, send_answers)
 
-        def arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+        def send_answers(answers: Iterable[tuple[Then, Answer]]) -> None:
             nonlocal outstanding
             encoded = [encode_answer(answer) for _, answer in answers]
-            if frames.send(encoded) < len(encoded):
+            if frames.send_frames(encoded) < len(encoded):
                 # The follower is gone or does not read; its commands were still carried out.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
@@ -181,22 +183,22 @@ class _Listener:
             with answered:
                 answered.wait_for(lambda: not outstanding)
 
-        frames.send([_READY])
+        frames.send_frames([_READY])
         with contextlib.suppress(OSError):
-            while some := frames.receive():
+            while some := frames.receive_frames():
                 turn: Turn = []
                 for frame in some:
                     try:
-                        turn.append((decode_command(frame), _nobody))
+                        turn.append((decode_command(frame), _ignore_answer))
                     except (KeyError, msgspec.MsgspecError) as error:
                         hand_over(turn)
                         wait_until_answered()
                         turn, outstanding = [], 1
                         refusal = MalformedBody(body="a command", fault=str(error), manual=_SAME)
-                        arrive([(_nobody, refusal)])
+                        send_answers([(_ignore_answer, refusal)])
                 hand_over(turn)
         wait_until_answered()
-        frames.send([_STOPPED])  # in good order: no further command was taken
+        frames.send_frames([_STOPPED])  # in good order: no further command was taken
         connection.close()
         self._connections.pop(connection, None)
 
@@ -234,10 +236,12 @@ class _Link:
         self._sending = threading.Lock()
         self._sent: deque[tuple[Command, Then, Arrive]] = deque()
         self.ended = False
-        self._thread = threading.Thread(target=self._listen, name="perdure-link", daemon=True)
+        self._thread = threading.Thread(
+            target=self._receive_answers, name="perdure-link", daemon=True
+        )
         self._thread.start()
 
-    def send(self, turn: Turn, arrive: Arrive) -> Turn:
+    def send_turn(self, turn: Turn, arrive: Arrive) -> Turn:
         """Send commands, and return the unsent ones, which need another leader.
 
         Commands that cannot be sent to any leader are answered.
@@ -259,30 +263,30 @@ class _Link:
             if self.ended:
                 return sendable
             self._sent += ((command, then, arrive) for command, then in sendable)
-            count = self._frames.send(frames)
+            count = self._frames.send_frames(frames)
             if count < len(frames):  # the leader takes neither a cut-off frame nor later ones
                 self.ended = True
                 for _ in frames[count:]:
                     self._sent.pop()
             return sendable[count:]
 
-    def _listen(self) -> None:
+    def _receive_answers(self) -> None:
         orderly = False
         try:
             with contextlib.suppress(OSError):
-                while not orderly and (frames := self._frames.receive()):
+                while not orderly and (frames := self._frames.receive_frames()):
                     orderly = frames[-1] == _STOPPED
-                    self._answer(frames[:-1] if orderly else frames)
+                    self._give_answers(frames[:-1] if orderly else frames)
         finally:
-            self._settle(orderly=orderly)
+            self._settle_rest(orderly=orderly)
 
-    def _answer(self, frames: list[bytes]) -> None:
+    def _give_answers(self, frames: list[bytes]) -> None:
         """Answer the oldest commands, those of one turn together."""
         pairs = ((*self._sent.popleft()[1:], decode_answer(frame)) for frame in frames)
         for arrive, some in groupby(pairs, key=itemgetter(1)):
             arrive([(then, answer) for then, _, answer in some])
 
-    def _settle(self, *, orderly: bool) -> None:
+    def _settle_rest(self, *, orderly: bool) -> None:
         """Answer the commands that the leader has not answered, or send them to the next leader."""
         with self._sending:
             self.ended = True
@@ -330,28 +334,28 @@ class SharedDoor(Door):
         return self._committer
 
     @property
-    def broken(self) -> PerdureError | None:
-        return self._committer.broken if self._committer else None
+    def failure(self) -> PerdureError | None:
+        return self._committer.failure if self._committer else None
 
     @property
     def is_open(self) -> bool:
         return self._committer is not None or (self._link is not None and not self._link.ended)
 
-    def execute(self, command: Command) -> Receipt:
+    def execute_command(self, command: Command) -> Receipt:
         if self._committer is None:
-            self.elect()
+            self.elect_leader()
         if self._committer is not None:
-            return self._committer.execute(command)
-        return super().execute(command)
+            return self._committer.execute_command(command)
+        return super().execute_command(command)
 
-    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         if self.is_open:
-            return super().submit(command)
+            return super().submit_command(command)
         return asyncio.ensure_future(self._elect_and_submit(command))
 
     async def _elect_and_submit(self, command: Command) -> Receipt:
-        await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
-        return await super().submit(command)
+        await asyncio.to_thread(self.elect_leader)  # may have to wait for a leader that is ending
+        return await super().submit_command(command)
 
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         while turn:
@@ -359,14 +363,14 @@ class SharedDoor(Door):
                 return self._committer.enqueue_turn(turn, arrive)
             try:
                 if self._link is not None:
-                    turn = self._link.send(turn, arrive)
+                    turn = self._link.send_turn(turn, arrive)
                 if turn:
-                    self.elect()
+                    self.elect_leader()
             except PerdureError as error:
                 return arrive([(then, error) for _, then in turn])
         return None
 
-    def elect(self) -> None:
+    def elect_leader(self) -> None:
         """Become the leader, or connect to it.
 
         Raises Unavailable if neither succeeds within ten seconds, and the errors of opening the
@@ -379,7 +383,7 @@ class SharedDoor(Door):
                     raise Stopping(task="the write door")
                 if self._take_lock():
                     self._become_leader()
-                elif not self._connect():
+                elif not self._connect_leader():
                     if time.monotonic() > deadline:
                         raise WriterUnreachable(fault=f"no writer answers at {self._root / SOCKET}")
                     time.sleep(0.01)
@@ -400,7 +404,7 @@ class SharedDoor(Door):
 
     def _become_leader(self) -> None:
         with contextlib.ExitStack() as opened:
-            opened.callback(self._unlock)
+            opened.callback(self._release_lock)
             committer = self._lead()
             opened.callback(committer.close)
             try:
@@ -410,19 +414,19 @@ class SharedDoor(Door):
             opened.pop_all()
         self._committer = committer
 
-    def _unlock(self) -> None:
+    def _release_lock(self) -> None:
         fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # a forked child may hold the file open, too
         os.close(self._lock_fd)
         self._lock_fd = -1
 
-    def _connect(self) -> bool:
+    def _connect_leader(self) -> bool:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         frames = Frames(connection)
         try:
             connection.settimeout(_ELECTION_SECONDS)
             with _socket_path(self._root) as path:
                 connection.connect(path)
-            ready = frames.receive() == [_READY]  # and is not stopping already
+            ready = frames.receive_frames() == [_READY]  # and is not stopping already
             connection.settimeout(None)
         except OSError:
             ready = False
@@ -443,6 +447,6 @@ class SharedDoor(Door):
             listener.close()
         if committer:
             committer.close()
-            self._unlock()
+            self._release_lock()
         if link:
             link.close()

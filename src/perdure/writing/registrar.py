@@ -1,8 +1,8 @@
 """The registrar: carries out commands, many in one durable step.
 
-How it works: `execute` takes the waiting commands, plans each with `perdure.policy.rules`, collects
-their changes in the ledger and writes all of them at once. A refused command does not affect the
-others. If the disk fails, the complete batch is undone.
+How it works: `execute_commands` takes the waiting commands, plans each with `perdure.policy.rules`,
+collects their changes in the ledger and writes all of them at once. A refused command does not
+affect the others. If the disk fails, the complete batch is undone.
 
 What must stay true: a registry has one registrar, in the process that holds the write lock, and one
 thread at a time uses it; a receipt is given only for a write that a power cut cannot undo.
@@ -34,8 +34,8 @@ from perdure.errors import (
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.errors.requests import KeyReused
-from perdure.fetching.addresses import networks
-from perdure.ids import Identifier, Minting, pdi, schemes
+from perdure.fetching.addresses import parse_networks
+from perdure.ids import Identifier, Minting, load_schemes, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.scheme import NewName
 from perdure.model.commands import (
@@ -60,13 +60,13 @@ from perdure.model.commands import (
 from perdure.model.records import Proposal, Record, Tombstone
 from perdure.policy import binding, moves, naming, private_locations, rights, rules
 from perdure.policy.handles import changes
-from perdure.policy.handles.names import home
+from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
 from perdure.settings import Settings
 from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.ledger import Ledger
-from perdure.writing.load import Check, load
+from perdure.writing.load import Check, execute_load
 
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
@@ -82,7 +82,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def timestamp(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """A moment in UTC in the form of all stored dates, such as `2026-11-21T01:02:03Z`."""
     return f"{moment.isoformat(timespec='seconds')[:19]}Z"  # strftime takes six times as long
 
@@ -99,7 +99,7 @@ class Registrar:
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings = settings
-        self._networks = networks(settings.private_networks)
+        self._networks = parse_networks(settings.private_networks)
         self._clock = clock
         self._day = ""
         self._spooled: list[Content] = []
@@ -107,17 +107,19 @@ class Registrar:
         now = clock()
         with storage_errors("the registry"), ExitStack() as opened:
             journal = open_journal(root)
-            ledger = Ledger(root, journal, segment_bytes=settings.segment_bytes, now=timestamp(now))
+            ledger = Ledger(
+                root, journal, segment_bytes=settings.segment_bytes, now=format_timestamp(now)
+            )
             opened.callback(ledger.close)
-            journal.number_changes(timestamp(now))
-            ledger.journal.begin()
+            journal.number_changes(format_timestamp(now))
+            ledger.journal.begin_batch()
             ledger.merge_staged()
-            ledger.journal.forget_answers(timestamp(now - ANSWERS_KEPT))
-            ledger.journal.commit()
+            ledger.journal.forget_answers(format_timestamp(now - ANSWERS_KEPT))
+            ledger.journal.commit_batch()
             opened.pop_all()
         self._ledger = ledger
 
-    def execute(self, commands: Sequence[Command]) -> Sequence[Answer]:
+    def execute_commands(self, commands: Sequence[Command]) -> Sequence[Answer]:
         """Carry out commands in order, and return a receipt or an error for each.
 
         When it returns, every command that has a receipt is durable.
@@ -125,27 +127,27 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
-        now = timestamp(self._clock())
+        now = format_timestamp(self._clock())
         self._day = now[:10].replace("-", "/")
         self._spooled.clear()
         try:
-            ledger.begin(now)
-            ledger.journal.prefetch(_keys(commands))
-            answers = self._answers(commands)
-            ledger.write()
+            ledger.begin_batch(now)
+            ledger.journal.prefetch_records(_list_keys(commands))
+            answers = self._answer_all(commands)
+            ledger.write_batch()
         except Exception as error:  # any error: every waiting caller gets an answer
-            return self._undone(commands, error)
-        ledger.discard(self._spooled)
-        ledger.tidy()
+            return self._undo_batch(commands, error)
+        ledger.discard_spooled(self._spooled)
+        ledger.tidy_up()
         return answers
 
-    def _undone(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
+    def _undo_batch(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
         """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
-        failure = self._ledger.undo(error)
+        failure = self._ledger.undo_batch(error)
         if failure is None and len(commands) > 1:
-            return [self.execute((command,))[0] for command in commands]
+            return [self.execute_commands((command,))[0] for command in commands]
         for command in commands:
-            self._ledger.discard(_contents(command))
+            self._ledger.discard_spooled(_list_contents(command))
         if failure is not None:
             return [failure] * len(commands)
         if isinstance(error, (UnicodeEncodeError, OverflowError)):
@@ -154,296 +156,326 @@ class Registrar:
         return [CommandFailed(fault=f"{type(error).__name__}: {error}")]
 
     @property
-    def broken(self) -> StorageFailed | None:
+    def failure(self) -> StorageFailed | None:
         """The error for which the registrar refuses all commands, or None."""
         return self._ledger.broken
 
-    def sealable(self) -> list[int]:
+    def list_sealable(self) -> list[int]:
         """Segments that are complete but not yet OCFL objects."""
-        return self._ledger.sealable(timestamp(self._clock()))
+        return self._ledger.list_sealable(format_timestamp(self._clock()))
 
     def close(self) -> None:
         self._ledger.close()
 
-    def _answers(self, commands: Sequence[Command]) -> Sequence[Answer]:
+    def _answer_all(self, commands: Sequence[Command]) -> Sequence[Answer]:
         """Answer each command, in order; mints that need only numbers are minted together."""
-        in_common = partial(numbering.in_common, self._settings.series)
+        in_common = partial(numbering.find_common, self._settings.series)
         if len(commands) == commands.count(commands[0]):  # the usual batch of names alone
-            return self._together(in_common(commands[0]), commands)
+            return self._answer_run(in_common(commands[0]), commands)
         answers: list[Answer] = []
         for common, some in groupby(commands, key=in_common):
-            answers += self._together(common, list(some))
+            answers += self._answer_run(common, list(some))
         return answers
 
-    def _together(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
+    def _answer_run(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
         """Answer commands that share `common`, the result of `numbering.in_common`."""
         if common is None:
-            return [self._answer(command) for command in run]
+            return [self._answer_one(command) for command in run]
         ledger, owned, day = self._ledger, self._settings.series, self._day
         try:
             if isinstance(common, Mint):
-                return numbering.reserve(ledger, common, len(run), owned=owned, day=day)
-            return numbering.mint(ledger, common, cast("Sequence[Mint]", run), owned=owned, day=day)
+                return numbering.reserve_names(ledger, common, len(run), owned=owned, day=day)
+            return numbering.mint_run(
+                ledger, common, cast("Sequence[Mint]", run), owned=owned, day=day
+            )
         except PerdureError as error:
             if len(run) == 1:
                 return [error]
             # A number may be left for some of them.
-            return [self._together(common, (one,))[0] for one in run]
+            return [self._answer_run(common, (one,))[0] for one in run]
 
-    def _answer(self, command: Command) -> Answer:
+    def _answer_one(self, command: Command) -> Answer:
         try:
             return self._carry_out(command)
         except PerdureError as error:
             return error
         finally:
-            self._spooled += (one for one in _contents(command) if one.spooled is not None)
+            self._spooled += (one for one in _list_contents(command) if one.spooled is not None)
 
     def _carry_out(self, command: Command) -> Receipt:
         check = None
         if self._settings.private_locations == "refuse":
-            private_locations.check(private_locations.of_command(command), self._networks)
+            private_locations.check_addresses(
+                private_locations.list_command_addresses(command), self._networks
+            )
             check = self._check_public
         if command.once is None:
-            return self._do(command, check)
-        return self._once(command, command.once, check)
+            return self._dispatch_command(command, check)
+        return self._answer_once(command, command.once, check)
 
-    def _do(self, command: Command, check: Check | None) -> Receipt:
+    def _dispatch_command(self, command: Command, check: Check | None) -> Receipt:
         match command:
             case Mint():
-                return self._mint(command)
+                return self._mint_name(command)
             case Commit():
-                return self._commit(command)
+                return self._commit_contents(command)
             case Register():
-                return self._register(command)
+                return self._register_name(command)
             case Bind():
-                return self._bind(command)
+                return self._bind_locations(command)
             case Relocate():
-                return self._relocate(command)
+                return self._relocate_records(command)
             case Break():
-                return self._break(command)
+                return self._break_location(command)
             case Alias():
-                return self._alias(command)
+                return self._add_alias(command)
             case Describe():
-                return self._describe(command)
+                return self._describe_record(command)
             case Assign():
-                return self._assign(command)
+                return self._assign_values(command)
             case Withdraw():
-                return self._withdraw(command)
+                return self._withdraw_record(command)
             case Load():
-                return load(self._ledger, command, check=check)
+                return execute_load(self._ledger, command, check=check)
             case SaveToken():
                 return self._save_token(command)
             case Claim():
-                return self._claim(command)
+                return self._claim_nonce(command)
         raise TypeError(f"no command: {type(command).__name__}")
 
     def _check_public(self, record: Record) -> None:
         """Raise InvalidRequest if the record would send readers to a private network."""
-        private_locations.check(private_locations.of_record(record), self._networks)
+        private_locations.check_addresses(
+            private_locations.list_record_addresses(record), self._networks
+        )
 
     # Carrying out
     # ------------
 
-    def _mint(self, command: Mint) -> Receipt:
+    def _mint_name(self, command: Mint) -> Receipt:
         if command.authority in self._settings.series and command.uid is None:
             return self._mint_serial(command)
-        identifier = self._name(command)
-        if self._ledger.record(identifier.key) is not None:
+        identifier = self._choose_name(command)
+        if self._ledger.find_record(identifier.key) is not None:
             raise Conflict(
                 identifier=str(identifier),
                 reason="it is already taken, and names are never reused",
                 current=None,
             )
-        return self._create(identifier, command, format=command.format)
+        return self._create_record(identifier, command, format=command.format)
 
     def _mint_serial(self, command: Mint) -> Receipt:
         """Mint the next number of a series today, used up only when nothing can fail any more."""
         rules.check_series(command.authority, self._settings.series)
-        serials = self._ledger.serials(command.authority, self._day)
-        ((stem,), _) = serials.following()
+        serials = self._ledger.find_serials(command.authority, self._day)
+        ((stem,), _) = serials.list_following()
         format = command.contents[0].format if command.contents else command.format
-        name = pdi.parse(f"{stem}.{naming.canonical_format(format)}.1")
-        receipt = self._create(name, command, format=format)
-        serials.use()
+        name = pdi.parse_pdi(f"{stem}.{naming.canonical_format(format)}.1")
+        receipt = self._create_record(name, command, format=format)
+        serials.use_numbers()
         return receipt
 
-    def _register(self, command: Register) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = self._ledger.record(identifier.key)
+    def _register_name(self, command: Register) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = self._ledger.find_record(identifier.key)
         if record is not None:
             rules.check_revision(identifier, record, command.expect)
-            return self._add_to(identifier, record, command)
+            return self._add_to_record(identifier, record, command)
         self._check_turn(identifier)
         self._ledger.recount_serials()
-        _, format = naming.wanted(identifier)
-        return self._create(identifier, command, format=format or "")
+        _, format = naming.read_qualifiers(identifier)
+        return self._create_record(identifier, command, format=format or "")
 
-    def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
-        version = naming.wanted(identifier)[0] or 1
+    def _create_record(
+        self, identifier: Identifier, command: Mint | Register, *, format: str
+    ) -> Receipt:
+        version = naming.read_qualifiers(identifier)[0] or 1
         record = Record(
-            name=naming.spelled(identifier),
+            name=naming.spell_name(identifier),
             at=self._ledger.now,
             by=command.by,
             minted=format if version == 1 and not command.contents else "",
             metadata=command.metadata,
         )
         if command.locations:
-            record, _ = binding.bind(identifier, record, command.locations)
+            record, _ = binding.bind_locations(identifier, record, command.locations)
         if command.contents:
-            contents = rules.checked_contents(identifier, command.contents)
+            contents = rules.check_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, record, contents, version)
             record = self._with_bytes(identifier, record, plan)
             format = plan.fresh[0].format
         act = "mint" if isinstance(command, Mint) else "register"
-        self._ledger.add(identifier.key, record, act)
+        self._ledger.add_record(identifier.key, record, act)
         name = identifier
-        if format and naming.wanted(identifier) != (version, format):
-            name = naming.qualified(identifier, version, format)
+        if format and naming.read_qualifiers(identifier) != (version, format):
+            name = naming.qualify_identifier(identifier, version, format)
         return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
 
-    def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
+    def _add_to_record(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
         """Add the data of a registration to an identifier that is already known."""
         changed, outcome = record, Outcome.UNCHANGED
         if command.locations:
-            changed, outcome = binding.bind(identifier, record, command.locations)
+            changed, outcome = binding.bind_locations(identifier, record, command.locations)
         if command.contents:
             # This may leave a gap, since the version comes from elsewhere.
-            number = naming.wanted(identifier)[0] or 1
-            contents = rules.checked_contents(identifier, command.contents)
+            number = naming.read_qualifiers(identifier)[0] or 1
+            contents = rules.check_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, changed, contents, number)
             if plan.fresh:
                 changed = self._with_bytes(identifier, changed, plan)
                 outcome = Outcome.CREATED
-        return self._ledger.revise(identifier, record, changed, outcome, ("register", command.by))
+        return self._ledger.revise_record(
+            identifier, record, changed, outcome, ("register", command.by)
+        )
 
-    def _commit(self, command: Commit) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = rules.known(identifier, self._ledger.record(identifier.key))
+    def _commit_contents(self, command: Commit) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
         changed, outcome = record, Outcome.UNCHANGED
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
             outcome = Outcome.CREATED
-        name = naming.qualified(identifier, plan.version, command.contents[0].format)
-        receipt = self._ledger.revise(identifier, record, changed, outcome, ("commit", command.by))
+        name = naming.qualify_identifier(identifier, plan.version, command.contents[0].format)
+        receipt = self._ledger.revise_record(
+            identifier, record, changed, outcome, ("commit", command.by)
+        )
         return msgspec.structs.replace(receipt, identifier=str(name))
 
-    def _bind(self, command: Bind) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = self._ledger.record(identifier.key)
+    def _bind_locations(self, command: Bind) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = self._ledger.find_record(identifier.key)
         if record is None and command.register:
             registration = Register(
                 by=command.by, identifier=identifier, locations=command.locations
             )
-            return self._register(registration)
-        record = rules.known(identifier, record)
+            return self._register_name(registration)
+        record = rules.require_known(identifier, record)
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = binding.bind(identifier, record, command.locations)
-        return self._ledger.revise(identifier, record, changed, outcome, ("bind", command.by))
+        changed, outcome = binding.bind_locations(identifier, record, command.locations)
+        return self._ledger.revise_record(
+            identifier, record, changed, outcome, ("bind", command.by)
+        )
 
-    def _relocate(self, command: Relocate) -> Receipt:
+    def _relocate_records(self, command: Relocate) -> Receipt:
         rows = tuple(Move(source=source, target=target) for source, target in command.moves)
-        moves.check(rows)
+        moves.check_moves(rows)
         plan: list[tuple[Identifier, Record, Record]] = []
         for key, revision in command.keys:  # all are checked before one is changed
-            record = self._ledger.record(key)
+            record = self._ledger.find_record(key)
             if record is None:
                 raise NotFound(identifier=key)
-            identifier = naming.identify(key, record)
+            identifier = naming.identify_record(key, record)
             rules.check_revision(identifier, record, revision)
-            changed, _ = moves.moved(record, rows)
-            binding.checked(changed.locations)
+            changed, _ = moves.move_locations(record, rows)
+            binding.check_locations(changed.locations)
             plan.append((identifier, record, changed))
         for identifier, record, changed in plan:
-            self._ledger.revise(
+            self._ledger.revise_record(
                 identifier, record, changed, Outcome.CHANGED, ("relocate", command.by)
             )
         return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
-    def _break(self, command: Break) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = rules.known(identifier, self._ledger.record(identifier.key))
+    def _break_location(self, command: Break) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         location = binding.find_location(identifier, record, command.uri)
         plan = binding.plan_break(identifier, record, location, command.content)
         changed = record
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
-        changed = binding.broken(changed, location, command.by, self._ledger.now)
-        return self._ledger.revise(
+        changed = binding.break_location(changed, location, command.by, self._ledger.now)
+        return self._ledger.revise_record(
             identifier, record, changed, Outcome.CHANGED, ("break", command.by)
         )
 
-    def _alias(self, command: Alias) -> Receipt:
-        identifier, other = naming.bindable(command.identifier), naming.bindable(command.other)
-        record = rules.known(identifier, self._ledger.record(identifier.key))
+    def _add_alias(self, command: Alias) -> Receipt:
+        identifier, other = (
+            naming.check_bindable(command.identifier),
+            naming.check_bindable(command.other),
+        )
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = binding.alias(identifier, record, other)
-        return self._ledger.revise(identifier, record, changed, outcome, ("alias", command.by))
+        changed, outcome = binding.add_aliases(identifier, record, other)
+        return self._ledger.revise_record(
+            identifier, record, changed, outcome, ("alias", command.by)
+        )
 
-    def _describe(self, command: Describe) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = rules.known(identifier, self._ledger.record(identifier.key))
+    def _describe_record(self, command: Describe) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = rules.describe(record, command.about, command.attached)
-        return self._ledger.revise(identifier, record, changed, outcome, ("describe", command.by))
+        changed, outcome = rules.describe_record(record, command.about, command.attached)
+        return self._ledger.revise_record(
+            identifier, record, changed, outcome, ("describe", command.by)
+        )
 
-    def _assign(self, command: Assign) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = self._ledger.record(identifier.key)
+    def _assign_values(self, command: Assign) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = self._ledger.find_record(identifier.key)
         now = self._ledger.now
         if record is None:
             rules.check_unknown(identifier, command.expect)
             self._check_turn(identifier)
-            empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
-            record, _ = changes.assign(identifier, empty, command.values or (), now, command.by)
+            empty = Record(name=naming.spell_name(identifier), at=now, by=command.by)
+            record, _ = changes.assign_values(
+                identifier, empty, command.values or (), now, command.by
+            )
             self._ledger.recount_serials()
-            self._ledger.add(identifier.key, record, "assign")
+            self._ledger.add_record(identifier.key, record, "assign")
             return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
         rules.check_revision(identifier, record, command.expect)
-        mutable = changes.is_mutable(home(identifier), self._settings.mutable_prefixes)
+        mutable = changes.is_mutable(find_home_prefix(identifier), self._settings.mutable_prefixes)
         if command.values is None:
             if not mutable:
-                raise changes.undeletable(identifier)
-            changed, outcome = changes.deleted(identifier, record, now, command.by), Outcome.CHANGED
+                raise changes.refuse_deletion(identifier)
+            changed, outcome = (
+                changes.delete_handle(identifier, record, now, command.by),
+                Outcome.CHANGED,
+            )
         elif mutable and changes.is_deleted(record):
-            changed, _ = changes.assign(
-                identifier, changes.anew(record), command.values, now, command.by
+            changed, _ = changes.assign_values(
+                identifier, changes.revive_handle(record), command.values, now, command.by
             )
             outcome = Outcome.CREATED
         else:
-            changed, outcome = changes.assign(identifier, record, command.values, now, command.by)
-        return self._ledger.revise(identifier, record, changed, outcome, ("assign", command.by))
+            changed, outcome = changes.assign_values(
+                identifier, record, command.values, now, command.by
+            )
+        return self._ledger.revise_record(
+            identifier, record, changed, outcome, ("assign", command.by)
+        )
 
-    def _withdraw(self, command: Withdraw) -> Receipt:
-        identifier = naming.bindable(command.identifier)
-        record = rules.known(identifier, self._ledger.record(identifier.key))
+    def _withdraw_record(self, command: Withdraw) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
-        named = naming.wanted(identifier)[0]
+        named = naming.read_qualifiers(identifier)[0]
         version = named if command.version is None else command.version
-        first = rules.seconded(record, version, command.by)
+        first = rules.find_seconded(record, version, command.by)
         if first is not None:
             by = f"{first.by}, {command.by}"
             tombstone = Tombstone(reason=first.reason, at=self._ledger.now, by=by)
-        changed, outcome = rules.withdraw(identifier, record, tombstone, version)
+        changed, outcome = rules.withdraw_record(identifier, record, tombstone, version)
         act = "withdraw"
         if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
             proposal = Proposal(
                 reason=command.reason, at=self._ledger.now, by=command.by, version=version
             )
-            changed, outcome = rules.proposed(record, proposal), Outcome.PROPOSED
+            changed, outcome = rules.propose_withdrawal(record, proposal), Outcome.PROPOSED
             act = "propose"
         elif outcome is Outcome.CHANGED:
             changed = msgspec.structs.replace(changed, proposal=None)
             self._ledger.log_tombstone(identifier, tombstone, version)
-        return self._ledger.revise(identifier, record, changed, outcome, (act, command.by))
+        return self._ledger.revise_record(identifier, record, changed, outcome, (act, command.by))
 
-    def _claim(self, command: Claim) -> Receipt:
+    def _claim_nonce(self, command: Claim) -> Receipt:
         # No idempotency key has a tab in it.
         store, name = self._ledger.journal, f"\t{command.what}"
-        if store.answered(command.by, name) is not None:
+        if store.find_answer(command.by, name) is not None:
             raise Unauthenticated(
                 reason="the signature was used before; sign each request with a new nonce"
             )
@@ -454,7 +486,7 @@ class Registrar:
         token = command.token
         if not token.revoked:  # any token can be revoked, even a malformed one
             rights.check_shape(token)
-        before = self._ledger.journal.token_named(token.name)
+        before = self._ledger.journal.find_token_named(token.name)
         if command.new and before is not None:
             raise Conflict(
                 identifier=token.name, reason="a token with this name already exists", current=None
@@ -463,11 +495,11 @@ class Registrar:
         outcome = Outcome.CREATED if before is None else Outcome.CHANGED
         return Receipt(outcome=outcome, identifier=token.name)
 
-    def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
+    def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.CommitPlan) -> Record:
         self._ledger.check_spooled(plan.fresh)
         added = tuple(
-            self._ledger.place(
-                str(naming.qualified(identifier, plan.version, content.format)),
+            self._ledger.place_content(
+                str(naming.qualify_identifier(identifier, plan.version, content.format)),
                 plan.version,
                 content,
             )
@@ -483,15 +515,15 @@ class Registrar:
         if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
             rules.check_day(identifier, self._day)
             if identifier.date == self._day:
-                last = self._ledger.serials(identifier.series, self._day).last
+                last = self._ledger.find_serials(identifier.series, self._day).last_number
                 rules.check_serial(identifier, self._day, last)
 
-    def _name(self, command: Mint) -> Identifier:
+    def _choose_name(self, command: Mint) -> Identifier:
         """The identifier to mint: the requested name, or one with a random text."""
         authority = self._settings.find_authority(command.authority)
-        minting = schemes()[authority.scheme].minting if authority else None
+        minting = load_schemes()[authority.scheme].minting if authority else None
         if authority is None or minting is None:
-            known = tuple(one.name for one in self._settings.owned)
+            known = tuple(one.name for one in self._settings.owned_authorities)
             raise UnknownAuthority(authority=command.authority, known=known)
         format = command.contents[0].format if command.contents else command.format
         if minting.is_numbered:
@@ -503,35 +535,37 @@ class Registrar:
         new = NewName(
             authority=authority.name, text=command.uid or "", day=self._day, format=format
         )
-        return minting.spell(new) if command.uid is not None else self._unused_name(minting, new)
+        return (
+            minting.spell(new) if command.uid is not None else self._find_unused_name(minting, new)
+        )
 
-    def _unused_name(self, minting: Minting, new: NewName) -> Identifier:
+    def _find_unused_name(self, minting: Minting, new: NewName) -> Identifier:
         """A name with a random text that no record has yet."""
         while True:
             text = "".join(secrets.choice(minting.alphabet) for _ in range(minting.length))
             identifier = minting.spell(msgspec.structs.replace(new, text=text))
-            if self._ledger.record(identifier.key) is None:
+            if self._ledger.find_record(identifier.key) is None:
                 return identifier
 
     # Idempotency
     # -----------
 
-    def _once(self, command: Command, once: str, check: Check | None) -> Receipt:
+    def _answer_once(self, command: Command, once: str, check: Check | None) -> Receipt:
         """Answer a repeated request with the receipt of the first one."""
-        request = fingerprint(command)
-        earlier = self._ledger.journal.answered(command.by, once)
+        request = fingerprint_command(command)
+        earlier = self._ledger.journal.find_answer(command.by, once)
         if earlier is not None:
             if earlier[0] != request:
                 raise KeyReused(key=once)
             return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
-        receipt = self._do(command, check)
+        receipt = self._dispatch_command(command, check)
         self._ledger.journal.save_answer(
             command.by, once, request, _encode(receipt).decode(), self._ledger.now
         )
         return receipt
 
 
-def _keys(commands: Sequence[Command]) -> Iterator[str]:
+def _list_keys(commands: Sequence[Command]) -> Iterator[str]:
     """The keys of the records that the commands will read."""
     for command in commands:
         identifier = getattr(command, "identifier", None)
@@ -539,7 +573,7 @@ def _keys(commands: Sequence[Command]) -> Iterator[str]:
             yield identifier.key
 
 
-def _contents(command: Command) -> tuple[Content, ...]:
+def _list_contents(command: Command) -> tuple[Content, ...]:
     match command:
         case Mint() | Commit() | Register():
             return command.contents
@@ -548,7 +582,7 @@ def _contents(command: Command) -> tuple[Content, ...]:
     return ()
 
 
-def fingerprint(command: Command) -> str:
+def fingerprint_command(command: Command) -> str:
     """SHA-256 of the fields that make two commands the same request; bytes count by their digest.
 
     The revision that the sender expected does not count, since a repetition meets another one.
@@ -556,7 +590,9 @@ def fingerprint(command: Command) -> str:
     seen = [type(command).__name__]
     for name in command.__struct_fields__:
         if name in ("content", "contents"):
-            seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in _contents(command))
+            seen.extend(
+                f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
+            )
         elif name not in ("expect", "once"):
             seen.append(f"{name}={getattr(command, name)}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints

@@ -8,7 +8,12 @@ import pytest
 
 from perdure.errors import Unauthenticated
 from perdure.model.records import Value
-from perdure.policy.handles.admins import Administrator, Permission, granted, permissions
+from perdure.policy.handles.admins import (
+    Administrator,
+    Permission,
+    find_permissions,
+    read_permissions,
+)
 
 USER = Administrator(300, "21.t14999/admin")
 # RFC 3651 section 3.2.1, the table of permissions
@@ -40,25 +45,25 @@ def listed(*members: tuple[int, str]) -> Value:
 
 @pytest.mark.parametrize(("name", "bit"), BITS)
 def test_each_permission_has_its_bit(name: str, bit: int) -> None:
-    assert permissions(f"{bit:012b}") == {Permission(name)}
+    assert read_permissions(f"{bit:012b}") == {Permission(name)}
 
 
 @pytest.mark.parametrize("text", ["", "1", "1" * 13, "0x1111111111", "２" * 12])
 def test_what_is_no_permission_grants_nothing(text: str) -> None:
-    assert permissions(text) == frozenset()
+    assert read_permissions(text) == frozenset()
 
 
 @pytest.mark.parametrize(
     "user", ["300:21.T14999/ADMIN", "300%3A21.T14999/ADMIN", "0300:21.t14999/Admin"]
 )
 def test_user_names(user: str) -> None:
-    assert Administrator.read(user) == USER
+    assert Administrator.from_user_name(user) == USER
 
 
 @pytest.mark.parametrize("user", ["", "21.T14999/ADMIN", ":x", "x:21.T14999/ADMIN", "300:"])
 def test_what_is_no_user(user: str) -> None:
     with pytest.raises(Unauthenticated):
-        Administrator.read(user)
+        Administrator.from_user_name(user)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +97,13 @@ def test_who_is_granted_what(values: tuple[Value, ...], may: bool) -> None:
         asked.append(handle)
         return lists.get(handle, ())
 
-    assert (granted(USER, values, values_of) != frozenset()) == may
+    assert (find_permissions(USER, values, values_of) != frozenset()) == may
     assert len(asked) <= 16
 
 
 def test_lists_that_name_each_other_end() -> None:
     ring = {"a": (listed((200, "b")),), "b": (listed((200, "a")),)}
-    assert granted(USER, (admin("a", 200),), lambda handle: ring[handle]) == frozenset()
+    assert find_permissions(USER, (admin("a", 200),), lambda handle: ring[handle]) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -107,4 +112,4 @@ def test_lists_that_name_each_other_end() -> None:
 )
 def test_what_is_no_list_names_nobody(format: str, data: str) -> None:
     lists = (Value(index=200, type="HS_VLIST", format=format, data=data),)
-    assert granted(USER, (admin("list", 200),), lambda handle: lists) == frozenset()
+    assert find_permissions(USER, (admin("list", 200),), lambda handle: lists) == frozenset()

@@ -20,31 +20,31 @@ SECRET = Value(index=300, type="HS_SECKEY", data="s3cret")
 
 
 def assign(record: Record, *values: Value, at: str = AT) -> tuple[Record, Outcome]:
-    return changes.assign(HANDLE, record, values, at, BY)
+    return changes.assign_values(HANDLE, record, values, at, BY)
 
 
 def test_some_values_are_put_among_the_others_or_in_their_place() -> None:
     new = msgspec.structs.replace(NOTE, data="another note")
-    assert changes.put((URL, NOTE), (new,), whole=False) == (URL, new)
-    assert changes.put((URL, NOTE), (new,), whole=True) == (new,)
-    assert changes.put((NOTE,), (URL,), whole=False) == (URL, NOTE)
+    assert changes.put_values((URL, NOTE), (new,), whole=False) == (URL, new)
+    assert changes.put_values((URL, NOTE), (new,), whole=True) == (new,)
+    assert changes.put_values((NOTE,), (URL,), whole=False) == (URL, NOTE)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_secret_that_comes_back_empty_stays_what_it_is(whole: bool) -> None:
     shown = msgspec.structs.replace(SECRET, data="")
-    assert changes.put((SECRET,), (shown,), whole=whole) == (SECRET,)
-    assert changes.put((), (shown,), whole=whole) == ()
+    assert changes.put_values((SECRET,), (shown,), whole=whole) == (SECRET,)
+    assert changes.put_values((), (shown,), whole=whole) == ()
     no_secret = msgspec.structs.replace(NOTE, index=300)
     kept = () if whole else (no_secret,)
-    assert changes.put((no_secret,), (shown,), whole=whole) == kept
-    assert changes.put((SECRET,), (msgspec.structs.replace(SECRET, data="new"),), whole=whole) == (
-        msgspec.structs.replace(SECRET, data="new"),
-    )
+    assert changes.put_values((no_secret,), (shown,), whole=whole) == kept
+    assert changes.put_values(
+        (SECRET,), (msgspec.structs.replace(SECRET, data="new"),), whole=whole
+    ) == (msgspec.structs.replace(SECRET, data="new"),)
 
 
 def test_values_are_removed_by_index() -> None:
-    assert changes.without((URL, NOTE, SECRET), frozenset((2, 7))) == (URL, SECRET)
+    assert changes.remove_values((URL, NOTE, SECRET), frozenset((2, 7))) == (URL, SECRET)
 
 
 def test_the_same_values_again_change_nothing() -> None:
@@ -93,10 +93,10 @@ def test_values_that_could_not_be_carried_out_are_refused(bad: Value) -> None:
 def test_values_of_two_records_are_joined_with_their_places() -> None:
     record, _ = assign(Record(at=AT), URL)
     more = (Value(index=7, type="URL", data=OTHER), URL)
-    joined = changes.joined(HANDLE, record, more)
+    joined = changes.join_values(HANDLE, record, more)
     assert [one.index for one in joined.values] == [1, 7]
     assert [one.uri for one in joined.locations] == [PLACE, OTHER]
-    assert changes.joined(HANDLE, record, (NOTE,)).locations == record.locations
+    assert changes.join_values(HANDLE, record, (NOTE,)).locations == record.locations
 
 
 @pytest.mark.parametrize("field", ["type", "format", "data"])
@@ -104,7 +104,7 @@ def test_one_index_has_one_value(field: str) -> None:
     record, _ = assign(Record(at=AT), NOTE)
     other = msgspec.structs.replace(NOTE, **{field: "OTHER"})
     with pytest.raises(Conflict):
-        changes.joined(HANDLE, record, (other,))
+        changes.join_values(HANDLE, record, (other,))
 
 
 # Deleting
@@ -114,16 +114,16 @@ def test_one_index_has_one_value(field: str) -> None:
 def test_a_prefix_is_mutable_in_any_case_of_its_letters() -> None:
     assert changes.is_mutable("21.T14999", ("21.t14999",))
     assert not changes.is_mutable("21.T1499", ("21.t14999",))
-    assert changes.undeletable(HANDLE).identifier == str(HANDLE)
+    assert changes.refuse_deletion(HANDLE).identifier == str(HANDLE)
 
 
 def test_a_handle_that_was_deleted_may_be_made_anew() -> None:
     record, _ = assign(Record(at=AT), URL, NOTE)
-    deleted = changes.deleted(HANDLE, record, LATER, BY)
+    deleted = changes.delete_handle(HANDLE, record, LATER, BY)
     assert (deleted.values, deleted.locations) == ((), ())
     assert deleted.tombstone == Tombstone(reason=changes.DELETED, at=LATER, by=BY)
     assert changes.is_deleted(deleted)
-    assert changes.anew(deleted).tombstone is None
+    assert changes.revive_handle(deleted).tombstone is None
     assert not changes.is_deleted(record)
     withdrawn = msgspec.structs.replace(
         record, tombstone=Tombstone(reason="a court said so", at=AT, by=BY)
@@ -133,4 +133,4 @@ def test_a_handle_that_was_deleted_may_be_made_anew() -> None:
 
 def test_a_handle_with_bytes_is_never_deleted() -> None:
     with pytest.raises(Conflict):
-        changes.deleted(HANDLE, Record(versions=(Version(number=1, at=AT),)), LATER, BY)
+        changes.delete_handle(HANDLE, Record(versions=(Version(number=1, at=AT),)), LATER, BY)

@@ -17,7 +17,7 @@ EXAMPLE = """<locations>
 
 
 def test_the_example_of_the_handle_system() -> None:
-    assert loc.read(EXAMPLE) == (
+    assert loc.read_locations(EXAMPLE) == (
         Location(uri="http://uk.example.com/", region="gb", weight=0),
         Location(uri="http://www1.example.com/"),
         Location(uri="http://www2.example.com/"),
@@ -26,12 +26,12 @@ def test_the_example_of_the_handle_system() -> None:
 
 def test_fractions_are_scaled_alike() -> None:
     text = '<locations><location href="x:a" weight="0.25"/><location href="x:b"/></locations>'
-    assert [one.weight for one in loc.read(text)] == [250, 1000]
+    assert [one.weight for one in loc.read_locations(text)] == [250, 1000]
 
 
 def test_what_is_gone_is_taken_out() -> None:
-    left = loc.without(EXAMPLE, {"http://www1.example.com/"})
-    assert [one.uri for one in loc.read(left)] == [
+    left = loc.remove_locations(EXAMPLE, {"http://www1.example.com/"})
+    assert [one.uri for one in loc.read_locations(left)] == [
         "http://uk.example.com/",
         "http://www2.example.com/",
     ]
@@ -55,4 +55,4 @@ def test_what_is_gone_is_taken_out() -> None:
 )
 def test_what_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
-        loc.read(text)
+        loc.read_locations(text)

@@ -17,17 +17,19 @@ from perdure.policy.handles import names
 def test_what_is_spelled_is_read_again(identifier: Identifier) -> None:
     assert isinstance(identifier, Handle | Pdi)
     whole = identifier.whole
-    assert names.read(names.spelled(whole)) == whole
+    assert names.read_handle(names.spell_handle(whole)) == whole
     if isinstance(whole, Pdi):
-        assert ":" not in names.spelled(whole)  # pyhandle takes what is before it for a scheme
+        assert ":" not in names.spell_handle(whole)  # pyhandle takes what is before it for a scheme
 
 
 @pytest.mark.parametrize("text", ["", "x", "/x", "x/", "pdi/", "pdi/x", "21.T14999/ x"])
 def test_what_is_no_handle(text: str) -> None:
     with pytest.raises(MalformedIdentifier):
-        names.read(text)
+        names.read_handle(text)
 
 
 def test_a_prefix_is_at_home_where_its_handles_are() -> None:
-    assert names.home(names.read("0.NA/21.T14999")) == names.home(names.read("21.T14999/x"))
-    assert names.of_prefix("21.T14999") == names.read("0.NA/21.T14999")
+    assert names.find_home_prefix(names.read_handle("0.NA/21.T14999")) == names.find_home_prefix(
+        names.read_handle("21.T14999/x")
+    )
+    assert names.make_prefix_handle("21.T14999") == names.read_handle("0.NA/21.T14999")

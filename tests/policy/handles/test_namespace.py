@@ -33,8 +33,8 @@ HELD = (
 
 
 def made(text: str, extension: str) -> list[tuple[int, str, str]] | None:
-    template = Namespace.read(text)
-    found = template.values(f"1/b@{extension}", "1/b", extension, HELD)
+    template = Namespace.read_xml(text)
+    found = template.make_values(f"1/b@{extension}", "1/b", extension, HELD)
     return None if found is None else [(one.index, one.type, one.data) for one in found]
 
 
@@ -59,7 +59,7 @@ def test_negation_and_notfound() -> None:
 
 
 def test_delimiters() -> None:
-    template = Namespace.read(MANUAL)
+    template = Namespace.read_xml(MANUAL)
     assert template.delimiter == "@"
 
 
@@ -80,7 +80,7 @@ def test_delimiters() -> None:
 )  # fmt: skip
 def test_what_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
-        Namespace.read(text)
+        Namespace.read_xml(text)
 
 
 def test_nested_loops_end() -> None:

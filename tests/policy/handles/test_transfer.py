@@ -12,10 +12,10 @@ from perdure.ids import parse
 from perdure.model.commands import Assign
 from perdure.model.records import Value
 from perdure.policy.handles import sealing
-from perdure.policy.handles.values import values_of
+from perdure.policy.handles.values import list_values
 from perdure.registry import initialise
 from perdure.upkeep.transfer.exporting import export_lines
-from perdure.upkeep.transfer.importing import Source, import_lines
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 
 NAME = "hdl:21.T14999/x"
 
@@ -23,7 +23,7 @@ NAME = "hdl:21.T14999/x"
 def copied(lines: bytes, place: Path) -> Desk:
     initialise(place, series=(SERIES,))
     copy = Desk(place, Clock())
-    *_, end = import_lines(copy.registry, Source(io.BytesIO(lines), place), processes=0)
+    *_, end = import_lines(copy.registry, ImportSource(io.BytesIO(lines), place), processes=0)
     assert end.refused == 0
     return copy
 
@@ -34,10 +34,10 @@ def test_import_is_the_inverse_of_export(desk: Desk, place: Path) -> None:
         Value(index=2, type="DESC", data="Ä\r\n", permissions="1100"),
         Value(index=100, type="HS_ADMIN", format="admin", data='{"handle":"x/y","index":300}'),
     )
-    desk.registry.door.execute(Assign(identifier=parse(NAME), values=values))
+    desk.registry.door.execute_command(Assign(identifier=parse(NAME), values=values))
     lines = b"".join(export_lines(desk.registry))
     copy = copied(lines, place / "copy")
-    assert values_of(copy.record(NAME)) == values_of(desk.record(NAME))
+    assert list_values(copy.record(NAME)) == list_values(desk.record(NAME))
     assert b"".join(export_lines(copy.registry)) == lines
 
 
@@ -51,6 +51,6 @@ def test_what_comes_from_a_handle_server(place: Path) -> None:
     copy = copied(line, place / "copy")
     record = copy.record(NAME)
     assert [one.uri for one in record.locations] == ["http://a.example/"]
-    first, secret = values_of(record)
+    first, secret = list_values(record)
     assert first.at == "2015-06-09T12:34:06Z"
-    assert sealing.matches("s3cret", secret.data)
+    assert sealing.matches_secret("s3cret", secret.data)

@@ -21,13 +21,13 @@ def sent(*ones: object) -> bytes:
 
 def test_values_come_as_a_list_or_in_an_object() -> None:
     expected = (Value(index=1, type="URL", data="https://a.example/"),)
-    assert values.read(sent(URL)) == expected
-    assert values.read(b" " + sent(URL)) == expected
-    assert values.read(json.dumps({"values": [URL]}).encode()) == expected
+    assert values.read_values(sent(URL)) == expected
+    assert values.read_values(b" " + sent(URL)) == expected
+    assert values.read_values(json.dumps({"values": [URL]}).encode()) == expected
 
 
 def test_values_are_sorted_by_index_which_may_be_text() -> None:
-    found = values.read(sent(URL | {"index": "12"}, URL | {"index": 3}))
+    found = values.read_values(sent(URL | {"index": "12"}, URL | {"index": 3}))
     assert [one.index for one in found] == [3, 12]
 
 
@@ -44,7 +44,7 @@ def test_values_are_sorted_by_index_which_may_be_text() -> None:
     ],
 )
 def test_data_is_text_or_has_a_format(data: object, kept: tuple[str, str]) -> None:
-    (one,) = values.read(sent(URL | {"type": "X", "data": data}))
+    (one,) = values.read_values(sent(URL | {"type": "X", "data": data}))
     assert (one.format, one.data) == kept
 
 
@@ -78,41 +78,41 @@ def nested(depth: int) -> Any:
 )
 def test_what_is_no_value(one: object) -> None:
     with pytest.raises(InvalidRequest):
-        values.read(sent(one))
+        values.read_values(sent(one))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"7", b"[" * 10_000])
 def test_what_is_no_json_with_values(body: bytes) -> None:
     with pytest.raises(InvalidRequest):
-        values.read(body)
+        values.read_values(body)
 
 
 def test_an_index_has_one_value_and_a_handle_not_too_many() -> None:
     with pytest.raises(InvalidRequest):
-        values.read(sent(URL, URL))
+        values.read_values(sent(URL, URL))
     many = [URL | {"index": number} for number in range(1, values.MOST_VALUES + 2)]
     with pytest.raises(TooLarge):
-        values.read(sent(*many))
+        values.read_values(sent(*many))
     with pytest.raises(TooLarge):
-        values.read(sent(URL | {"type": "X", "data": "x" * (values.LARGEST + 1)}))
+        values.read_values(sent(URL | {"type": "X", "data": "x" * (values.LARGEST + 1)}))
     secrets = [
         {"index": number, "type": "HS_SECKEY", "data": "x"}
         for number in range(1, values.MOST_SECRETS + 2)
     ]
     with pytest.raises(TooLarge):
-        values.read(sent(*secrets))
+        values.read_values(sent(*secrets))
 
 
 def test_a_secret_is_sealed_and_never_shown() -> None:
-    (one,) = values.read(sent({"index": 300, "type": "hs_seckey", "data": "s3cret"}))
+    (one,) = values.read_values(sent({"index": 300, "type": "hs_seckey", "data": "s3cret"}))
     assert one.format == sealing.FORMAT
     assert "s3cret" not in one.data
     assert values.is_secret(one)
     assert not values.is_shown(one, to_admin=False)
-    (shown,) = values.written([one], to_admin=True)
+    (shown,) = values.write_values([one], to_admin=True)
     assert shown["data"] == {"format": sealing.FORMAT, "value": ""}
     back = {"format": sealing.FORMAT, "value": ""}
-    (again,) = values.read(sent({"index": 300, "type": "HS_SECKEY", "data": back}))
+    (again,) = values.read_values(sent({"index": 300, "type": "HS_SECKEY", "data": back}))
     assert again.data == ""
 
 
@@ -125,15 +125,15 @@ def test_who_reads_a_value(permissions: str, *, to_all: bool, to_admin: bool) ->
     one = Value(index=1, type="X", data="y", permissions=permissions, at=AT)
     assert values.is_shown(one, to_admin=False) is to_all
     assert values.is_shown(one, to_admin=True) is to_admin
-    for shown in values.written([one], to_admin=True):
+    for shown in values.write_values([one], to_admin=True):
         assert shown.get("permissions", "1110") == permissions
         assert (shown["index"], shown["ttl"], shown["timestamp"]) == (1, 86400, AT)
 
 
 def test_data_that_is_no_text_is_shown_as_it_came() -> None:
     admin = {"format": "admin", "value": {"index": 3}}
-    found = values.read(sent(URL | {"type": "HS_ADMIN", "data": admin}))
-    (shown,) = values.written(found, to_admin=False)
+    found = values.read_values(sent(URL | {"type": "HS_ADMIN", "data": admin}))
+    (shown,) = values.write_values(found, to_admin=False)
     assert shown["data"]["format"] == "admin"
     assert bytes(shown["data"]["value"]) == b'{"index":3}'
 
@@ -145,14 +145,17 @@ def test_data_that_is_no_text_is_shown_as_it_came() -> None:
 def test_values_of_a_file_are_kept_with_their_time() -> None:
     old, new = (Value(index=at, type="X", data="y", at=time) for at, time in ((2, AT), (1, "")))
     later = "2026-11-22T00:00:00Z"
-    assert [(one.index, one.at) for one in values.kept((old, new), later)] == [(1, later), (2, AT)]
+    assert [(one.index, one.at) for one in values.prepare_values((old, new), later)] == [
+        (1, later),
+        (2, AT),
+    ]
 
 
 def test_a_secret_of_a_file_is_sealed_once() -> None:
     plain = Value(index=300, type="HS_SECKEY", data="s3cret")
-    (one,) = values.kept((plain,), AT)
+    (one,) = values.prepare_values((plain,), AT)
     assert one.format == sealing.FORMAT
-    assert values.kept((one,), AT) == (one,)
+    assert values.prepare_values((one,), AT) == (one,)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_a_secret_of_a_file_is_sealed_once() -> None:
 )
 def test_a_file_has_no_worse_values_than_a_client(one: Value) -> None:
     with pytest.raises(InvalidRequest):
-        values.kept((one,), AT)
+        values.prepare_values((one,), AT)
 
 
 # from a record
@@ -188,7 +191,7 @@ def test_only_places_where_the_thing_still_lies_are_values() -> None:
             Value(index=3, type="10320/loc", data=listed),
         ),
     )
-    found = {one.index: one for one in values.values_of(record)}
+    found = {one.index: one for one in values.list_values(record)}
     assert sorted(found) == [1, 2, 3]
     assert found[1].data == place
     assert (found[2].data, found[2].at) == (bound, AT)  # the free index, for what was bound since

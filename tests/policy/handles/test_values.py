@@ -12,7 +12,7 @@ from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import changes, values
-from perdure.policy.handles.values import read, values_of, written
+from perdure.policy.handles.values import list_values, read_values, write_values
 
 HANDLE = parse("hdl:21.T14999/x")
 AT, LATER = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z"
@@ -35,14 +35,14 @@ def some_values(draw: st.DrawFn) -> tuple[Value, ...]:
 
 
 def assigned(new: tuple[Value, ...], record: Record | None = None, at: str = AT) -> Record:
-    return changes.assign(HANDLE, record or Record(at=AT), new, at, BY)[0]
+    return changes.assign_values(HANDLE, record or Record(at=AT), new, at, BY)[0]
 
 
 @settings(deadline=None)
 @given(some_values())
 def test_what_was_assigned_is_told(new: tuple[Value, ...]) -> None:
     """RFC 3651 section 3.1: "Each handle value … is assigned with a unique index"."""
-    told = values_of(assigned(new))
+    told = list_values(assigned(new))
     assert [(one.index, one.type, one.data) for one in told] == [
         (one.index, one.type, one.data) for one in new
     ]
@@ -55,7 +55,7 @@ def test_locations_of_other_ways_have_values_too(new: tuple[Value, ...], more: l
     record = assigned(new)
     known = {one.uri for one in record.locations}
     added = tuple(Location(uri=uri) for uri in more if uri not in known)
-    told = values_of(msgspec.structs.replace(record, locations=record.locations + added))
+    told = list_values(msgspec.structs.replace(record, locations=record.locations + added))
     indexes = [one.index for one in told]
     assert indexes == sorted(set(indexes))
     assert {one.data for one in told if one.type == "URL"} == known | set(more)
@@ -67,9 +67,9 @@ def test_a_value_that_did_not_change_keeps_its_time(
     first: tuple[Value, ...], second: tuple[Value, ...]
 ) -> None:
     before = assigned(first)
-    after, outcome = changes.assign(HANDLE, before, second, LATER, BY)
+    after, outcome = changes.assign_values(HANDLE, before, second, LATER, BY)
     same = {(one.index, one.type, one.data) for one in first}
-    for one in values_of(after):
+    for one in list_values(after):
         assert one.at == (AT if (one.index, one.type, one.data) in same else LATER)
     unchanged = same == {(one.index, one.type, one.data) for one in second}
     assert (outcome is Outcome.UNCHANGED) == unchanged
@@ -89,15 +89,15 @@ def test_a_handle_that_leads_nowhere_any_more_knows_why(
 @settings(deadline=None)
 @given(some_values())
 def test_values_written_are_read_again(new: tuple[Value, ...]) -> None:
-    body = msgspec.json.encode({"values": written(new, to_admin=True)})
-    assert read(body) == new
+    body = msgspec.json.encode({"values": write_values(new, to_admin=True)})
+    assert read_values(body) == new
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_body_but_json_with_values_is_read(body: bytes) -> None:
     try:
-        found = read(body)
+        found = read_values(body)
     except (InvalidRequest, TooLarge):
         return
     assert all(0 < one.index < values.COMPUTED for one in found)
@@ -105,23 +105,23 @@ def test_no_body_but_json_with_values_is_read(body: bytes) -> None:
 
 def test_secrets_are_sealed_before_anybody_sees_them() -> None:
     body = b'{"values":[{"index":300,"type":"HS_SECKEY","data":"s3cret"}]}'
-    (one,) = read(body)
+    (one,) = read_values(body)
     assert one.format == "sealed"
     assert "s3cret" not in one.data
-    assert written((one,), to_admin=False) == []
-    assert b"scrypt" not in msgspec.json.encode(written((one,), to_admin=True))
+    assert write_values((one,), to_admin=False) == []
+    assert b"scrypt" not in msgspec.json.encode(write_values((one,), to_admin=True))
 
 
 def test_too_many_secrets_take_too_long() -> None:
     many = [{"index": n, "type": "hs_seckey", "data": "x"} for n in range(1, 6)]
     with pytest.raises(TooLarge):
-        read(msgspec.json.encode({"values": many}))
+        read_values(msgspec.json.encode({"values": many}))
 
 
 def test_limits() -> None:
     many = [{"index": n, "type": "A", "data": ""} for n in range(1, values.MOST_VALUES + 2)]
     with pytest.raises(TooLarge):
-        read(msgspec.json.encode({"values": many}))
+        read_values(msgspec.json.encode({"values": many}))
     half = "x" * (values.LARGEST // 2 + 1)
     with pytest.raises(TooLarge):
         assigned(tuple(Value(index=n, type="A", data=half) for n in (1, 2)))
@@ -129,14 +129,14 @@ def test_limits() -> None:
 
 def test_a_location_that_was_broken_takes_its_value_along() -> None:
     record = assigned((Value(index=7, type="URL", data="http://a.example/"),))
-    assert values_of(msgspec.structs.replace(record, locations=())) == ()
+    assert list_values(msgspec.structs.replace(record, locations=())) == ()
 
 
 def test_joining_keeps_what_is_there() -> None:
     record = assigned((Value(index=1, type="DESC", data="a"),))
     more = (Value(index=2, type="URL", data="http://a.example/"),)
-    both = changes.joined(HANDLE, record, more)
-    assert [one.index for one in values_of(both)] == [1, 2]
+    both = changes.join_values(HANDLE, record, more)
+    assert [one.index for one in list_values(both)] == [1, 2]
     assert [one.uri for one in both.locations] == ["http://a.example/"]
     with pytest.raises(Conflict):
-        changes.joined(HANDLE, record, (Value(index=1, type="DESC", data="b"),))
+        changes.join_values(HANDLE, record, (Value(index=1, type="DESC", data="b"),))

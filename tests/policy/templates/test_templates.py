@@ -27,8 +27,10 @@ LOCATIONS = st.sampled_from(
     ],
 )
 def test_what_is_read_is_written_alike(text: str) -> None:
-    assert str(templates.read(text)) == text
-    assert templates.read(str(templates.read(text))) == templates.read(text)
+    assert str(templates.read_template(text)) == text
+    assert templates.read_template(str(templates.read_template(text))) == templates.read_template(
+        text
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_what_is_read_is_written_alike(text: str) -> None:
 )
 def test_what_is_no_template(text: str) -> None:
     with pytest.raises(InvalidRequest):
-        templates.read(text)
+        templates.read_template(text)
 
 
 @given(
@@ -65,7 +67,9 @@ def test_what_is_no_template(text: str) -> None:
 def test_a_part_never_leads_to_another_server(part: str, location: str, rest: str) -> None:
     """`http://a.example` with `.evil.example` behind it would be another server."""
     try:
-        found = templates.read(f"hdl:1/ # {{location}}{rest}").fill("hdl:1/a", part, location)
+        found = templates.read_template(f"hdl:1/ # {{location}}{rest}").fill_target(
+            "hdl:1/a", part, location
+        )
     except InvalidRequest:
         return
     assert found is not None
@@ -76,14 +80,16 @@ def test_a_part_never_leads_to_another_server(part: str, location: str, rest: st
 
 @given(PART)
 def test_a_fixed_target_stays_on_its_server(part: str) -> None:
-    found = templates.read("hdl:1/ # http://b.example/{name}/{part}").fill("hdl:1/a", part, "x:y")
+    found = templates.read_template("hdl:1/ # http://b.example/{name}/{part}").fill_target(
+        "hdl:1/a", part, "x:y"
+    )
     assert found is not None
     assert urlsplit(found).netloc == "b.example"
 
 
 def test_the_most_special_comes_first() -> None:
     listed = [
-        templates.read(text)
+        templates.read_template(text)
         for text in (
             "hdl:1839/ # {location}?a={part}",
             "hdl:1839/x # {location}?b={part}",
@@ -91,13 +97,13 @@ def test_the_most_special_comes_first() -> None:
             "hdl:1839/ @ {location}?d={part}",
         )
     ]
-    found = templates.applying(listed, "hdl:1839/X", "#")
+    found = templates.find_applying(listed, "hdl:1839/X", "#")
     assert [one.target[11:12] for one in found] == ["c", "b", "a"]
-    assert [one.target[11:12] for one in templates.applying(listed, "hdl:1839/xy", "#")] == [
+    assert [one.target[11:12] for one in templates.find_applying(listed, "hdl:1839/xy", "#")] == [
         "c",
         "a",
     ]
-    assert templates.applying(listed, "hdl:18390/x", "#") == []
+    assert templates.find_applying(listed, "hdl:18390/x", "#") == []
 
 
 @pytest.mark.parametrize(
@@ -113,19 +119,21 @@ def test_the_most_special_comes_first() -> None:
     ],
 )
 def test_a_time_in_every_syntax(part: str, time: str) -> None:
-    template = templates.read("hdl:1/ @ {location}#t={time}")
-    assert template.fill("hdl:1/a", part, "http://a.example/") == f"http://a.example/#t={time}"
+    template = templates.read_template("hdl:1/ @ {location}#t={time}")
+    assert (
+        template.fill_target("hdl:1/a", part, "http://a.example/") == f"http://a.example/#t={time}"
+    )
 
 
 @pytest.mark.parametrize("part", ["z", "xywh=1,2,3,4", "time(2s,1s)", "t=10"])
 def test_what_has_no_end_is_not_put_where_one_must_be(part: str) -> None:
-    template = templates.read("hdl:1/ @ {location}?from={start}&to={end}")
-    assert template.fill("hdl:1/a", part, "http://a.example/") is None
+    template = templates.read_template("hdl:1/ @ {location}?from={start}&to={end}")
+    assert template.fill_target("hdl:1/a", part, "http://a.example/") is None
 
 
 @given(st.text("a#@/.", max_size=200))
 def test_a_name_is_taken_apart_in_few_ways(text: str) -> None:
-    found = templates.splits(text, "#@")
+    found = templates.list_splits(text, "#@")
     assert len(found) <= 16
     assert all(f"{whole}{delimiter}{part}" == text for whole, delimiter, part in found)
     assert [len(whole) for whole, _, _ in found] == sorted(
@@ -134,9 +142,12 @@ def test_a_name_is_taken_apart_in_few_ways(text: str) -> None:
 
 
 def test_what_an_expression_matched_can_be_named() -> None:
-    template = templates.read(r"hdl:1/ @ /box\((\d+),(\d+)\)/ {location}?x={1}&y={2}")
-    assert template.fill("hdl:1/a", "box(3,4)", "http://a.example/") == "http://a.example/?x=3&y=4"
-    assert template.fill("hdl:1/a", "page=3", "http://a.example/") is None
+    template = templates.read_template(r"hdl:1/ @ /box\((\d+),(\d+)\)/ {location}?x={1}&y={2}")
+    assert (
+        template.fill_target("hdl:1/a", "box(3,4)", "http://a.example/")
+        == "http://a.example/?x=3&y=4"
+    )
+    assert template.fill_target("hdl:1/a", "page=3", "http://a.example/") is None
 
 
 @pytest.mark.parametrize(
@@ -149,10 +160,10 @@ def test_what_an_expression_matched_can_be_named() -> None:
     ],
 )
 def test_what_is_appended_to_a_location(location: str, more: str, expected: str) -> None:
-    assert templates.appended(location, more) == expected
+    assert templates.append_text(location, more) == expected
 
 
 @pytest.mark.parametrize("more", [".evil.example", "@evil.example", ":81", "]"])
 def test_nothing_appended_leads_to_another_server(more: str) -> None:
     with pytest.raises(InvalidRequest):
-        templates.appended("http://a.example", more)
+        templates.append_text("http://a.example", more)

@@ -11,13 +11,13 @@ from tests.storage.registries import unpack_registry
 from perdure.registry import Registry
 from perdure.upkeep.changes.counts import FILE, Count, Counts
 from perdure.upkeep.changes.following import catch_up
-from perdure.upkeep.transfer.importing import Source, import_lines
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 
 
 def counted(registry: Registry) -> list[tuple[str, str, int, int]]:
     follower = Counts(registry.root)
     list(catch_up(registry.records, follower))
-    return [shown(one) for one in follower.rows()]
+    return [shown(one) for one in follower.list_counts()]
 
 
 def shown(one: Count) -> tuple[str, str, int, int]:
@@ -43,7 +43,7 @@ def test_a_follower_goes_on_where_it_was(desk: Desk) -> None:
     follower = Counts(desk.root)
     (step,) = catch_up(desk.registry.records, follower)
     assert (str(step.at), step.taken, step.behind) == ("1.3", 1, 0)
-    assert [shown(one) for one in follower.rows()] == [("2026-11-21", SERIES, 2, 2)]
+    assert [shown(one) for one in follower.list_counts()] == [("2026-11-21", SERIES, 2, 2)]
 
 
 def test_what_it_keeps_can_be_deleted(desk: Desk) -> None:
@@ -61,7 +61,7 @@ def test_what_it_keeps_can_be_deleted(desk: Desk) -> None:
 def test_the_rows_of_an_import_are_counted_for_their_own_series(desk: Desk) -> None:
     ids = ("hdl:1/1", "hdl:1/2", "hdl:2/1")
     lines = b"".join(b'{"id":"%s","locations":["https://a.example/"]}\n' % i.encode() for i in ids)
-    source = Source(file=io.BytesIO(lines), files=Path())
+    source = ImportSource(file=io.BytesIO(lines), files=Path())
     list(import_lines(desk.registry, source, processes=1))
     assert counted(desk.registry) == [
         ("2026-11-21", "hdl:1", 2, 1),
@@ -76,7 +76,7 @@ def test_counts_of_a_registry_with_another_past_are_made_anew(place: Path, clock
     desk.mint(text("one"))
     before = counted(desk.registry)
     desk.mint(text("two"))
-    ahead = Counts(desk.root).state()
+    ahead = Counts(desk.root).last_head()
     counted(desk.registry)
     kept = (desk.root / FILE).read_bytes()
     desk.registry.close()

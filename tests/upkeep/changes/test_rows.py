@@ -12,7 +12,7 @@ from tests.conftest import TODAY, Desk, text
 from perdure.model.changes import Change
 from perdure.model.commands import Mint, SaveToken
 from perdure.model.records import Location, Token
-from perdure.upkeep.changes.rows import full_lines, public_line
+from perdure.upkeep.changes.rows import write_full_lines, write_public_line
 from perdure.writing.door import Turn
 
 
@@ -23,7 +23,7 @@ def sha256(*parts: bytes) -> bytes:
 def write(desk: Desk) -> list[Change]:
     desk.mint(text("one"), by="press")
     desk.mint(format="text", by="press")
-    desk.registry.door.execute(
+    desk.registry.door.execute_command(
         SaveToken(token=Token(name="press", digest="d1", operations=("mint",), authorities=("*",)))
     )
     desk.bind(f"{TODAY}/1", Location(uri="https://a.example/1"), by="press")
@@ -47,12 +47,12 @@ def extended(chain: bytes, row: dict[str, Any]) -> bytes:
 def test_both_views_verify_with_the_same_chain(desk: Desk) -> None:
     records = desk.registry.records
     public, full = bytes(32), bytes(32)
-    epochs = records.epochs()
+    epochs = records.list_epochs()
     for change in write(desk):
-        row = json.loads(public_line(records, change, epochs))
+        row = json.loads(write_public_line(records, change, epochs))
         public = extended(public, row)
         assert row["chain"] == public.hex()
-        row = json.loads(next(full_lines(records, change, epochs)))
+        row = json.loads(next(write_full_lines(records, change, epochs)))
         full = extended(full, row)
         assert row["chain"] == full.hex()
     assert public == full
@@ -62,7 +62,7 @@ def test_the_full_view_verifies_what_was_written(desk: Desk) -> None:
     records = desk.registry.records
     seen = []
     for change in write(desk):
-        first, *lines = map(json.loads, full_lines(records, change, records.epochs()))
+        first, *lines = map(json.loads, write_full_lines(records, change, records.list_epochs()))
         if change.act in ("begin", "token"):
             assert lines == []
             continue
@@ -81,7 +81,7 @@ def test_the_full_view_verifies_what_was_written(desk: Desk) -> None:
 
 def test_the_public_view_tells_neither_actors_nor_tokens(desk: Desk) -> None:
     records = desk.registry.records
-    text = b"".join(public_line(records, one, records.epochs()) for one in write(desk))
+    text = b"".join(write_public_line(records, one, records.list_epochs()) for one in write(desk))
     assert b"press" not in text
     assert b"salt" not in text
     rows = list(map(json.loads, text.splitlines()))
@@ -101,7 +101,7 @@ def test_a_run_names_its_first_and_last(desk: Desk) -> None:
     done.wait()
     records = desk.registry.records
     change = desk.registry.changes("1.2")[0]
-    row, *lines = map(json.loads, full_lines(records, change, records.epochs()))
+    row, *lines = map(json.loads, write_full_lines(records, change, records.list_epochs()))
     assert (row["first"], row["last"], row["count"]) == (f"{TODAY}/2", f"{TODAY}/4", 3)
     assert [one["line"]["id"] for one in lines] == [f"{TODAY}/{number}" for number in (2, 3, 4)]
     keys = [one["key"].encode() for one in lines]

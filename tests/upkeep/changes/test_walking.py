@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.conftest import TODAY, Desk, text
 
-from perdure.model.changes import Head, Mark
+from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.commands import SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.sqlite.opening import FILE
@@ -25,7 +25,7 @@ def full(desk: Desk) -> Desk:
     for number in range(35):
         desk.mint(text(f"document {number}"), by="press")
         desk.clock.advance(seconds=number % 2)
-    desk.registry.door.execute(
+    desk.registry.door.execute_command(
         SaveToken(token=Token(name="press", digest="d1", operations=("mint",), authorities=("*",)))
     )
     desk.bind(f"{TODAY}/3", Location(uri="https://a.example/3"))
@@ -44,15 +44,15 @@ def unlocked(root: Path) -> apsw.Connection:
     return connection
 
 
-def problems(root: Path, against: Head | None = None) -> list[str]:
+def problems(root: Path, against: ChainHead | None = None) -> list[str]:
     with closing(SqliteRecords(root)) as reader:
         found = list(check_changes(reader, against=against))
     return [f"{one.mark}: {one.problem}" for one in found if one.problem]
 
 
-def head(root: Path) -> Head:
+def head(root: Path) -> ChainHead:
     with closing(SqliteRecords(root)) as reader:
-        found = reader.head()
+        found = reader.find_head()
     assert found is not None
     return found
 
@@ -145,7 +145,7 @@ def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: 
 
 
 def test_a_head_that_lies_ahead_is_told(full: Desk) -> None:
-    ahead = Head(epoch=1, number=1000, chain="00" * 32)
+    ahead = ChainHead(epoch=1, number=1000, chain="00" * 32)
     assert problems(full.root, ahead) == [
         "1.1000: a head 1.1000 was saved, but that change is missing here"
     ]
@@ -164,4 +164,4 @@ def test_a_change_whose_salt_was_destroyed_is_no_problem(full: Desk) -> None:
         )
     assert problems(full.root) == []
     with closing(SqliteRecords(full.root)) as reader:
-        assert reader.changes(Mark(1, 39), limit=1)[0].salt is None
+        assert reader.list_changes(ChangeMark(1, 39), limit=1)[0].salt is None

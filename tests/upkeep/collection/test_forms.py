@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.model.test_collection import collections
 
 from perdure.errors import InvalidMetadata
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.upkeep.collection import forms
 
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=1,2&b=%23"
@@ -21,47 +21,57 @@ CORPUS = Collection(
     purpose="To show; nothing else",
     date="2026-11-21",
     members=(
-        Member(identifier=PWID, name="front page", title="Front, page", media_type="text/html"),
-        Member(identifier="doi:10.1000/182", digest="sha512:" + "ab" * 64, length=12),
-        Member(identifier="pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=3,7", note="two\nlines"),
+        CollectionMember(
+            identifier=PWID, name="front page", title="Front, page", media_type="text/html"
+        ),
+        CollectionMember(identifier="doi:10.1000/182", digest="sha512:" + "ab" * 64, length=12),
+        CollectionMember(
+            identifier="pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=3,7", note="two\nlines"
+        ),
     ),
 )
 
 
 @pytest.mark.parametrize("form", forms.FORMS)
 def test_what_was_written_is_read_again(form: str) -> None:
-    data = forms.write(CORPUS, form)
-    assert forms.read(data, form) == CORPUS
-    assert forms.read(data) == CORPUS, "the form is told from the bytes"
-    assert forms.write(CORPUS, form) == data
+    data = forms.write_collection(CORPUS, form)
+    assert forms.read_collection(data, form) == CORPUS
+    assert forms.read_collection(data) == CORPUS, "the form is told from the bytes"
+    assert forms.write_collection(CORPUS, form) == data
 
 
 @settings(max_examples=25)
 @given(collections(), st.sampled_from(forms.FORMS))
 def test_whatever_it_holds(one: Collection, form: str) -> None:
-    one = forms.read(forms.write(one, "json"), "json")
-    assert forms.read(forms.write(one, form), form) == one
+    one = forms.read_collection(forms.write_collection(one, "json"), "json")
+    assert forms.read_collection(forms.write_collection(one, form), form) == one
 
 
 def test_bare_lists_are_collections() -> None:
-    bare = Collection(members=(Member(identifier=PWID), Member(identifier="hdl:1839/1")))
-    assert forms.read(f"# a remark\n\n{PWID}\nhdl:1839/1\n".encode()) == bare
-    assert forms.read(f"\ufeff{PWID}\r\nhdl:1839/1\r\n".encode()) == bare
-    assert forms.read(f'note,identifier\r\n,"{PWID}"\r\n,hdl:1839/1\r\n'.encode()) == bare
+    bare = Collection(
+        members=(CollectionMember(identifier=PWID), CollectionMember(identifier="hdl:1839/1"))
+    )
+    assert forms.read_collection(f"# a remark\n\n{PWID}\nhdl:1839/1\n".encode()) == bare
+    assert forms.read_collection(f"\ufeff{PWID}\r\nhdl:1839/1\r\n".encode()) == bare
+    assert (
+        forms.read_collection(f'note,identifier\r\n,"{PWID}"\r\n,hdl:1839/1\r\n'.encode()) == bare
+    )
 
     for mark in ";\t":
         rows = (
             f"\ufeff#title{mark}A\r\nidentifier{mark}note\r\n{PWID}{mark}\r\nhdl:1839/1{mark}\r\n"
         )
-        read = forms.read(rows.encode())
+        read = forms.read_collection(rows.encode())
         assert (read.title, read.members) == ("A", bare.members)
     array = json.dumps([PWID, {"identifier": "hdl:1839/1"}]).encode()
-    assert forms.read(array) == forms.read(b"\xef\xbb\xbf " + array) == bare
+    assert forms.read_collection(array) == forms.read_collection(b"\xef\xbb\xbf " + array) == bare
 
 
 def test_turtle_says_it_in_terms_that_others_know() -> None:
     graph = rdflib.Graph().parse(
-        data=forms.write(CORPUS, "turtle", identifier="pdi://oma.eop.gov.us/1997/09/01/2.json.1")
+        data=forms.write_collection(
+            CORPUS, "turtle", identifier="pdi://oma.eop.gov.us/1997/09/01/2.json.1"
+        )
     )
     terms = rdflib.Namespace("http://purl.org/dc/terms/")
     (whole,) = graph.subjects(terms.hasPart, unique=True)
@@ -95,7 +105,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(
     data: bytes, line: int | None, reason: str
 ) -> None:
     with pytest.raises(InvalidMetadata) as raised:
-        forms.read(data)
+        forms.read_collection(data)
     assert reason in raised.value.reason
     if line is not None:
         assert raised.value.line == line
@@ -103,6 +113,8 @@ def test_what_cannot_be_read_is_refused_with_its_line(
 
 @pytest.mark.parametrize("form", forms.FORMS)
 def test_addresses_that_stand_for_identifiers(form: str) -> None:
-    listed = Collection(members=(Member(identifier="https://doi.org/10.1000/182"),))
-    read = forms.read(forms.write(listed, form), spell=lambda text: f"doi:{text[16:]}")
+    listed = Collection(members=(CollectionMember(identifier="https://doi.org/10.1000/182"),))
+    read = forms.read_collection(
+        forms.write_collection(listed, form), spell=lambda text: f"doi:{text[16:]}"
+    )
     assert read.members[0].identifier == "doi:10.1000/182"

@@ -14,31 +14,33 @@ PAGE = (
 
 
 def test_what_differs_only_in_the_address_is_alike() -> None:
-    one = soft.shape(PAGE % b"/x/report.html", "http://a.example/x/report.html")
-    other = soft.shape(PAGE % b"/x/perdure-1", "http://a.example/x/perdure-1")
-    assert soft.alike(one, other)
+    one = soft.page_shape(PAGE % b"/x/report.html", "http://a.example/x/report.html")
+    other = soft.page_shape(PAGE % b"/x/perdure-1", "http://a.example/x/perdure-1")
+    assert soft.are_alike(one, other)
 
 
 def test_what_says_something_else_is_not() -> None:
-    one = soft.shape(b"<p>The annual report of the society for nineteen ninety seven")
-    assert not soft.alike(one, soft.shape(PAGE % b""))
+    one = soft.page_shape(b"<p>The annual report of the society for nineteen ninety seven")
+    assert not soft.are_alike(one, soft.page_shape(PAGE % b""))
 
 
 def test_programs_do_not_count() -> None:
-    assert soft.shape(PAGE % b"a") == soft.shape(PAGE.replace(b"var a = 1", b"other()") % b"a")
+    assert soft.page_shape(PAGE % b"a") == soft.page_shape(
+        PAGE.replace(b"var a = 1", b"other()") % b"a"
+    )
 
 
 @given(st.binary(max_size=500), st.binary(max_size=500))
 def test_likeness_is_mutual_and_everything_is_like_itself(one: bytes, other: bytes) -> None:
-    a, b = soft.shape(one), soft.shape(other)
-    assert soft.alike(a, a)
-    assert soft.alike(a, b) == soft.alike(b, a)
+    a, b = soft.page_shape(one), soft.page_shape(other)
+    assert soft.are_alike(a, a)
+    assert soft.are_alike(a, b) == soft.are_alike(b, a)
 
 
 @pytest.mark.parametrize("piece", [b"<", b"<script ", b"<script></", b"a ", b"</style "])
 def test_no_page_takes_long(piece: bytes) -> None:
     """Would take minutes where the time grows with the square of the size."""
-    soft.shape(piece * (1 << 20))
+    soft.page_shape(piece * (1 << 20))
 
 
 @pytest.mark.parametrize(
@@ -50,11 +52,11 @@ def test_no_page_takes_long(piece: bytes) -> None:
     ],
 )
 def test_invented_addresses_lie_beside(url: str, beginning: str, end: str) -> None:
-    found = soft.sibling(url)
+    found = soft.invent_sibling(url)
     assert found is not None
     assert found.startswith(beginning)
     assert found.endswith(end)
 
 
 def test_a_root_has_no_siblings() -> None:
-    assert soft.sibling("http://a.example/") is None
+    assert soft.invent_sibling("http://a.example/") is None

@@ -15,15 +15,15 @@ from perdure.errors import Corrupt, InvalidRequest
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl
 from perdure.storage.sqlite.store import SqliteStore
-from perdure.upkeep.transfer.backup import Copied, back_up
-from perdure.upkeep.transfer.renewal import rebuild
+from perdure.upkeep.transfer.backup import BackupProgress, back_up
+from perdure.upkeep.transfer.renewal import rebuild_registry
 
 _CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
 EXAMPLE = _CORPUS / "webrecorder+pywb__sample_archive_warcs_example.warc.gz"
 
 
-def backed_up(desk: Desk, target: Path, **options: bool) -> list[Copied]:
+def backed_up(desk: Desk, target: Path, **options: bool) -> list[BackupProgress]:
     return list(back_up(desk.root, target, SqliteStore(), **options))
 
 
@@ -53,7 +53,7 @@ def test_what_is_written_meanwhile_is_in_it_or_not_but_never_half(desk: Desk, pl
     copy = opened(place / "copy")
     assert copy.problems() == []
     (segment,) = (place / "copy" / "segments").glob("*.warc")
-    (known,) = copy.registry.records.segments()
+    (known,) = copy.registry.records.list_segments()
     assert segment.stat().st_size == known[1]
     assert copy.served(f"{TODAY}/1") == b"before"
     copy.registry.close()
@@ -66,15 +66,15 @@ def test_the_web_archive_goes_along(desk: Desk, place: Path) -> None:
     for number, source in enumerate((IANA, EXAMPLE)):
         moved = place / f"{number}.warc.gz"
         shutil.copy(source, moved)
-        desk.registry.archive.add(moved, move=True)
+        desk.registry.archive.add_file(moved, move=True)
         backed_up(desk, place / "copy")
-    before = desk.registry.archive.captures.scan("", "~", limit=1000)
+    before = desk.registry.archive.captures.scan_range("", "~", limit=1000)
     desk.registry.close()
     shutil.rmtree(desk.root)
     with Registry(place / "copy") as copy:
-        assert copy.archive.captures.scan("", "~", limit=1000) == before
+        assert copy.archive.captures.scan_range("", "~", limit=1000) == before
         for capture in before[:20]:
-            with closing(copy.archive.files.open(capture)) as record:
+            with closing(copy.archive.files.open_record(capture)) as record:
                 assert dict(record.fields)["WARC-Date"] == capture.date
 
 
@@ -166,7 +166,7 @@ def test_a_backup_does_not_overwrite_another_registry(
         with pytest.raises(InvalidRequest, match="another registry"):
             backed_up(desk, target)
         assert list((target / "incoming").iterdir()) == []
-        assert opened(target).registry.records.count() == 1
+        assert opened(target).registry.records.count_records() == 1
         assert opened(target).problems() == []
 
 
@@ -227,15 +227,15 @@ def test_restoring_as_the_how_to_tells(desk: Desk, place: Path) -> None:
     shutil.copytree(place / "backup", desk.root)
     desk.reopen()
     assert desk.problems() == []
-    assert desk.registry.records.count() == 1
+    assert desk.registry.records.count_records() == 1
     desk.registry.close()
 
     shutil.copytree(damaged / "segments", desk.root / "segments", dirs_exist_ok=True)
-    steps = list(rebuild(desk.root, SqliteStore(), now="2026-11-22T00:00:00Z"))
+    steps = list(rebuild_registry(desk.root, SqliteStore(), now="2026-11-22T00:00:00Z"))
     assert all(step.problem is None for step in steps)
     desk.reopen()
     assert desk.served(f"{TODAY}/2") == b"after the backup"
     assert desk.problems() == []
     assert desk.mint().identifier == f"{TODAY}/3.text.1"
     with Registry(desk.root, environment={}) as registry:
-        assert registry.records.count() == 3
+        assert registry.records.count_records() == 3

@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.errors import Unavailable
-from perdure.model.commands import Row
+from perdure.model.commands import LoadRow
 from perdure.upkeep.transfer import blocks
-from perdure.upkeep.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
+from perdure.upkeep.transfer.blocks import (
+    BlockReading,
+    Fault,
+    LineBlock,
+    cut_blocks,
+    read_blocks,
+    read_rows_of,
+)
 from perdure.upkeep.transfer.rows import Terms
 
 
@@ -37,7 +44,7 @@ def test_blocks_are_the_file(data: bytes, size: int, longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK", size)
         patch.setattr(blocks, "LONGEST_LINE", longest)
-        found = list(cut(io.BytesIO(data)))
+        found = list(cut_blocks(io.BytesIO(data)))
     offset, number = 0, 1
     for block in found:
         assert (block.start, block.first) == (offset, number)
@@ -58,16 +65,18 @@ def test_a_cut_may_begin_in_the_middle() -> None:
     half = len(line(0)) * 2
     file = io.BytesIO(data)
     file.seek(half)
-    (block,) = cut(file, start=half, first=3)
+    (block,) = cut_blocks(file, start=half, first=3)
     assert (block.start, block.end, block.first, block.lines) == (half, len(data), 3, 2)
 
 
 def test_blank_lines_and_a_byte_order_mark_do_not_matter(terms: Terms) -> None:
     data = b"\xef\xbb\xbf" + line(1) + b"\n \r\n" + line(2).strip()
-    found = [row for block in cut(io.BytesIO(data)) for row in rows_of(block, terms)]
-    assert [(type(row), row.line) for row in found] == [(Row, 1), (Row, 4)]
+    found = [row for block in cut_blocks(io.BytesIO(data)) for row in read_rows_of(block, terms)]
+    assert [(type(row), row.line) for row in found] == [(LoadRow, 1), (LoadRow, 4)]
     for empty in (b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n"):
-        assert [row for block in cut(io.BytesIO(empty)) for row in rows_of(block, terms)] == []
+        assert [
+            row for block in cut_blocks(io.BytesIO(empty)) for row in read_rows_of(block, terms)
+        ] == []
 
 
 def test_a_line_that_is_too_long_is_one_bad_line(
@@ -76,7 +85,7 @@ def test_a_line_that_is_too_long_is_one_bad_line(
     monkeypatch.setattr(blocks, "BLOCK", 64)
     monkeypatch.setattr(blocks, "LONGEST_LINE", 100)
     data = line(1) + b"x" * 1000 + b"\n" + line(3)
-    found = [one for block in cut(io.BytesIO(data)) for one in rows_of(block, terms)]
+    found = [one for block in cut_blocks(io.BytesIO(data)) for one in read_rows_of(block, terms)]
     assert [one.line for one in found] == [1, 2, 3]
     assert isinstance(found[1], Fault)
     assert found[1].error["code"] == "too-large"
@@ -86,11 +95,11 @@ def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(blocks, "BLOCK", 4096)
     read_here: list[int] = []
 
-    def read(block: Block, terms: Terms) -> Reading:  # in this process, and in no other
+    def read(block: LineBlock, terms: Terms) -> BlockReading:  # in this process, and in no other
         read_here.append(block.first)
         return reading_of(block, terms)
 
-    def slowly(some: Iterable[Block]) -> Iterator[Block]:
+    def slowly(some: Iterable[LineBlock]) -> Iterator[LineBlock]:
         for block in some:
             time.sleep(0.1)  # while the others start
             yield block
@@ -104,8 +113,8 @@ def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyP
             for block, reading in read_blocks(given, terms, processes=processes)
         ]
         for given, processes in (
-            (cut(io.BytesIO(data)), 0),
-            (slowly(cut(io.BytesIO(data))), 2),
+            (cut_blocks(io.BytesIO(data)), 0),
+            (slowly(cut_blocks(io.BytesIO(data))), 2),
         )
     )
     assert here == there
@@ -117,10 +126,10 @@ def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyP
 def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for want of memory, before it has read anything."""
 
-    def endless() -> Iterator[Block]:
+    def endless() -> Iterator[LineBlock]:
         for first in range(1, 10_000):
             time.sleep(0.01)
-            yield Block(line(first), 0, 1, first, 1)
+            yield LineBlock(line(first), 0, 1, first, 1)
 
     monkeypatch.setattr(blocks, "_prepare", os.abort)
     with pytest.raises(Unavailable, match="a process that reads lines"):
@@ -157,12 +166,12 @@ def test_who_reads_ends_with_the_process_that_asked() -> None:
 
 def test_a_block_that_names_files_is_left_to_the_caller(terms: Terms) -> None:
     data = line(1) + b'{"id":"hdl:1/2","content":{"path":"x"}}\n'
-    ((_, reading),) = read_blocks(cut(io.BytesIO(data)), terms)
+    ((_, reading),) = read_blocks(cut_blocks(io.BytesIO(data)), terms)
     assert reading.has_paths
     assert reading.rows == ()
 
 
 def test_order_is_told(terms: Terms) -> None:
     for numbers, ascending in (((1, 2, 10), True), ((1, 1), False), ((2, 1), False)):
-        ((_, reading),) = read_blocks(cut(io.BytesIO(b"".join(map(line, numbers)))), terms)
+        ((_, reading),) = read_blocks(cut_blocks(io.BytesIO(b"".join(map(line, numbers)))), terms)
         assert reading.ascending is ascending

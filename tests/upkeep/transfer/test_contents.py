@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.model.commands import Content
 from perdure.storage.spool import IN_MEMORY, Spool
-from perdure.upkeep.transfer.contents import Said, take_in, with_crlf
+from perdure.upkeep.transfer.contents import DeclaredKind, convert_line_ends, take_in
 
 
 def taken(place: Path, data: bytes, name: str | None = None, **said: str) -> Content:
     with Spool(place) as spool:
-        return take_in(io.BytesIO(data), spool, name=name, said=Said(**said))
+        return take_in(io.BytesIO(data), spool, name=name, said=DeclaredKind(**said))
 
 
 def test_what_is_not_said_is_found_out(place: Path) -> None:
@@ -67,10 +67,10 @@ def test_every_line_end_becomes_one_crlf(cut: list[bytes]) -> None:
     """Ruling text-positions: "every CRLF, lone LF or lone CR is one line break"."""
     text = b"".join(cut).decode()
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    assert b"".join(with_crlf(cut)).decode() == "\r\n".join(lines)
+    assert b"".join(convert_line_ends(cut)).decode() == "\r\n".join(lines)
 
 
 @given(pieces)
 def test_converting_twice_is_converting_once(cut: list[bytes]) -> None:
-    once = b"".join(with_crlf(cut))
-    assert b"".join(with_crlf([once])) == once
+    once = b"".join(convert_line_ends(cut))
+    assert b"".join(convert_line_ends([once])) == once

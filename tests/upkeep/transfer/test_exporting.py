@@ -19,7 +19,7 @@ from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer import exporting
 from perdure.upkeep.transfer.exporting import export_lines
-from perdure.upkeep.transfer.importing import Source, import_lines
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 
 DAY = f"pdi://{SERIES}/1997/09/01"
 
@@ -33,7 +33,7 @@ def copied(data: bytes, place: Path, files: Path | None = None) -> Desk:
     initialise(place, series=(SERIES,))
     copy = Desk(place, Clock())
     copy.clock.advance(days=365)
-    source = Source(io.BytesIO(data), files or place)
+    source = ImportSource(io.BytesIO(data), files or place)
     (*_, end) = import_lines(copy.registry, source, processes=0)
     assert end.refused == 0
     return copy
@@ -193,7 +193,7 @@ def test_import_is_the_inverse_of_export(
     for name in ("first", "second"):
         initialise(place / name, series=(SERIES,))
         with Registry(place / name, environment={}) as registry:
-            source = Source(io.BytesIO(data), place)
+            source = ImportSource(io.BytesIO(data), place)
             assert list(import_lines(registry, source, processes=0))
             data = b"".join(export_lines(registry))
             exports.append(data)

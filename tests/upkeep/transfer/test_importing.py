@@ -21,7 +21,7 @@ from perdure.model.commands import Load
 from perdure.registry import Registry
 from perdure.storage.spool import IN_MEMORY
 from perdure.upkeep.transfer import blocks, importing
-from perdure.upkeep.transfer.importing import Progress, Source, import_lines
+from perdure.upkeep.transfer.importing import ImportProgress, ImportSource, import_lines
 from perdure.writing.peers import SharedDoor
 
 DAY = f"pdi://{SERIES}/1997/09/01"
@@ -31,22 +31,22 @@ def lines(objects: Iterable[object]) -> bytes:
     return "".join(json.dumps(one) + "\n" for one in objects).encode()
 
 
-def take(desk: Desk, data: bytes | Iterable[object], **options: Any) -> Progress:
+def take(desk: Desk, data: bytes | Iterable[object], **options: Any) -> ImportProgress:
     """Imports a stream; gives the last progress, with all faults."""
     if not isinstance(data, bytes):
         data = lines(data)
-    source = Source(io.BytesIO(data), desk.root.parent)
+    source = ImportSource(io.BytesIO(data), desk.root.parent)
     return last(import_lines(desk.registry, source, **{"processes": 0} | options))
 
 
-def last(steps: Iterable[Progress]) -> Progress:
+def last(steps: Iterable[ImportProgress]) -> ImportProgress:
     faults: list[blocks.Fault] = []
     end = None
     for end in steps:
         faults += end.faults
     assert end is not None
     assert end.refused == len(faults)
-    return Progress(
+    return ImportProgress(
         phase=end.phase,
         read=end.read,
         accepted=end.accepted,
@@ -55,7 +55,7 @@ def last(steps: Iterable[Progress]) -> Progress:
     )
 
 
-def bad(progress: Progress) -> list[int]:
+def bad(progress: ImportProgress) -> list[int]:
     return [fault.line for fault in progress.faults]
 
 
@@ -64,7 +64,7 @@ def bound(number: int) -> dict[str, Any]:
 
 
 def listed(desk: Desk) -> list[str]:
-    page = desk.registry.listings.listing(parse(f"pdi://{SERIES}/"))
+    page = desk.registry.listings.list_page(parse(f"pdi://{SERIES}/"))
     return [str(one) for one in page.identifiers]
 
 
@@ -83,7 +83,7 @@ def test_lines_in_any_order_are_imported(desk: Desk, atomic: bool) -> None:
     end = take(desk, map(bound, numbers), atomic=atomic)
     assert (end.accepted, end.refused) == (499, 0)
     assert listed(desk) == [f"{DAY}/{number}" for number in range(1, 500)]
-    assert desk.registry.listings.named("https://a.example/250")
+    assert desk.registry.listings.find_bound("https://a.example/250")
 
 
 def test_one_bad_line_does_not_spoil_the_others(desk: Desk) -> None:
@@ -103,7 +103,7 @@ def test_or_nothing_does(desk: Desk) -> None:
     given = [bound(1), {"id": "nothing"}, {"id": "nothing either"}]
     end = take(desk, given, atomic=True)
     assert (end.accepted, bad(end)) == (0, [2, 3])
-    assert desk.registry.records.count() == 0
+    assert desk.registry.records.count_records() == 0
 
 
 def test_a_contradiction_is_a_bad_line_also_between_lines(desk: Desk, atomic: bool) -> None:
@@ -116,7 +116,7 @@ def test_a_contradiction_is_a_bad_line_also_between_lines(desk: Desk, atomic: bo
     assert sorted(bad(end)) == [2, 4, 6]
     assert all(fault.error["code"] == "conflict" for fault in end.faults)
     assert desk.served(f"{DAY}/1") == b"a"
-    assert desk.registry.records.count() == (1 if atomic else 3)
+    assert desk.registry.records.count_records() == (1 if atomic else 3)
 
 
 def test_what_a_name_or_a_record_cannot_have_is_a_bad_line(desk: Desk, atomic: bool) -> None:
@@ -159,12 +159,12 @@ def test_importing_again_changes_nothing(desk: Desk, atomic: bool) -> None:
     given = [bound(1), {"id": f"{DAY}/2", "content": {"text": "x"}, "aliases": ["hdl:1/2"]}]
     take(desk, given, atomic=atomic)
     before = [desk.record(f"{DAY}/{number}") for number in (1, 2)]
-    segments = desk.registry.records.segments()
+    segments = desk.registry.records.list_segments()
     desk.clock.advance(hours=1)
     end = take(desk, given, atomic=atomic)
     assert (end.accepted, end.refused) == (2, 0)
     assert [desk.record(f"{DAY}/{number}") for number in (1, 2)] == before
-    assert desk.registry.records.segments() == segments
+    assert desk.registry.records.list_segments() == segments
 
 
 def test_lines_of_one_identifier_make_one_revision(
@@ -231,12 +231,12 @@ def test_two_million_names_are_imported_and_found_again(desk: Desk, place: Path)
     with path.open("w") as file:
         file.writelines(f"{json.dumps(bound(number))}\n" for number in range(1, count + 1))
     with path.open("rb") as opened:
-        end = last(import_lines(desk.registry, Source(opened, place, path), processes=2))
+        end = last(import_lines(desk.registry, ImportSource(opened, place, path), processes=2))
     assert (end.accepted, end.refused) == (count, 0)
     for number in random.Random(1997).sample(range(1, count + 1), 1000):
         (location,) = desk.record(f"{DAY}/{number}").locations
         assert location.uri == f"https://a.example/{number}"
-    assert desk.registry.records.count() == count
+    assert desk.registry.records.count_records() == count
     assert desk.problems() == []
 
 
@@ -267,16 +267,18 @@ def test_bytes_lie_beside_the_lines(desk: Desk, place: Path, atomic: bool) -> No
 def interrupted(desk: Desk, path: Path, steps: int) -> None:
     """An import that ends after some steps, as by Ctrl-C."""
     with path.open("rb") as file:
-        run = import_lines(desk.registry, Source(file, path.parent, path), processes=0)
+        run = import_lines(desk.registry, ImportSource(file, path.parent, path), processes=0)
         for _ in range(steps):
             next(run)
         run.close()  # type: ignore[attr-defined]
 
 
-def resumed(desk: Desk, path: Path) -> tuple[Progress, int]:
+def resumed(desk: Desk, path: Path) -> tuple[ImportProgress, int]:
     """The last progress, and where reading began."""
     with path.open("rb") as file:
-        steps = list(import_lines(desk.registry, Source(file, path.parent, path), processes=0))
+        steps = list(
+            import_lines(desk.registry, ImportSource(file, path.parent, path), processes=0)
+        )
     return last(steps), steps[0].read
 
 
@@ -287,13 +289,13 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     path = place / "lines.jsonl"
     path.write_bytes(lines(map(bound, range(1, 200))))
     interrupted(desk, path, 12)
-    done = desk.registry.records.count()
+    done = desk.registry.records.count_records()
     assert 0 < done < 199
     end, began = resumed(desk, path)
     assert began > 5000
     assert end.accepted < 199
     assert len(listed(desk)) == 199
-    assert desk.registry.listings.named("https://a.example/1")
+    assert desk.registry.listings.find_bound("https://a.example/1")
     assert list((desk.root / "incoming").iterdir()) == []
 
 
@@ -346,12 +348,12 @@ def test_an_interrupted_atomic_import_leaves_nothing(
         {"id": f"{DAY}/0", "content": {"path": "long.bin"}},
         *map(bound, range(1, 100)),
     ]
-    source = Source(io.BytesIO(lines(given)), place)
+    source = ImportSource(io.BytesIO(lines(given)), place)
     run = import_lines(desk.registry, source, atomic=True, processes=0)
     next(run)
     next(run)
     run.close()  # type: ignore[attr-defined]
-    assert desk.registry.records.count() == 0
+    assert desk.registry.records.count_records() == 0
     assert list((desk.root / "incoming").iterdir()) == []
 
 
@@ -364,8 +366,8 @@ def test_references_are_findable_after_an_interruption(
     path.write_bytes(lines(map(bound, range(1, 100))))
     interrupted(desk, path, 5)
     desk.reopen()
-    desk.registry.door.execute(Load())
-    assert desk.registry.listings.named("https://a.example/1")
+    desk.registry.door.execute_command(Load())
+    assert desk.registry.listings.find_bound("https://a.example/1")
 
 
 def test_what_is_refused_leaves_no_file_behind(desk: Desk, place: Path, atomic: bool) -> None:
@@ -380,7 +382,7 @@ def test_what_is_refused_leaves_no_file_behind(desk: Desk, place: Path, atomic: 
         {"id": f"{DAY}/4", "contents": [long, {"text": "x", "format": "gif"}]},
         {"id": f"{DAY}/{'x' * (8190 - len(DAY))}", "content": long},
     ]
-    source = Source(io.BytesIO(lines(given)), place)
+    source = ImportSource(io.BytesIO(lines(given)), place)
     end = last(import_lines(desk.registry, source, atomic=atomic, processes=0))
     assert bad(end) == [2, 3, 4, 5]
     assert list((desk.root / "incoming").iterdir()) == []
@@ -400,9 +402,9 @@ def test_import_works_beside_a_process_that_writes(desk: Desk, atomic: bool, pla
         {"id": f"{DAY}/3", "content": {"path": "long.bin", "format": "gif"}},
     ]
     assert isinstance(desk.registry.door, SharedDoor)
-    desk.registry.door.elect()
+    desk.registry.door.elect_leader()
     with Registry(desk.root, environment={}, clock=desk.clock) as other:
-        source = Source(io.BytesIO(lines(given)), place)
+        source = ImportSource(io.BytesIO(lines(given)), place)
         end = last(import_lines(other, source, atomic=atomic, processes=0))
         assert isinstance(other.door, SharedDoor)
         assert other.door.committer is None
@@ -439,11 +441,12 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
     process.wait()
     subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
     desk.reopen()
-    assert desk.registry.records.count() == 20_000
+    assert desk.registry.records.count_records() == 20_000
     assert desk.problems() == []
     assert desk.served(f"{DAY}/9", format="html") == b"text 9"
     assert all(
-        desk.registry.listings.named(f"https://a.example/{number}") for number in (1, 9, 20_000)
+        desk.registry.listings.find_bound(f"https://a.example/{number}")
+        for number in (1, 9, 20_000)
     )
     left = {one.name for one in (desk.root / "incoming").iterdir()}
     assert left == set()

@@ -11,14 +11,21 @@ import pytest
 
 from perdure.errors import InvalidRequest
 from perdure.upkeep.transfer import lines
-from perdure.upkeep.transfer.lines import Held, Line, Plain, place, read_line, write_line
+from perdure.upkeep.transfer.lines import (
+    Line,
+    LineContent,
+    PlainLine,
+    make_location,
+    read_line,
+    write_line,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/jsonl.md").read_text("utf-8")
 ID = "pdi://oma.eop.gov.us/1997/09/01/1"
 
 
 def test_the_common_line_is_read_as_such() -> None:
-    assert isinstance(read_line(b'{"id": "x", "locations": ["https://a"]}'), Plain)
+    assert isinstance(read_line(b'{"id": "x", "locations": ["https://a"]}'), PlainLine)
     full = read_line(b'{"id": "x", "locations": ["https://a", "https://b"]}')
     assert full == Line(id="x", locations=("https://a", "https://b"))
 
@@ -68,12 +75,12 @@ def test_a_file_in_utf_16_is_told_so() -> None:
 def test_what_is_written_reads_back_equal() -> None:
     line = Line(
         id=ID,
-        locations=("https://a", lines.Place(uri="https://b", weight=2)),
-        contents=(Held(version=1, format="text", base64=bytes(range(256))),),
+        locations=("https://a", lines.LinePlace(uri="https://b", weight=2)),
+        contents=(LineContent(version=1, format="text", base64=bytes(range(256))),),
         metadata={"title": "Ä"},
         aliases=("hdl:1/2",),
         minted="text",
-        withdrawn=(lines.Ended(reason="why"),),
+        withdrawn=(lines.LineEnding(reason="why"),),
     )
     text = write_line(line)
     assert text.endswith(b"}\n")
@@ -92,7 +99,7 @@ def test_what_is_written_reads_back_equal() -> None:
 )
 def test_what_shape_a_text_must_have_is_told_in_words(fields: dict[str, str], words: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        place({"uri": "https://a"} | fields)
+        make_location({"uri": "https://a"} | fields)
     assert words in refused.value.reason
     assert "regex" not in refused.value.reason
     at = {"id": ID, "content": {"text": "x", "at": "tomorrow"}}
@@ -101,12 +108,12 @@ def test_what_shape_a_text_must_have_is_told_in_words(fields: dict[str, str], wo
 
 
 def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
-    assert place({"uri": "https://a", "format": "HTML"}).format == "html"
+    assert make_location({"uri": "https://a", "format": "HTML"}).format == "html"
     with pytest.raises(InvalidRequest, match="region"):
-        place({"uri": "https://a", "region": "e u"})
+        make_location({"uri": "https://a", "region": "e u"})
 
 
-@pytest.mark.parametrize("kind", [Line, lines.Place, Held, lines.Ended])
+@pytest.mark.parametrize("kind", [Line, lines.LinePlace, LineContent, lines.LineEnding])
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
     heading = {"Line": "A line", "Place": "A location", "Held": "Content"}
     title = heading.get(kind.__name__, "A withdrawal")
@@ -119,4 +126,8 @@ def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
 def test_the_examples_of_the_reference_are_lines() -> None:
     found = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
-    assert [type(read_line(text.encode())) for text in found[1].splitlines()] == [Plain, Line, Line]
+    assert [type(read_line(text.encode())) for text in found[1].splitlines()] == [
+        PlainLine,
+        Line,
+        Line,
+    ]

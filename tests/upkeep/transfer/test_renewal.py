@@ -20,19 +20,19 @@ from perdure.registry import Registry
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.exporting import export_lines
-from perdure.upkeep.transfer.renewal import Step, combined, rebuild
+from perdure.upkeep.transfer.renewal import RebuildStep, combine_records, rebuild_registry
 
 NOW = "2026-11-22T00:00:00Z"
 
 
-def renewed(desk: Desk) -> list[Step]:
+def renewed(desk: Desk) -> list[RebuildStep]:
     desk.registry.close()
-    steps = list(rebuild(desk.root, SqliteStore(), now=NOW))
+    steps = list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
     desk.reopen()
     return steps
 
 
-def problems(steps: list[Step]) -> list[str]:
+def problems(steps: list[RebuildStep]) -> list[str]:
     return [step.problem for step in steps if step.problem]
 
 
@@ -46,7 +46,7 @@ def full(desk: Desk) -> Desk:
     desk.bind("hdl:10.9999/x", "https://a.example", register=True)
     desk.alias("hdl:10.9999/x", f"{TODAY}/1")
     token = Token(name="t", digest="0" * 64, operations=("mint",), authorities=("*",))
-    desk.registry.door.execute(SaveToken(token=token))
+    desk.registry.door.execute_command(SaveToken(token=token))
     return desk
 
 
@@ -54,14 +54,14 @@ def test_nothing_is_lost_where_the_old_file_can_be_read(full: Desk) -> None:
     names = [f"{TODAY}/1", f"{TODAY}/2", "hdl:10.9999/x"]
     before = list(export_lines(full.registry))
     histories = [full.history(name) for name in names]
-    changes = full.registry.records.token_history("t")
+    changes = full.registry.records.list_token_changes("t")
     assert len(changes) == 1
     assert problems(renewed(full)) == []
     assert list(export_lines(full.registry)) == before
     assert [full.history(name) for name in names] == histories
     assert full.names(f"{TODAY}/1") == [f"{TODAY}/1", "doi:10.9999/x"]
-    assert [one.name for one in full.registry.records.tokens()] == ["t"]
-    assert full.registry.records.token_history("t") == changes
+    assert [one.name for one in full.registry.records.list_tokens()] == ["t"]
+    assert full.registry.records.list_token_changes("t") == changes
     assert full.problems() == []
     assert full.mint().identifier == f"{TODAY}/3.text.1"
 
@@ -72,7 +72,7 @@ def test_a_file_from_before_tokens_had_a_history_is_no_damaged_one(full: Desk) -
     connection.execute("DROP TABLE token_changes")
     connection.close()
     assert problems(renewed(full)) == []
-    assert [one.name for one in full.registry.records.tokens()] == ["t"]
+    assert [one.name for one in full.registry.records.list_tokens()] == ["t"]
 
 
 def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> None:
@@ -84,10 +84,10 @@ def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> Non
     assert withdrawn is not None
     assert withdrawn.tombstone is not None
     foreign = parse(f"{TODAY}/https:%2f%2fWWW%2eexample%2ecom%2f%257ex")
-    kept = full.registry.listings.record(foreign)
+    kept = full.registry.listings.find_record(foreign)
     assert kept is not None
     assert "WWW" in kept.name
-    assert full.registry.listings.record(parse("hdl:10.9999/x")) is None
+    assert full.registry.listings.find_record(parse("hdl:10.9999/x")) is None
 
 
 def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> None:
@@ -109,7 +109,7 @@ def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> N
         file.write(random.Random(4096).randbytes(4096))
     steps = renewed(desk)
     assert any("records" in problem for problem in problems(steps))
-    assert 0 < desk.registry.records.count() < 301
+    assert 0 < desk.registry.records.count_records() < 301
     assert desk.served(f"{TODAY}/1") == b"one"
     assert desk.record("hdl:10.9999/000").locations
     kept = list((desk.root / "aside").glob("registry-*.sqlite"))
@@ -146,19 +146,19 @@ def test_what_only_the_segments_tell_is_a_new_revision(desk: Desk) -> None:
 def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:
     desk.mint(text("one"))
     with pytest.raises(Unavailable, match="writing"):
-        list(rebuild(desk.root, SqliteStore(), now=NOW))
+        list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
     desk.registry.close()
     with Registry(desk.root, environment={}) as reader:
-        assert reader.records.count() == 1
+        assert reader.records.count_records() == 1
         with pytest.raises(Unavailable, match="open"):
-            list(rebuild(desk.root, SqliteStore(), now=NOW))
-        assert reader.records.count() == 1
+            list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
+        assert reader.records.count_records() == 1
     assert list((desk.root / "incoming").iterdir()) == []
     desk.reopen()
 
 
 def _rebuild_until(root: Path, phase: str) -> None:
-    for step in rebuild(root, SqliteStore(), now=NOW):
+    for step in rebuild_registry(root, SqliteStore(), now=NOW):
         if step.phase == phase:
             os._exit(1)
 
@@ -198,8 +198,8 @@ def test_where_they_contradict_the_old_registry_is_right() -> None:
         return Version(number=1, at=NOW, representations=(held,))
 
     old = record("a", 1, metadata={"title": "One"})
-    assert combined(old, None) == old
-    assert combined(old, record("b", 2)) == old
-    moved = combined(old, record("a", 2))
+    assert combine_records(old, None) == old
+    assert combine_records(old, record("b", 2)) == old
+    moved = combine_records(old, record("a", 2))
     assert moved.versions == (version("a", 2),)
     assert moved.metadata == {"title": "One"}

@@ -19,11 +19,11 @@ from perdure.errors import (
     UnknownScheme,
 )
 from perdure.model import stored
-from perdure.model.commands import Row
+from perdure.model.commands import LoadRow
 from perdure.model.records import Location, Record, Tombstone
 from perdure.storage.reference_hashes import reference_hash
-from perdure.upkeep.transfer.lines import Line, Plain, read_line
-from perdure.upkeep.transfer.rows import Terms, merged, row_of
+from perdure.upkeep.transfer.lines import Line, PlainLine, read_line
+from perdure.upkeep.transfer.rows import Terms, make_row, merge_rows
 
 NOW = "2026-11-21T12:00:00Z"
 DAY = f"pdi://{SERIES}/1997/09/01"
@@ -40,12 +40,12 @@ def terms(place: Path) -> Terms:
     )
 
 
-def row(fields: dict[str, Any], terms: Terms, number: int = 1) -> Row:
-    return row_of(read_line(json.dumps(fields).encode()), number, terms)
+def row(fields: dict[str, Any], terms: Terms, number: int = 1) -> LoadRow:
+    return make_row(read_line(json.dumps(fields).encode()), number, terms)
 
 
-def record(one: Row) -> Record:
-    return stored.decode(one.record.decode())
+def record(one: LoadRow) -> Record:
+    return stored.decode_stored(one.record.decode())
 
 
 # The short way
@@ -69,8 +69,8 @@ def record(one: Row) -> Record:
 )
 def test_both_ways_make_the_same_row(name: str, terms: Terms) -> None:
     uri = "https://a.example/1"
-    short = row_of(Plain(id=name, locations=(uri,)), 7, terms)
-    assert short == row_of(Line(id=name, locations=(uri,)), 7, terms)
+    short = make_row(PlainLine(id=name, locations=(uri,)), 7, terms)
+    assert short == make_row(Line(id=name, locations=(uri,)), 7, terms)
     assert short.refers == (reference_hash(f"location:{uri}"),)
     assert [one.uri for one in record(short).locations] == [uri]
 
@@ -93,7 +93,7 @@ def test_both_ways_make_the_same_row_of_a_document(
 ) -> None:
     made = row({"id": name, "content": held}, terms)
     assert made == row({"id": name, "contents": [held]}, terms)
-    assert made.record == stored.encode(record(made))
+    assert made.record == stored.encode_stored(record(made))
 
 
 @pytest.mark.parametrize(
@@ -115,40 +115,40 @@ def test_both_ways_make_the_same_row_of_a_document(
 def test_a_name_that_nothing_can_be_said_of(
     name: str, error: type[PerdureError], terms: Terms
 ) -> None:
-    for line in (Plain(id=name, locations=("https://a",)), Line(id=name)):
+    for line in (PlainLine(id=name, locations=("https://a",)), Line(id=name)):
         with pytest.raises(error):
-            row_of(line, 1, terms)
+            make_row(line, 1, terms)
 
 
 def test_a_line_leaves_numbers_to_mint_today(terms: Terms) -> None:
     """A day has 86,400 seconds; nobody mints ten thousand names in each of them."""
     today = f"pdi://{SERIES}/2026/11/21"
     for line in (
-        Plain(id=f"{today}/1000000000", locations=("https://a",)),
+        PlainLine(id=f"{today}/1000000000", locations=("https://a",)),
         Line(id=f"{today}/1" + 17 * "9"),
     ):
         with pytest.raises(InvalidRequest, match="last one is 999999999"):
-            row_of(line, 1, terms)
+            make_row(line, 1, terms)
     for uid in ("864000000", "memo"):
-        row_of(Line(id=f"{today}/{uid}"), 1, terms)
-    row_of(Line(id=f"{DAY}/1000000000"), 1, terms)
+        make_row(Line(id=f"{today}/{uid}"), 1, terms)
+    make_row(Line(id=f"{DAY}/1000000000"), 1, terms)
 
 
 @pytest.mark.parametrize("day", ["2026/11/21", "2026/11/22", "10000/01/01"])
 def test_the_days_and_numbers_of_others_are_their_own(terms: Terms, day: str) -> None:
-    row_of(Plain(id=f"pdi://gpo.gov.us/{day}/1000000000", locations=("https://a",)), 1, terms)
+    make_row(PlainLine(id=f"pdi://gpo.gov.us/{day}/1000000000", locations=("https://a",)), 1, terms)
 
 
 def test_a_name_of_today_or_earlier_is_taken(terms: Terms) -> None:
     for day in ("2026/11/21", "0001/01/01"):
-        row_of(Plain(id=f"pdi://{SERIES}/{day}/1", locations=("https://a",)), 1, terms)
+        make_row(PlainLine(id=f"pdi://{SERIES}/{day}/1", locations=("https://a",)), 1, terms)
 
 
 @pytest.mark.parametrize("uri", ["", "x", "https://a b", "javascript:alert(1)", "https://ä"])
 def test_a_location_that_nobody_can_fetch(uri: str, terms: Terms) -> None:
-    for line in (Plain(id=f"{DAY}/1", locations=(uri,)), Line(id=f"{DAY}/1", locations=(uri,))):
+    for line in (PlainLine(id=f"{DAY}/1", locations=(uri,)), Line(id=f"{DAY}/1", locations=(uri,))):
         with pytest.raises(InvalidRequest):
-            row_of(line, 1, terms)
+            make_row(line, 1, terms)
 
 
 # All that a line can say
@@ -304,16 +304,16 @@ def test_lines_of_one_identifier_make_one_row(terms: Terms) -> None:
         terms,
         2,
     )
-    both = merged(one, other)
+    both = merge_rows(one, other)
     assert [version for version, _ in both.contents] == [1, 2]
     assert [one.number for one in record(both).versions] == [1, 2]
     assert set(both.refers) == {*one.refers, *other.refers}
     assert (both.line, record(both).revision) == (1, 1)
-    again = merged(both, other)
+    again = merge_rows(both, other)
     assert again == both
 
 
 def test_lines_of_one_identifier_that_contradict(terms: Terms) -> None:
     one, other = (row({"id": f"{DAY}/1", "content": {"text": text}}, terms) for text in "ab")
     with pytest.raises(Conflict):
-        merged(one, other)
+        merge_rows(one, other)

@@ -9,31 +9,36 @@ What must stay true: `read(write(x))` says of x what MODS has a place for here.
 from __future__ import annotations
 
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, Signature, wrong
-from perdure.metadata.xml_text import around, content, element
-from perdure.model.about import About, Agent, Text, checked
+from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.xml_text import collect_text, wrap_elements, write_element
+from perdure.model.about import About, Agent, DescriptionText, check_description
 
 _NAME = "mods"
 NAMESPACE = "http://www.loc.gov/mods/v3"
 _IN = {"m": NAMESPACE}
 _BEGIN = f'<?xml version="1.0" encoding="UTF-8"?>\n<mods xmlns="{NAMESPACE}" version="3.8">'
-_ROLE = around("role", [element("roleTerm", "creator", type="text")])
+_ROLE = wrap_elements("role", [write_element("roleTerm", "creator", type="text")])
 
 
-def write(described: Described) -> bytes:
+def write(described: DescribedResource) -> bytes:
     """A record. Text is UTF-8."""
     about = described.about
-    titles = (around("titleInfo", [element("title", one.value)]) for one in about.titles)
+    titles = (
+        wrap_elements("titleInfo", [write_element("title", one.value)]) for one in about.titles
+    )
     names = (
-        around("name", [element("namePart", one.name), _ROLE], type=_type_of(one))
+        wrap_elements("name", [write_element("namePart", one.name), _ROLE], type=_type_of(one))
         for one in about.creators
     )
-    origin = around("originInfo", [element("dateIssued", about.year)])
-    language = around(
-        "language", (element("languageTerm", one, type="code") for one in [about.language] if one)
+    origin = wrap_elements("originInfo", [write_element("dateIssued", about.year)])
+    language = wrap_elements(
+        "language",
+        (write_element("languageTerm", one, type="code") for one in [about.language] if one),
     )
-    identifier = element("identifier", str(described.identifier), type=described.identifier.kind)
-    place = around("location", [element("url", described.url)])
+    identifier = write_element(
+        "identifier", str(described.identifier), type=described.identifier.kind
+    )
+    place = wrap_elements("location", [write_element("url", described.url)])
     return "".join(
         [_BEGIN, *titles, *names, origin, language, identifier, place, "</mods>\n"]
     ).encode()
@@ -45,24 +50,24 @@ def _type_of(agent: Agent) -> str:
 
 def read(data: bytes) -> About:
     """What a record says. Raises InvalidMetadata or TooLarge."""
-    root = xml_text.parse(data, _NAME)
+    root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}mods":
-        raise wrong(_NAME, f"the root is {root.tag}, not mods of {NAMESPACE}", root.sourceline)
-    titles = [content(one) for one in root.iterfind("m:titleInfo/m:title", _IN)]
+        raise make_fault(_NAME, f"the root is {root.tag}, not mods of {NAMESPACE}", root.sourceline)
+    titles = [collect_text(one) for one in root.iterfind("m:titleInfo/m:title", _IN)]
     if not any(titles):
-        raise wrong(_NAME, "it has no titleInfo with a title", root.sourceline)
+        raise make_fault(_NAME, "it has no titleInfo with a title", root.sourceline)
     creators = [
         Agent(
-            name=" ".join(content(part) for part in one.iterfind("m:namePart", _IN)),
+            name=" ".join(collect_text(part) for part in one.iterfind("m:namePart", _IN)),
             kind="Organizational" if one.get("type") == "corporate" else "Personal",
         )
         for one in root.iterfind("m:name", _IN)
     ]
-    years = [content(one)[:4] for one in root.iterfind("m:originInfo/m:dateIssued", _IN)]
-    languages = [content(one) for one in root.iterfind("m:language/m:languageTerm", _IN)]
-    return checked(
+    years = [collect_text(one)[:4] for one in root.iterfind("m:originInfo/m:dateIssued", _IN)]
+    languages = [collect_text(one) for one in root.iterfind("m:language/m:languageTerm", _IN)]
+    return check_description(
         About(
-            titles=tuple(Text(value=one) for one in titles if one),
+            titles=tuple(DescriptionText(value=one) for one in titles if one),
             creators=tuple(creators),
             year=next(iter(years), ""),
             language=next(iter(languages), ""),

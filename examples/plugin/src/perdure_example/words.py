@@ -22,7 +22,7 @@ from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.extractors.text.characters import EXTRACTOR as TEXT
 from perdure.parts import PluginSelector, Selector
-from perdure.parts.grammar import decode, number
+from perdure.parts.grammar import decode_text, read_number
 from perdure.parts.port import Syntax
 
 SPECIFICATION = "https://perdure.example/parts/words"
@@ -45,13 +45,13 @@ class Words(PluginSelector, frozen=True):
 
 def read(text: str) -> Words:
     """The words that a text names. Raises MalformedPart."""
-    plain = decode(text, _RULE)
+    plain = decode_text(text, _RULE)
     match = _WORDS.fullmatch(plain.plain)
     if match is None:
-        raise plain.fault(0, "'word=' and two numbers with ',' between", _RULE)
-    start, end = (number(plain, match.start(group), match[group], _RULE) for group in (1, 2))
+        raise plain.make_fault(0, "'word=' and two numbers with ',' between", _RULE)
+    start, end = (read_number(plain, match.start(group), match[group], _RULE) for group in (1, 2))
     if start > end:
-        raise plain.fault(match.start(2), "an end that is not before its start", _RULE)
+        raise plain.make_fault(match.start(2), "an end that is not before its start", _RULE)
     return Words(start, end)
 
 
@@ -76,7 +76,7 @@ class WordExtractor:
     lengthy_from = 1 << 20
     """Bytes from which a worker process cuts, so that the server does not wait."""
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """A slice of the text. Raises PartOutOfRange, Undecodable or OverBudget."""
         if not isinstance(selector, Words):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
@@ -88,8 +88,8 @@ class WordExtractor:
             raise PartOutOfRange(
                 identifier=source.name, selector=str(selector), extent=f"{count} words"
             )
-        part = text.select(chosen[0].start(), chosen[-1].end())
-        found = TEXT.extract(source, part, indexes)
+        part = text.select_part(chosen[0].start(), chosen[-1].end())
+        found = TEXT.extract_part(source, part, indexes)
         return Part(
             selector=selector,
             media_type=found.media_type,
@@ -98,7 +98,7 @@ class WordExtractor:
             slices=found.slices,
         )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         """How many words there are."""
         text = TEXT.read_text(source, indexes)
         count = sum(1 for _ in _WORD.finditer(text.text)) if text else 0

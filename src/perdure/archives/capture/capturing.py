@@ -29,12 +29,12 @@ from perdure.archives.capture import references
 from perdure.archives.capture.warc_writing import CaptureWriter
 from perdure.archives.files import heads
 from perdure.archives.library import Library
-from perdure.archives.pwid.making import make
+from perdure.archives.pwid.making import make_pwid
 from perdure.errors import InvalidRequest, PerdureError
 from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
 from perdure.fetching.cookies import Cookies
-from perdure.fetching.fetcher import redirect
-from perdure.fetching.targets import joined, target
+from perdure.fetching.fetcher import find_redirect
+from perdure.fetching.targets import join_url, parse_target
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
@@ -45,7 +45,7 @@ Watch = Callable[[int, int, str], None]
 """Called with the number of requests made, the number of known URLs, and the last URL fetched."""
 
 
-def _nobody(done: int, known: int, last: str) -> None:
+def _ignore_progress(done: int, known: int, last: str) -> None:
     """Ignore the progress."""
 
 
@@ -65,14 +65,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Requests at a time. Each takes up to twice the fetcher's limit on a body in memory."""
 
 
-class Missing(msgspec.Struct, frozen=True, kw_only=True):
+class MissingResource(msgspec.Struct, frozen=True, kw_only=True):
     """A resource of the page that is not in the file, or only in part."""
 
     uri: str
     reason: str
 
 
-class Captured(msgspec.Struct, frozen=True, kw_only=True):
+class CaptureResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a capture."""
 
     pwid: Pwid
@@ -82,7 +82,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     exchanges: int
     wire: int
     """Bytes received."""
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingResource, ...]
 
     def as_dict(self) -> dict[str, object]:
         """Return the result as a JSON object."""
@@ -96,7 +96,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class _Wanted(msgspec.Struct, frozen=True):
+class _WantedAddress(msgspec.Struct, frozen=True):
     """An address to fetch, and how it was found."""
 
     url: str
@@ -105,7 +105,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     hops: int = 0
 
 
-async def capture(
+async def capture_page(
     url: str,
     into: BinaryIO,
     *,
@@ -113,21 +113,23 @@ async def capture(
     archive_id: str,
     name: str,
     bounds: Bounds | None = None,
-    watch: Watch = _nobody,
-) -> Captured:
+    watch: Watch = _ignore_progress,
+) -> CaptureResult:
     """Fetch a page with its requisites and write them as WARC/1.1, each record compressed.
 
     `name` is the future name of the file. Raises InvalidRequest or Unreachable if the page itself
     cannot be fetched, MalformedIdentifier if no PWID can name it. Resources of the page that cannot
     be fetched are listed in `missing`.
     """
-    target(url)  # raises before anything is written
-    make(archive_id, "2000", "page", url)
-    writer = CaptureWriter(into, name=name, software=software(), user_agent=fetcher.user_agent)
-    return await _Capture(fetcher, writer, bounds or Bounds(), watch).run(url, archive_id)
+    parse_target(url)  # raises before anything is written
+    make_pwid(archive_id, "2000", "page", url)
+    writer = CaptureWriter(into, name=name, software=name_software(), user_agent=fetcher.user_agent)
+    return await _CaptureRun(fetcher, writer, bounds or Bounds(), watch).capture_all(
+        url, archive_id
+    )
 
 
-class _Capture:
+class _CaptureRun:
     """One capture in progress."""
 
     def __init__(
@@ -137,44 +139,44 @@ class _Capture:
         self._writer = writer
         self._bounds = bounds
         self._watch = watch
-        self._waiting: deque[_Wanted] = deque()
+        self._waiting: deque[_WantedAddress] = deque()
         self._known: set[str] = set()
-        self._missing: list[Missing] = []
+        self._missing: list[MissingResource] = []
         self._cookies = Cookies()
         self._asked = 0
         self._wire = 0
         self._began = monotonic()
 
-    async def run(self, url: str, archive_id: str) -> Captured:
-        page = await self._page(joined(url, ""))
-        running: dict[asyncio.Task[Exchange], _Wanted] = {}
+    async def capture_all(self, url: str, archive_id: str) -> CaptureResult:
+        page = await self._fetch_page(join_url(url, ""))
+        running: dict[asyncio.Task[Exchange], _WantedAddress] = {}
         try:
             while self._waiting or running:
                 while self._waiting and len(running) < self._bounds.at_once:
                     wanted = self._waiting.popleft()
                     if self._is_affordable(wanted):
-                        running[self._begin(wanted)] = wanted
+                        running[self._begin_fetch(wanted)] = wanted
                 if running:
                     done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     for task in done:
-                        self._finish(task, running.pop(task))
+                        self._finish_fetch(task, running.pop(task))
         finally:
             for task in running:
                 task.cancel()
-        return Captured(
-            pwid=make(archive_id, page.began, "page", page.url),
+        return CaptureResult(
+            pwid=make_pwid(archive_id, page.began, "page", page.url),
             status=page.status,
             exchanges=self._writer.exchanges,
             wire=self._wire,
             missing=tuple(self._missing),
         )
 
-    async def _page(self, url: str) -> Exchange:
+    async def _fetch_page(self, url: str) -> Exchange:
         """Fetch the page itself through all redirects. Raises if it cannot be fetched."""
         met: set[tuple[str, str]] = set()
         while True:
-            where = target(url).url
-            state = where, self._cookies.field(where)
+            where = parse_target(url).url
+            state = where, self._cookies.make_field(where)
             hops = len(met)
             if state in met or hops > self._bounds.redirects:
                 fault = "it redirects too many times"
@@ -188,113 +190,115 @@ class _Capture:
             met.add(state)
             self._known.add(where)
             self._asked += 1
-            wanted = _Wanted(where, "frame")
-            exchange = await self._exchange(wanted)
-            onwards = redirect(exchange)
-            self._write(exchange)
+            wanted = _WantedAddress(where, "frame")
+            exchange = await self._ask_server(wanted)
+            onwards = find_redirect(exchange)
+            self._write_exchange(exchange)
             self._watch(self._asked, len(self._known), where)
             if onwards is None:
-                self._read_on(exchange, wanted)
+                self._queue_named(exchange, wanted)
                 return exchange
             url = onwards
 
-    async def _exchange(self, wanted: _Wanted) -> Exchange:
-        cookies = self._cookies.field(wanted.url)
+    async def _ask_server(self, wanted: _WantedAddress) -> Exchange:
+        cookies = self._cookies.make_field(wanted.url)
         fields = (("Cookie", cookies),) if cookies else ()
-        exchange = await self._fetcher.exchange(wanted.url, headers=fields)
-        self._cookies.keep(exchange)
+        exchange = await self._fetcher.exchange_once(wanted.url, headers=fields)
+        self._cookies.keep_cookies(exchange)
         return exchange
 
-    def _begin(self, wanted: _Wanted) -> asyncio.Task[Exchange]:
+    def _begin_fetch(self, wanted: _WantedAddress) -> asyncio.Task[Exchange]:
         self._asked += 1
-        return asyncio.create_task(self._exchange(wanted))
+        return asyncio.create_task(self._ask_server(wanted))
 
-    def _finish(self, task: asyncio.Task[Exchange], wanted: _Wanted) -> None:
+    def _finish_fetch(self, task: asyncio.Task[Exchange], wanted: _WantedAddress) -> None:
         try:
             exchange = task.result()
         except PerdureError as error:
-            self._miss(wanted.url, str(error))
+            self._note_missing(wanted.url, str(error))
         else:
-            self._keep(exchange, wanted)
+            self._keep_exchange(exchange, wanted)
         self._watch(self._asked, len(self._known), wanted.url)
 
-    def _is_affordable(self, wanted: _Wanted) -> bool:
+    def _is_affordable(self, wanted: _WantedAddress) -> bool:
         for spent, most, what in (
             (self._asked, self._bounds.requests, "requests"),
             (self._wire, self._bounds.wire, "bytes"),
             (int(monotonic() - self._began), self._bounds.seconds, "seconds"),
         ):
             if spent >= most:
-                self._miss(wanted.url, f"left out: a capture may take {most} {what}")
+                self._note_missing(wanted.url, f"left out: a capture may take {most} {what}")
                 return False
         return True
 
-    def _keep(self, exchange: Exchange, wanted: _Wanted) -> None:
+    def _keep_exchange(self, exchange: Exchange, wanted: _WantedAddress) -> None:
         """Record an exchange and queue the addresses to which it leads."""
-        self._write(exchange)
-        onwards = redirect(exchange)
+        self._write_exchange(exchange)
+        onwards = find_redirect(exchange)
         if onwards is None:
-            self._read_on(exchange, wanted)
+            self._queue_named(exchange, wanted)
         elif onwards == exchange.url or wanted.hops >= self._bounds.redirects:
-            self._miss(onwards, "too many redirects")
+            self._note_missing(onwards, "too many redirects")
         else:
-            self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
+            self._queue_address(_WantedAddress(onwards, wanted.role, wanted.depth, wanted.hops + 1))
 
-    def _write(self, exchange: Exchange) -> None:
+    def _write_exchange(self, exchange: Exchange) -> None:
         self._writer.write_exchange(exchange)
         self._wire += len(exchange.received)
         if exchange.truncated:
-            self._miss(exchange.url, f"cut off ({exchange.truncated})")
+            self._note_missing(exchange.url, f"cut off ({exchange.truncated})")
 
-    def _read_on(self, exchange: Exchange, wanted: _Wanted) -> None:
+    def _queue_named(self, exchange: Exchange, wanted: _WantedAddress) -> None:
         """Queue the addresses that a document names."""
         if wanted.depth < self._bounds.deepest:
-            for one in self._named_by(exchange, wanted):
-                self._want(_Wanted(one.uri, one.role, wanted.depth + 1))
+            for one in self._find_named(exchange, wanted):
+                self._queue_address(_WantedAddress(one.uri, one.role, wanted.depth + 1))
 
-    def _want(self, wanted: _Wanted) -> None:
+    def _queue_address(self, wanted: _WantedAddress) -> None:
         try:
-            url = target(wanted.url).url
+            url = parse_target(wanted.url).url
         except InvalidRequest as error:
             url = wanted.url
             is_of_web = url.startswith(("http:", "https:"))
             if url not in self._known and (is_of_web or wanted.hops):
-                self._miss(url, str(error))
+                self._note_missing(url, str(error))
             self._known.add(url)  # `data:` and the like are part of the page itself
             return
         if url not in self._known:
             self._known.add(url)
             self._waiting.append(wanted)
 
-    def _miss(self, uri: str, reason: str) -> None:
-        self._missing.append(Missing(uri=uri, reason=reason))
+    def _note_missing(self, uri: str, reason: str) -> None:
+        self._missing.append(MissingResource(uri=uri, reason=reason))
 
-    def _named_by(self, exchange: Exchange, wanted: _Wanted) -> list[references.Address]:
+    def _find_named(self, exchange: Exchange, wanted: _WantedAddress) -> list[references.Address]:
         """Return the addresses that belong to a document, in order."""
         css = exchange.media_type == "text/css"
         if not css and (exchange.media_type not in _HTML or wanted.role != "frame"):
             return []
-        text = self._fetcher.content(exchange)
+        text = self._fetcher.decode_content(exchange)
         if exchange.body and not text:
-            coding = exchange.header("Content-Encoding") or "damaged"
-            self._miss(exchange.url, f"its content coding ({coding}) could not be decoded")
-        charset = heads.charset_of(exchange.header("Content-Type") or "")
-        found = references.addresses(text, exchange.url, css=css, charset=charset)
+            coding = exchange.find_header("Content-Encoding") or "damaged"
+            self._note_missing(exchange.url, f"its content coding ({coding}) could not be decoded")
+        charset = heads.find_charset(exchange.find_header("Content-Type") or "")
+        found = references.find_addresses(text, exchange.url, css=css, charset=charset)
         return [one for one in found if one.role in _BELONGS]
 
 
-def fetcher(settings: Settings, limits: Limits) -> Fetcher:
+def make_fetcher(settings: Settings, limits: Limits) -> Fetcher:
     """Return a fetcher that names this registry in its User-Agent."""
     about = f" (+{settings.base_url})" if settings.base_url else ""
-    return Fetcher(user_agent=software() + about, networks=settings.private_networks, limits=limits)
+    return Fetcher(
+        user_agent=name_software() + about, networks=settings.private_networks, limits=limits
+    )
 
 
-def software() -> str:
+def name_software() -> str:
     """Return the name and version of the software, for a `warcinfo` record."""
     return f"perdure/{version('perdure')}"
 
 
-def into_library(
+def capture_into_library(
     url: str,
     library: Library,
     incoming: Path,
@@ -302,18 +306,18 @@ def into_library(
     fetcher: Fetcher,
     archive_id: str,
     bounds: Bounds,
-    watch: Watch = _nobody,
-) -> tuple[Captured, str]:
+    watch: Watch = _ignore_progress,
+) -> tuple[CaptureResult, str]:
     """Capture a page into the archive files of a registry. Return the result and the file's name.
 
     Runs an event loop of its own. The file is first written in the directory `incoming`. The index
-    then gets all of its captures or none. Raises the errors of `capture` and `Library.add`.
+    then gets all of its captures or none. Raises the errors of `capture_page` and `Library.add`.
     """
-    path = incoming / file_name(url, mark=token_hex(2))
+    path = incoming / make_file_name(url, mark=token_hex(2))
     try:
         with path.open("xb") as into:
             captured = asyncio.run(
-                capture(
+                capture_page(
                     url,
                     into,
                     fetcher=fetcher,
@@ -323,19 +327,19 @@ def into_library(
                     watch=watch,
                 )
             )
-        (added,) = library.add(path, move=True)
+        (added,) = library.add_file(path, move=True)
     finally:
         path.unlink(missing_ok=True)
     return captured, added.file.name
 
 
-def file_name(url: str, *, mark: str, at: datetime | None = None) -> str:
+def make_file_name(url: str, *, mark: str, at: datetime | None = None) -> str:
     """Return the name of a capture's file, made of its time, its host and a unique mark.
 
     >>> moment = datetime(2016, 1, 22, 11, 20, 29, tzinfo=UTC)
-    >>> file_name("http://www.dr.dk/a", mark="1f", at=moment)
+    >>> make_file_name("http://www.dr.dk/a", mark="1f", at=moment)
     '20160122112029-www.dr.dk-1f.warc.gz'
     """
     moment = at or datetime.now(UTC)
-    host = target(url).host.replace(":", "_")
+    host = parse_target(url).host.replace(":", "_")
     return f"{moment:%Y%m%d%H%M%S}-{host[:100]}-{mark}.warc.gz"

@@ -19,19 +19,19 @@ import msgspec
 
 from perdure.archives.capture import references
 from perdure.archives.files import heads
-from perdure.archives.index.ranges import Stretch, folder, stretch
-from perdure.archives.index.revisits import original
+from perdure.archives.index.ranges import IndexRange, find_folder, make_range
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.pwid.verdict import (
-    Asked,
+    CaptureVerdict,
     Evidence,
     Judgement,
-    Verdict,
-    at,
-    delta,
-    judge,
-    look_up,
-    suits,
+    WantedCapture,
+    interpret_uri_at,
+    judge_evidence,
+    look_up_evidence,
+    measure_delta,
+    suits_coverage,
 )
 from perdure.errors import Corrupt, NotFound, OriginalMissing, OverBudget, Unavailable
 from perdure.parts.media_types import strip_parameters
@@ -46,7 +46,7 @@ _CSS = "text/css"
 _READ_ON = ("frame", "style")
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
+class PageResource(msgspec.Struct, frozen=True, kw_only=True):
     """A resource that belongs to a page."""
 
     uri: str
@@ -57,18 +57,18 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     judgement: Judgement
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class SiteMember(msgspec.Struct, frozen=True, kw_only=True):
     """A URL of a site, with its capture nearest to the requested time."""
 
-    verdict: Verdict
+    verdict: CaptureVerdict
     delta: int
     capture: Capture
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class PageInventory(msgspec.Struct, frozen=True, kw_only=True):
     """The resources of a page. `complete` is false if some were left out because of a limit."""
 
-    resources: tuple[Resource, ...]
+    resources: tuple[PageResource, ...]
     complete: bool
     unread: tuple[str, ...] = ()
     """Documents that are archived but could not be read."""
@@ -82,7 +82,7 @@ def is_css(media_type: str) -> bool:
     return strip_parameters(media_type) == _CSS
 
 
-def payload(
+def read_payload(
     captures: Captures, files: ArchiveFiles, capture: Capture
 ) -> tuple[bytes | None, str | None]:
     """Return the payload of a capture or revisit, and the charset that the server gave for it.
@@ -92,23 +92,23 @@ def payload(
     Raises OriginalMissing if the capture is a revisit without an original, Corrupt, OverBudget,
     Unavailable.
     """
-    found = original(captures, capture)
+    found = find_original(captures, capture)
     if found.capture is None:
         raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    record = files.open(found.capture)
+    record = files.open_record(found.capture)
     with closing(record):
-        charset = heads.charset_of(heads.value_of(record.headers, "Content-Type"))
+        charset = heads.find_charset(heads.find_value(record.headers, "Content-Type"))
         data = bytearray()
-        for piece in record.payload():
+        for piece in record.read_payload():
             data += piece
             if len(data) > LARGEST_DOCUMENT:
                 return None, charset
         return bytes(data), charset
 
 
-def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
+def list_resources(captures: Captures, files: ArchiveFiles, page: Capture) -> PageInventory:
     """List the resources of a page, in the order in which they are named."""
-    found: dict[str, Resource] = {}
+    found: dict[str, PageResource] = {}
     unread: list[str] = []
     waiting = deque([(page, 0)])
     documents, size, complete = 0, 0, True
@@ -117,13 +117,13 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
         if documents == MOST_DOCUMENTS or size > MOST_BYTES:
             complete = False
             break
-        data, charset = _document(captures, files, capture)
+        data, charset = _read_document(captures, files, capture)
         if data is None:
             unread.append(capture.uri)
             continue
         documents, size = documents + 1, size + len(data)
         css = is_css(capture.media_type)
-        named = references.addresses(data, capture.uri, css=css, charset=charset)
+        named = references.find_addresses(data, capture.uri, css=css, charset=charset)
         for address in named:
             if address.role == "link" or not address.uri.startswith(("http://", "https://")):
                 continue
@@ -133,24 +133,24 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
             if len(found) == MOST_RESOURCES:
                 complete = False
                 break
-            wanted = at(uri, page.time)
-            judgement = judge(wanted, look_up(captures, wanted), nearest=True)
-            found[uri] = Resource(
+            wanted = interpret_uri_at(uri, page.time)
+            judgement = judge_evidence(wanted, look_up_evidence(captures, wanted), nearest=True)
+            found[uri] = PageResource(
                 uri=uri, role=address.role, within=capture.uri, judgement=judgement
             )
             if judgement.capture and address.role in _READ_ON and depth < _DEEPEST:
                 waiting.append((judgement.capture, depth + 1))
-    return Page(resources=tuple(found.values()), complete=complete, unread=tuple(unread))
+    return PageInventory(resources=tuple(found.values()), complete=complete, unread=tuple(unread))
 
 
-def _document(
+def _read_document(
     captures: Captures, files: ArchiveFiles, capture: Capture
 ) -> tuple[bytes | None, str | None]:
     """Read a document that may name others, and its charset; None if it cannot be read."""
     if not is_css(capture.media_type) and not is_html(capture.media_type):
         return b"", None
     try:
-        return payload(captures, files, capture)
+        return read_payload(captures, files, capture)
     except (NotFound, Corrupt, OverBudget, Unavailable):
         return None, None
 
@@ -159,53 +159,57 @@ def _document(
 # ------
 
 
-def scope(wanted: Asked) -> tuple[Stretch, ...]:
+def find_scope(wanted: WantedCapture) -> tuple[IndexRange, ...]:
     """Return the index ranges of a `subsite` (its folder and below) or a `site` (its host).
 
     Keys have no slash at the end, so the page of a folder itself sorts before its contents.
     """
     if wanted.coverage != "subsite":
-        return (stretch(wanted.uri, "host"),)
-    place = folder(wanted.uri)
-    below = stretch(place, "prefix")
+        return (make_range(wanted.uri, "host"),)
+    place = find_folder(wanted.uri)
+    below = make_range(place, "prefix")
     bare = below.low.removesuffix("/")
     if bare.endswith(")"):
         return (below,)
-    return Stretch(f"{bare} ", f"{bare}!"), below, Stretch(f"{bare}?", f"{bare}@")
+    return IndexRange(f"{bare} ", f"{bare}!"), below, IndexRange(f"{bare}?", f"{bare}@")
 
 
-def members(
-    captures: Captures, wanted: Asked, *, after: str = "", limit: int
-) -> tuple[list[Member], str | None]:
+def list_members(
+    captures: Captures, wanted: WantedCapture, *, after: str = "", limit: int
+) -> tuple[list[SiteMember], str | None]:
     """List the URLs of a site in order of their keys, starting after the key `after`.
 
     Returns at most `limit` of them, and the key after which to go on, or None if there are no more.
     """
-    found: list[Member] = []
-    for low, high in scope(wanted):
+    found: list[SiteMember] = []
+    for low, high in find_scope(wanted):
         if after:
             low = max(low, f"{after}!")
-        while low < high and (first := captures.scan(low, high, limit=1)):
+        while low < high and (first := captures.scan_range(low, high, limit=1)):
             if len(found) == limit:
                 return found, found[-1].capture.key
-            nearest = _nearest(captures, first[0], wanted)
+            nearest = _find_nearest(captures, first[0], wanted)
             if nearest is not None:
                 found.append(nearest)
             low = f"{first[0].key}!"
     return found, None
 
 
-def _nearest(captures: Captures, first: Capture, wanted: Asked) -> Member | None:
+def _find_nearest(captures: Captures, first: Capture, wanted: WantedCapture) -> SiteMember | None:
     """Return the capture nearest to the requested time among those with the key of `first`."""
-    evidence: Evidence = look_up(
+    evidence: Evidence = look_up_evidence(
         captures, msgspec.structs.replace(wanted, uri=first.uri, coverage="part")
     )
     around = [*evidence.within, *evidence.before, *evidence.after]
-    near = [one for one in around if suits("part", one)]
+    near = [one for one in around if suits_coverage("part", one)]
     if not near:
         return None
-    best = min(near, key=lambda one: (abs(delta(wanted, one)), one.time, one.file, one.offset))
-    distance = delta(wanted, best)
-    return Member(
-        verdict=Verdict.NEAREST if distance else Verdict.EXACT, delta=distance, capture=best
+    best = min(
+        near, key=lambda one: (abs(measure_delta(wanted, one)), one.time, one.file, one.offset)
+    )
+    distance = measure_delta(wanted, best)
+    return SiteMember(
+        verdict=CaptureVerdict.NEAREST if distance else CaptureVerdict.EXACT,
+        delta=distance,
+        capture=best,
     )

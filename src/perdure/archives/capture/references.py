@@ -21,7 +21,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from perdure import formats
-from perdure.extractors.markup.tags import HTML, Attribute, attributes, read, scan
+from perdure.extractors.markup.tags import HTML, Attribute, read_attributes, read_tag, scan_tags
 
 _HEAD = 1024  # bytes in which HTML looks for a charset
 MOST_TAGS = 100_000  # of a document; whatever follows them stays unchanged
@@ -102,22 +102,22 @@ class _Document(msgspec.Struct, frozen=True):
     is_within: bool = False
     """Whether it is the value of an attribute of another document (`srcdoc`)."""
 
-    def other(self, written: str, role: str) -> str:
+    def replace_address(self, written: str, role: str) -> str:
         """Return the replacement of an address, or the address itself if it is a fragment."""
-        uri = absolute(self.base, written, self.codec)
+        uri = resolve_address(self.base, written, self.codec)
         return written if uri is None else self.replace(Address(uri, role))
 
 
-def absolute(base: str, written: str, codec: str = "utf-8") -> str | None:
+def resolve_address(base: str, written: str, codec: str = "utf-8") -> str | None:
     """Return the address that a text in a document means; None if it is within the document.
 
     A text that is not an address becomes `about:blank`. Bytes that are not UTF-8 are characters in
     the codec of the document: a path is converted to UTF-8, a query keeps them as they are (URL
     Standard section 4.4, "percent-encode after encoding").
 
-    >>> absolute("http://a.dk/b/c", " ../d?x=1 ")
+    >>> resolve_address("http://a.dk/b/c", " ../d?x=1 ")
     'http://a.dk/d?x=1'
-    >>> absolute("http://a.dk/", "#top"), absolute("http://a.dk/", "http://[")
+    >>> resolve_address("http://a.dk/", "#top"), resolve_address("http://a.dk/", "http://[")
     (None, 'about:blank')
     """
     text = re.sub(r"[\t\n\r]", "", written).strip("\x00\x0c \x1f")
@@ -130,13 +130,13 @@ def absolute(base: str, written: str, codec: str = "utf-8") -> str | None:
         if _ALL_VISIBLE.fullmatch(joined):
             return joined
         place, mark, question = joined.partition("?")
-        place = _decoded(place, codec)
+        place = _decode_text(place, codec)
         return quote(f"{place}{mark}{question}", safe=_ASCII, errors="surrogateescape")
     except ValueError:
         return "about:blank"
 
 
-def _decoded(text: str, codec: str) -> str:
+def _decode_text(text: str, codec: str) -> str:
     """Decode a text again in its own codec if it is not UTF-8."""
     with suppress(UnicodeEncodeError):
         text.encode("utf-8")
@@ -146,28 +146,30 @@ def _decoded(text: str, codec: str) -> str:
     return text
 
 
-def _codec(data: bytes, charset: str | None) -> str:
-    said = charset or formats.declared_charset(data[:_HEAD])
-    return (said and formats.python_codec(said)) or "utf-8"
+def _choose_codec(data: bytes, charset: str | None) -> str:
+    said = charset or formats.find_declared_charset(data[:_HEAD])
+    return (said and formats.find_python_codec(said)) or "utf-8"
 
 
-def in_html(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
+def replace_in_html(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
     """Replace the addresses in an HTML document. `charset` is the one that the server gave."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
-    return _spliced(data, _of_html(data, _Document(base, replace, _codec(data, charset))))
+    return _splice_spans(
+        data, _find_html_spans(data, _Document(base, replace, _choose_codec(data, charset)))
+    )
 
 
-def in_css(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
+def replace_in_css(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
     """Replace the addresses in a style sheet."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
     text = data.decode("utf-8", "surrogateescape")
-    document = _Document(base, replace, _codec(b"", charset))
-    return _css(text, document).encode("utf-8", "surrogateescape")
+    document = _Document(base, replace, _choose_codec(b"", charset))
+    return _replace_in_style(text, document).encode("utf-8", "surrogateescape")
 
 
-def addresses(
+def find_addresses(
     data: bytes, base: str, *, css: bool, charset: str | None = None
 ) -> Iterator[Address]:
     """Return the addresses in a document, in order, each once."""
@@ -175,15 +177,15 @@ def addresses(
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", "replace").encode()
 
-    def note(address: Address) -> str:
+    def note_address(address: Address) -> str:
         found[address] = None
         return address.uri
 
-    (in_css if css else in_html)(data, base, note, charset)
+    (replace_in_css if css else replace_in_html)(data, base, note_address, charset)
     return iter(found)
 
 
-def _spliced(data: bytes, spans: Iterator[_Span]) -> bytes:
+def _splice_spans(data: bytes, spans: Iterator[_Span]) -> bytes:
     pieces: list[bytes] = []
     at = 0
     for start, stop, other in spans:
@@ -193,44 +195,48 @@ def _spliced(data: bytes, spans: Iterator[_Span]) -> bytes:
     return b"".join(pieces)
 
 
-def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
+def _find_html_spans(data: bytes, document: _Document) -> Iterator[_Span]:
     base = document.base
     style = 0  # where the text of a style element begins
     based = False
-    for start, stop, empty in _tags(data):
-        tag = read(data, start, stop)
+    for start, stop, empty in _find_tags(data):
+        tag = read_tag(data, start, stop)
         name = tag.name.lower()
         if name == b"style" and not empty:
             if tag.closing and style:
                 text = data[style:start].decode("utf-8", "surrogateescape")
-                yield style, start, _css(text, document).encode("utf-8", "surrogateescape")
+                yield (
+                    style,
+                    start,
+                    _replace_in_style(text, document).encode("utf-8", "surrogateescape"),
+                )
             style = 0 if tag.closing else stop
             continue
         if tag.closing:
             continue
-        found = list(attributes(data, start, stop))
+        found = list(read_attributes(data, start, stop))
         if name == b"base":
             for one in found:
                 if one.name.lower() == b"href" and not based:
-                    uri = absolute(base, _text(data, one), document.codec)
+                    uri = resolve_address(base, _read_value(data, one), document.codec)
                     document, based = msgspec.structs.replace(document, base=uri or base), True
                     yield one.start, one.stop, b""
             continue
         firsts: dict[bytes, Attribute] = {}
         for one in found:
             firsts.setdefault(one.name.lower(), one)  # a repeated attribute has no effect
-        values = {key: _text(data, one) for key, one in firsts.items()}
+        values = {key: _read_value(data, one) for key, one in firsts.items()}
         for key, one in firsts.items():
-            other = _attribute(name, key, values, document)
+            other = _replace_attribute(name, key, values, document)
             if other is None or one.value.start == one.value.stop:
                 continue
             if other == "":
                 yield one.start, one.stop, b""
             else:
-                yield one.start, one.stop, one.name + b'="%s"' % _escaped(other)
+                yield one.start, one.stop, one.name + b'="%s"' % _escape_value(other)
 
 
-def _tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
+def _find_tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
     """Yield the start and end of each tag, and whether it is a complete raw text element.
 
     In SVG and MathML, `<title/>` and `<script/>` have no text (HTML Standard section 13.2.6.5).
@@ -238,7 +244,7 @@ def _tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
     """
     at, depth = 0, 0
     for left in reversed(range(_MOST_BEGINNINGS)):
-        tags = scan(data[at:], HTML, MOST_TAGS)
+        tags = scan_tags(data[at:], HTML, MOST_TAGS)
         for start, stop in zip(tags.starts, tags.stops, strict=True):
             text = data[at + start : at + stop]
             if _FOREIGN.match(text):
@@ -252,29 +258,29 @@ def _tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
             return
 
 
-def _text(data: bytes, one: Attribute) -> str:
+def _read_value(data: bytes, one: Attribute) -> str:
     return html.unescape(data[one.value].decode("utf-8", "surrogateescape"))
 
 
-def _escaped(text: str) -> bytes:
+def _escape_value(text: str) -> bytes:
     return html.escape(text).encode("utf-8", "surrogateescape")
 
 
-def _attribute(
+def _replace_attribute(
     tag: bytes, name: bytes, values: dict[bytes, str], document: _Document
 ) -> str | None:
     """Return the new value of an attribute: None to keep it, empty to remove it."""
     value = values[name]
     if name in _SETS:
-        return _set(value, document)
+        return _replace_in_set(value, document)
     if name == b"style":
-        return _css(value, document)
+        return _replace_in_style(value, document)
     if name == b"srcdoc" and tag == b"iframe":
-        return _within(value, document)
+        return _replace_within(value, document)
     if name in (b"integrity", b"ping", b"nonce"):
         return ""
     if tag == b"meta":
-        return _meta(name, values, document)
+        return _replace_in_meta(name, values, document)
     role = _ROLES.get(name)
     if role is None or (name == b"data" and tag != b"object"):
         return None
@@ -282,29 +288,29 @@ def _attribute(
         role = "frame"
     elif name in (b"href", b"xlink:href"):
         if tag == b"link":
-            role = _relation(values.get(b"rel", ""))
+            role = _find_role(values.get(b"rel", ""))
         elif tag in _DRAWN:
             role = "resource"
-    return document.other(value, role)
+    return document.replace_address(value, role)
 
 
-def _within(value: str, document: _Document) -> str:
+def _replace_within(value: str, document: _Document) -> str:
     """Replace the addresses in a document that an attribute holds, but not one level deeper."""
     if document.is_within:
         return value
     data = value.encode("utf-8", "surrogateescape")
     inner = msgspec.structs.replace(document, is_within=True)
-    return _spliced(data, _of_html(data, inner)).decode("utf-8", "surrogateescape")
+    return _splice_spans(data, _find_html_spans(data, inner)).decode("utf-8", "surrogateescape")
 
 
-def _relation(rel: str) -> str:
+def _find_role(rel: str) -> str:
     words = set(rel.lower().split())
     if "stylesheet" in words:
         return "style"
     return "resource" if words & _FETCHED_RELS else "link"
 
 
-def _meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | None:
+def _replace_in_meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | None:
     """Replace the address of a refresh, and disable the document's own rules for the browser."""
     kind = values.get(b"http-equiv", "").strip().lower()
     if name == b"http-equiv" and kind in (
@@ -319,48 +325,52 @@ def _meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | N
     if found is None:
         return None
     target = found[2].partition(found[1])[0] if found[1] else found[2]
-    return values[name][: found.start(1)] + document.other(target, "link")
+    return values[name][: found.start(1)] + document.replace_address(target, "link")
 
 
-def _set(value: str, document: _Document) -> str:
+def _replace_in_set(value: str, document: _Document) -> str:
     """Replace the addresses of the candidates in a `srcset`."""
     made = []
     for found in _CANDIDATE.finditer(value):
         url = found["url"]
         bare = url.rstrip(",")
         rest = "" if bare != url else found["rest"].strip()
-        made.append(f"{document.other(bare, 'resource')} {rest}".strip())
+        made.append(f"{document.replace_address(bare, 'resource')} {rest}".strip())
     return ", ".join(made)
 
 
-def _css(text: str, document: _Document) -> str:
-    def other(found: re.Match[str]) -> str:
+def _replace_in_style(text: str, document: _Document) -> str:
+    def replace_match(found: re.Match[str]) -> str:
         written = found["double"] or found["single"] or found["bare"]
         if written is not None:
             before = text[max(0, found.start() - 16) : found.start()].rstrip().lower()
             role = "style" if before.endswith("@import") else "resource"
-            return f'url("{_in_css(document.other(_unescaped(written), role))}")'
+            return (
+                f'url("{_escape_for_css(document.replace_address(_unescape_css(written), role))}")'
+            )
         if found["import"] is not None:
-            return f'@import "{_in_css(document.other(found["import"], "style"))}"'
+            return (
+                f'@import "{_escape_for_css(document.replace_address(found["import"], "style"))}"'
+            )
         if found["set"] is not None:
-            return f'"{_in_css(document.other(found["set"], "resource"))}"'
+            return f'"{_escape_for_css(document.replace_address(found["set"], "resource"))}"'
         return found[0]
 
-    return _CSS.sub(other, text)
+    return _CSS.sub(replace_match, text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape_css(text: str) -> str:
     """Decode the escapes of CSS (CSS Syntax section 4.3.7)."""
 
-    def plain(found: re.Match[str]) -> str:
+    def unescape_match(found: re.Match[str]) -> str:
         if not found[1]:
             return found[2] or ""
         code = int(found[1], 16)
         is_character = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
         return chr(code) if is_character else "\ufffd"
 
-    return _CSS_ESCAPE.sub(plain, text) if "\\" in text else text
+    return _CSS_ESCAPE.sub(unescape_match, text) if "\\" in text else text
 
 
-def _in_css(uri: str) -> str:
+def _escape_for_css(uri: str) -> str:
     return re.sub(r"[\"\\\n<]", lambda mark: f"%{ord(mark[0]):02X}", uri)

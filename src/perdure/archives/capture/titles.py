@@ -17,10 +17,10 @@ from pathlib import Path
 
 from perdure import formats
 from perdure.archives.capture import pages
-from perdure.archives.index.revisits import original
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.errors import PerdureError
-from perdure.formats.detect import detect
+from perdure.formats.detect import detect_type
 from perdure.metadata import derived
 from perdure.model.about import About
 
@@ -28,30 +28,30 @@ _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SUCCESS = range(200, 300)
 
 
-def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
+def describe_capture(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
     """Return what a capture says about itself; empty if it is an error page or not a document."""
-    found = original(captures, capture).capture
+    found = find_original(captures, capture).capture
     is_document = capture.media_type in derived.TYPES
     if found is None or not is_document or capture.status not in (None, *_SUCCESS):
         return About()
     try:
-        data, charset = pages.payload(captures, files, found)
+        data, charset = pages.read_payload(captures, files, found)
     except PerdureError:
         return About()
     with tempfile.NamedTemporaryFile(prefix="perdure-") as file:
         file.write(data or b"")
         file.flush()
-        place = derived.Document(
+        place = derived.DocumentBytes(
             Path(file.name),
             0,
             len(data or b""),
             capture.media_type,
-            _charset(charset, data or b""),
+            _choose_charset(charset, data or b""),
         )
-        return derived.read(place) or About()
+        return derived.describe_document(place) or About()
 
 
-def _charset(given: str | None, data: bytes) -> str | None:
-    if given and formats.python_codec(given) and not data.startswith(_MARKS):
+def _choose_charset(given: str | None, data: bytes) -> str | None:
+    if given and formats.find_python_codec(given) and not data.startswith(_MARKS):
         return given
-    return detect(data).charset
+    return detect_type(data).charset

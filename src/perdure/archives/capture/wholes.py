@@ -16,18 +16,18 @@ from contextlib import closing
 import msgspec
 
 from perdure.archives.capture import pages
-from perdure.archives.capture.references import absolute
+from perdure.archives.capture.references import resolve_address
 from perdure.archives.files import heads
-from perdure.archives.index.revisits import original
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import ArchiveFiles, Capture, Captures
-from perdure.archives.pwid.verdict import at, judge, look_up
+from perdure.archives.pwid.verdict import interpret_uri_at, judge_evidence, look_up_evidence
 from perdure.errors import PerdureError
 
 MOST_REDIRECTS = 256
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class Whole(msgspec.Struct, frozen=True, kw_only=True):
+class WholePage(msgspec.Struct, frozen=True, kw_only=True):
     """A page and its resources."""
 
     captures: tuple[Capture, ...]
@@ -40,7 +40,7 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     """False if resources were left out because of a limit."""
 
 
-def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
+def collect_whole(captures: Captures, files: ArchiveFiles, page: Capture) -> WholePage:
     """Collect the captures of a page and its resources."""
     found: dict[str, Capture] = {}
     missing: dict[str, None] = {}
@@ -51,7 +51,7 @@ def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
         start = waiting.popleft()
         listed = [start]
         if pages.is_html(start.media_type) or pages.is_css(start.media_type):
-            consists = pages.resources(captures, files, start)
+            consists = pages.list_resources(captures, files, start)
             for one in consists.resources:
                 if one.judgement.capture is None:
                     missing[one.uri] = None
@@ -63,19 +63,25 @@ def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
             if capture.uri in found:
                 continue
             found[capture.uri] = capture
-            uri = _behind(captures, files, capture) if capture.status in _REDIRECTS else ""
+            uri = (
+                _find_redirect_target(captures, files, capture)
+                if capture.status in _REDIRECTS
+                else ""
+            )
             if not uri or uri in found:
                 continue
             redirects += 1
-            wanted = at(uri, page.time)
-            onwards = judge(wanted, look_up(captures, wanted), nearest=True).capture
+            wanted = interpret_uri_at(uri, page.time)
+            onwards = judge_evidence(
+                wanted, look_up_evidence(captures, wanted), nearest=True
+            ).capture
             if onwards is None:
                 missing[uri] = None
             elif redirects > MOST_REDIRECTS:
                 complete = False
             else:
                 waiting.append(onwards)
-    return Whole(
+    return WholePage(
         captures=tuple(found.values()),
         missing=tuple(missing),
         unread=tuple(unread),
@@ -83,19 +89,19 @@ def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
     )
 
 
-def _behind(captures: Captures, files: ArchiveFiles, redirect: Capture) -> str:
+def _find_redirect_target(captures: Captures, files: ArchiveFiles, redirect: Capture) -> str:
     """Return the target of an archived redirect; empty if it is not on the Web or not readable.
 
     A revisit may have the header fields itself; otherwise they are in its original.
     """
     location = ""
-    for one in (redirect, original(captures, redirect).capture):
+    for one in (redirect, find_original(captures, redirect).capture):
         if one is None or location:
             break
         try:
-            with closing(files.open(one)) as record:
-                location = heads.value_of(record.headers, "Location")
+            with closing(files.open_record(one)) as record:
+                location = heads.find_value(record.headers, "Location")
         except PerdureError:
             return ""
-    uri = (absolute(redirect.uri, location) or "").partition("#")[0]
+    uri = (resolve_address(redirect.uri, location) or "").partition("#")[0]
     return uri if uri.startswith(("http://", "https://")) else ""

@@ -3,7 +3,7 @@
 How it works: a record begins at an offset, and its head says how long it is. If that is correct,
 the next record follows. If not, the next place where a record can begin is searched, and the bytes
 in between are reported. Members of compressed files are read one by one. A file that was compressed
-as one stream is reported as such (`Shared`) and read inflated.
+as one stream is reported as such (`SharedMember`) and read inflated.
 
 What must stay true: every byte of a file belongs to a record or to a flaw that is yielded; a record
 with a readable head is yielded even if its block is damaged, because the capture is known to have
@@ -18,15 +18,15 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.archives.files import heads
-from perdure.archives.files.heads import LONGEST_HEAD, Block, Faulty, Head
+from perdure.archives.files.heads import LONGEST_HEAD, ArchivedBlock, ArchivedHead, FaultyRecord
 from perdure.archives.files.windows import (
     PIECE,
-    Damaged,
-    Gunzipped,
+    DamagedBytes,
+    GzipMember,
     Readable,
     Window,
-    member,
-    next_frame,
+    find_next_frame,
+    open_member,
 )
 from perdure.archives.port import Capture
 
@@ -45,34 +45,34 @@ class Flaw(msgspec.Struct, frozen=True):
     what: str
 
 
-class Unindexed(msgspec.Struct, frozen=True):
+class UnindexedRecord(msgspec.Struct, frozen=True):
     """A complete record without a URI, usually `warcinfo`."""
 
     offset: int
     kind: str
 
 
-class Shared(Exception):
+class SharedMember(Exception):
     """One compressed member holds several records, so they have no offsets of their own.
 
     This is not an error. It tells the caller to read the file as one stream.
     """
 
 
-Met = Capture | Flaw | Unindexed
+Met = Capture | Flaw | UnindexedRecord
 
 
-class _Opened(msgspec.Struct):
+class _OpenedHead(msgspec.Struct):
     """A head that was read, with the bytes that were read after it."""
 
-    head: Head
+    head: ArchivedHead
     rest: bytes
     size: int
     """Bytes of the head."""
     newline_only: bool
 
 
-def read(
+def read_records(
     window: Window, codec: str, file: str, start: int = 0, stop: int | None = None
 ) -> Iterator[Met]:
     """Yield the records and flaws in [start, stop), in order.
@@ -81,108 +81,112 @@ def read(
     """
     end = window.size if stop is None else stop
     if codec:
-        yield from _members(window, codec, file, start, end)
+        yield from _read_members(window, codec, file, start, end)
     else:
-        yield from _plain(window, file, start, end)
+        yield from _read_plain(window, file, start, end)
 
 
-def line_of(head: Head, block: Block, file: str, offset: int, length: int) -> Met:
+def describe_record(
+    head: ArchivedHead, block: ArchivedBlock, file: str, offset: int, length: int
+) -> Met:
     """Return the capture, flaw or unindexed record to yield for a record."""
     try:
-        found = heads.capture(head, block, file=file, offset=offset, length=length)
-    except Faulty as error:
+        found = heads.make_capture(head, block, file=file, offset=offset, length=length)
+    except FaultyRecord as error:
         return Flaw(offset, f"not indexed: {error}")
-    return Unindexed(offset, head.kind) if found is None else found
+    return UnindexedRecord(offset, head.kind) if found is None else found
 
 
-def open_head(source: Readable) -> _Opened:
+def open_head(source: Readable) -> _OpenedHead:
     """Read up to the end of a head. Raises Damaged if there is none."""
     text = b""
     while True:
         piece = source.read(PIECE)
         text += piece
-        opened = _headed(text.lstrip(b"\r\n") if len(text) < PIECE else text)
+        opened = _parse_head(text.lstrip(b"\r\n") if len(text) < PIECE else text)
         if opened:
             return opened
         if not piece or len(text) > LONGEST_HEAD:
-            raise Damaged("no record head found")
+            raise DamagedBytes("no record head found")
 
 
-def _headed(text: bytes) -> _Opened | None:
+def _parse_head(text: bytes) -> _OpenedHead | None:
     if _FIRST.match(text):
-        end = heads.end_of_head(text[: LONGEST_HEAD + 4])
+        end = heads.find_end_of_head(text[: LONGEST_HEAD + 4])
         if end < 0:
             return None
-        return _Opened(
-            heads.warc_head(heads.warc_fields(text[:end])),
+        return _OpenedHead(
+            heads.parse_warc_head(heads.parse_warc_fields(text[:end])),
             text[end:],
             end,
             text[end - 4 : end] != b"\r\n\r\n",
         )
-    found = heads.arc_head(text)
-    return _Opened(found[0], text[found[2] :], found[2], False) if found else None
+    found = heads.parse_arc_head(text)
+    return _OpenedHead(found[0], text[found[2] :], found[2], False) if found else None
 
 
 # Compressed, record by record
 # ----------------------------
 
 
-def _members(window: Window, codec: str, file: str, start: int, stop: int) -> Iterator[Met]:
+def _read_members(window: Window, codec: str, file: str, start: int, stop: int) -> Iterator[Met]:
     while start < stop:
-        source = member(window, codec, start)
-        if not isinstance(source, Gunzipped):
-            after = min(next_frame(window, codec, start + 1), stop)
-            source = member(window, codec, start, after - start)
+        source = open_member(window, codec, start)
+        if not isinstance(source, GzipMember):
+            after = min(find_next_frame(window, codec, start + 1), stop)
+            source = open_member(window, codec, start, after - start)
         try:
-            source, opened = _member_head(window, start, source)
-        except Damaged as error:
-            after = _next_member(window, codec, start + 1, stop)
+            source, opened = _open_member_head(window, start, source)
+        except DamagedBytes as error:
+            after = _find_next_member(window, codec, start + 1, stop)
             yield Flaw(start, f"{after - start} bytes cannot be read as a record: {error}")
             start = after
             continue
-        begin, flaw = _through_block(source, opened)
-        if isinstance(source, Gunzipped):
+        begin, flaw = _read_through_block(source, opened)
+        if isinstance(source, GzipMember):
             after = source.end if not flaw.startswith("gzip") else start + 1
-            if after > stop or (after < stop and window.at(after, 3) != b"\x1f\x8b\x08"):
-                found = _next_member(window, codec, start + 1, stop)
+            if after > stop or (after < stop and window.read_at(after, 3) != b"\x1f\x8b\x08"):
+                found = _find_next_member(window, codec, start + 1, stop)
                 if not flaw:
                     yield Flaw(after, f"{found - after} stray bytes between records")
                 after = found
             elif flaw.startswith("gzip"):
-                after = _next_member(window, codec, start + 1, stop)
+                after = _find_next_member(window, codec, start + 1, stop)
         if flaw:
             yield Flaw(start, flaw)
-        yield line_of(opened.head, heads.block_of(opened.head, begin), file, start, after - start)
+        yield describe_record(
+            opened.head, heads.summarise_block(opened.head, begin), file, start, after - start
+        )
         start = after
 
 
-def _member_head(window: Window, start: int, source: Readable) -> tuple[Readable, _Opened]:
+def _open_member_head(window: Window, start: int, source: Readable) -> tuple[Readable, _OpenedHead]:
     """Open the record in a member; if the member is damaged, inflate it in small steps."""
     try:
         return source, open_head(source)
-    except Damaged:
-        if not isinstance(source, Gunzipped):
+    except DamagedBytes:
+        if not isinstance(source, GzipMember):
             raise
-    source = Gunzipped(window, start, feed=_BITE)
+    source = GzipMember(window, start, feed=_BITE)
     return source, open_head(source)
 
 
-def _next_member(window: Window, codec: str, start: int, stop: int) -> int:
+def _find_next_member(window: Window, codec: str, start: int, stop: int) -> int:
     """Return the offset of the next member that holds a WARC or ARC record, or `stop`."""
     magic = {"gzip": b"\x1f\x8b\x08"}.get(codec)
     if magic is None:
-        return min(next_frame(window, codec, start), stop)
-    while (start := window.find(magic, start, stop)) >= 0:
+        return min(find_next_frame(window, codec, start), stop)
+    while (start := window.find_bytes(magic, start, stop)) >= 0:
         try:
-            open_head(member(window, codec, start))
-        except Damaged:
+            open_head(open_member(window, codec, start))
+        except DamagedBytes:
             start += 1
         else:
             return start
     return stop
 
 
-def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
+def _read_through_block(source: Readable, opened: _OpenedHead) -> tuple[bytes, str]:
     """Read a block. Return its first bytes and its fault, empty if it is sound. Raises Shared."""
     begin = opened.rest[: opened.head.length] if opened.head.length is not None else opened.rest
     left = opened.head.length
@@ -207,12 +211,12 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
         while len(behind) < 64 and (piece := source.read(PIECE)):
             behind += piece
         rest = behind.lstrip(_GAP)
-        if _headed_start(rest):
-            raise Shared
+        if _begins_with_head(rest):
+            raise SharedMember
         more = len(rest)
         while piece := source.read(PIECE):
             more += len(piece)
-    except Damaged as error:
+    except DamagedBytes as error:
         return begin[:LONGEST_HEAD], str(error)
     if more:
         return begin[:LONGEST_HEAD], (
@@ -223,50 +227,50 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
     return begin[:LONGEST_HEAD], ""
 
 
-def _headed_start(text: bytes) -> bool:
-    return bool(_FIRST.match(text) or heads.arc_head(text[:LONGEST_HEAD]))
+def _begins_with_head(text: bytes) -> bool:
+    return bool(_FIRST.match(text) or heads.parse_arc_head(text[:LONGEST_HEAD]))
 
 
 # Not compressed
 # --------------
 
 
-def _plain(window: Window, file: str, start: int, stop: int) -> Iterator[Met]:
+def _read_plain(window: Window, file: str, start: int, stop: int) -> Iterator[Met]:
     while start < stop:
-        text = window.at(start, LONGEST_HEAD + 8)
+        text = window.read_at(start, LONGEST_HEAD + 8)
         blank = len(text) - len(text.lstrip(_GAP))
         if blank:
             start += blank
             continue
-        opened = _headed(text)
+        opened = _parse_head(text)
         if opened is None:
-            after = _next_record(window, start + 1, stop)
+            after = _find_next_record(window, start + 1, stop)
             yield Flaw(start, f"{after - start} bytes cannot be read as a record")
             start = after
             continue
         body = start + opened.size
-        after, flaw = _extent(window, opened, body, stop)
+        after, flaw = _find_extent(window, opened, body, stop)
         if flaw:
             yield Flaw(start, flaw)
-        begin = window.at(body, min(LONGEST_HEAD, after - body))
+        begin = window.read_at(body, min(LONGEST_HEAD, after - body))
         if opened.head.length is not None:
             begin = begin[: opened.head.length]
-        block = heads.block_of(opened.head, begin)
-        yield line_of(opened.head, block, file, start, after - start)
+        block = heads.summarise_block(opened.head, begin)
+        yield describe_record(opened.head, block, file, start, after - start)
         start = after
 
 
-def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int, str]:
+def _find_extent(window: Window, opened: _OpenedHead, body: int, stop: int) -> tuple[int, str]:
     """Return the offset of the next record, and the fault of this one, empty if it is sound."""
     length = opened.head.length
     if length is not None and body + length <= stop:
         end = body + length
-        gap = window.at(end, 64)
+        gap = window.read_at(end, 64)
         rest = gap.lstrip(_GAP)
         after = end + len(gap) - len(rest)
-        if after >= stop or _follows(window, after):
+        if after >= stop or _record_follows(window, after):
             return min(after, stop), _LINE_ENDS if opened.newline_only else ""
-    after = _next_record(window, body, stop)
+    after = _find_next_record(window, body, stop)
     if length is None:
         return after, "no valid Content-Length"
     missing = body + length - after
@@ -278,27 +282,27 @@ def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int,
     )
 
 
-def _follows(window: Window, place: int) -> bool:
+def _record_follows(window: Window, place: int) -> bool:
     """Return whether a record begins at the expected place.
 
     If a length is wrong by a few bytes, the place is inside the first line of an ARC record, and
     `ttp://…` would pass for a head, too.
     """
-    text = window.at(place, LONGEST_HEAD)
-    if not _headed_start(text):
+    text = window.read_at(place, LONGEST_HEAD)
+    if not _begins_with_head(text):
         return False
     return bool(_FIRST.match(text) or heads.ARC_START.match(text)) or (
-        window.at(place - 1, 1) == b"\n"
+        window.read_at(place - 1, 1) == b"\n"
     )
 
 
-def _next_record(window: Window, start: int, stop: int) -> int:
+def _find_next_record(window: Window, start: int, stop: int) -> int:
     """Return the offset of the next line that can begin a record, or `stop`."""
     overlap = 8 << 10
     at = max(start - 1, 0)
     endless = 0  # no head ends before this offset, so no head that begins before it does either
     while at < stop:
-        piece = window.at(at, min(4 * PIECE, stop - at))
+        piece = window.read_at(at, min(4 * PIECE, stop - at))
         for found in sorted(
             [*_BEGINNING.finditer(piece), *heads.ARC_START.finditer(piece)],
             key=lambda one: one.start(),
@@ -308,11 +312,11 @@ def _next_record(window: Window, start: int, stop: int) -> int:
                 continue
             if found.re is _BEGINNING:
                 begin = max(place, endless - _LONGEST_END)
-                rest = window.at(begin, place + LONGEST_HEAD - begin)
-                if heads.end_of_head(rest) < 0:
+                rest = window.read_at(begin, place + LONGEST_HEAD - begin)
+                if heads.find_end_of_head(rest) < 0:
                     endless = begin + len(rest)
                     continue
-            if _headed(window.at(place, LONGEST_HEAD)):
+            if _parse_head(window.read_at(place, LONGEST_HEAD)):
                 return place
         if at + len(piece) >= stop or len(piece) <= overlap:
             break

@@ -16,9 +16,9 @@ from functools import lru_cache
 
 import msgspec
 
-from perdure.archives.dates import second
+from perdure.archives.dates import parse_second
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.parts.media_types import strip_parameters
 
 LONGEST_HEAD = 64 << 10
@@ -36,15 +36,15 @@ HTTP_SCHEMES = ("http:", "https:")
 Fields = list[tuple[str, str]]
 
 # The request, response and metadata records of a capture follow each other.
-_urlkey = lru_cache(maxsize=32)(urlkey)
-_second = lru_cache(maxsize=32)(second)
+_urlkey = lru_cache(maxsize=32)(make_url_key)
+_second = lru_cache(maxsize=32)(parse_second)
 
 
-class Faulty(ValueError):
+class FaultyRecord(ValueError):
     """A record whose head lacks what the index needs to find it again. The text says what."""
 
 
-class Head(msgspec.Struct, frozen=True, gc=False):
+class ArchivedHead(msgspec.Struct, frozen=True, gc=False):
     """The fields of a record's head that the index needs."""
 
     kind: str
@@ -59,16 +59,16 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     id: str
 
 
-def end_of_head(text: bytes, start: int = 0) -> int:
+def find_end_of_head(text: bytes, start: int = 0) -> int:
     """Return the index after the blank line that ends a head; -1 if there is none."""
     found = _END.search(text, start)
     return found.end() if found else -1
 
 
-def fields(text: bytes) -> Fields:
+def parse_fields(text: bytes) -> Fields:
     """Return the named fields of a head without its first line."""
     found: Fields = []
-    for line in decoded(text).split("\n"):
+    for line in decode_text(text).split("\n"):
         line = line.rstrip("\r")
         if line[:1] in (" ", "\t") and found:
             name, value = found[-1]
@@ -80,7 +80,7 @@ def fields(text: bytes) -> Fields:
     return found
 
 
-def decoded(text: bytes) -> str:
+def decode_text(text: bytes) -> str:
     """Decode UTF-8 (ISO 28500 section 4); if the text is not UTF-8, decode it as ISO 8859-1."""
     try:
         return text.decode("utf-8")
@@ -88,56 +88,56 @@ def decoded(text: bytes) -> str:
         return text.decode("latin-1")
 
 
-def first_line(text: bytes) -> tuple[bytes, bytes]:
+def split_first_line(text: bytes) -> tuple[bytes, bytes]:
     line, _, rest = text.partition(b"\n")
     return line.rstrip(b"\r"), rest
 
 
-def value_of(all_fields: Fields, name: str) -> str:
+def find_value(all_fields: Fields, name: str) -> str:
     """Return the value of the first field of this name, in any case; empty if there is none."""
     name = name.lower()
     return next((value for one, value in all_fields if one.lower() == name), "")
 
 
-def warc_fields(text: bytes) -> Fields:
+def parse_warc_fields(text: bytes) -> Fields:
     """Return the fields of a head that begins with its `WARC/` line and ends with a blank line."""
-    return fields(first_line(text)[1])
+    return parse_fields(split_first_line(text)[1])
 
 
-def warc_head(named: Fields) -> Head:
+def parse_warc_head(named: Fields) -> ArchivedHead:
     """Return the fields of a head that the index needs; of repeated fields, the first."""
     found: dict[str, str] = {}
     for name, value in named:
         found.setdefault(name.lower(), value)
     get = found.get
-    return Head(
+    return ArchivedHead(
         kind=get("warc-type", ""),
-        uri=unbracketed(get("warc-target-uri", "")),
+        uri=strip_brackets(get("warc-target-uri", "")),
         date=get("warc-date", ""),
-        length=length_of(get("content-length", "")),
+        length=parse_length(get("content-length", "")),
         content_type=get("content-type", ""),
         digest=get("warc-payload-digest", ""),
-        refers_to_uri=unbracketed(get("warc-refers-to-target-uri", "")),
+        refers_to_uri=strip_brackets(get("warc-refers-to-target-uri", "")),
         refers_to_date=get("warc-refers-to-date", ""),
-        id=unbracketed(get("warc-record-id", "")),
+        id=strip_brackets(get("warc-record-id", "")),
     )
 
 
-def length_of(text: str) -> int | None:
+def parse_length(text: str) -> int | None:
     if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER:
         return int(text)
     return None
 
 
-def unbracketed(uri: str) -> str:
+def strip_brackets(uri: str) -> str:
     """Remove angle brackets. The grammar of WARC/1.0 has them, and wget wrote them literally."""
     return uri[1:-1] if uri[:1] == "<" and uri[-1:] == ">" else uri
 
 
-def charset_of(content_type: str) -> str | None:
+def find_charset(content_type: str) -> str | None:
     """Return the charset that a Content-Type names, or None.
 
-    >>> charset_of('text/html; Charset="windows-1251"')
+    >>> find_charset('text/html; Charset="windows-1251"')
     'windows-1251'
     """
     found = _CHARSET.search(content_type)
@@ -151,16 +151,16 @@ def speaks_http(kind: str, uri: str, content_type: str) -> bool:
     )
 
 
-def status_line(text: bytes) -> tuple[int | None, str]:
+def parse_status_line(text: bytes) -> tuple[int | None, str]:
     """Return the status and reason of an archived HTTP response, given its first bytes."""
     found = _STATUS.match(text)
-    return (int(found[1]), decoded(found[2]).strip()) if found else (None, "")
+    return (int(found[1]), decode_text(found[2]).strip()) if found else (None, "")
 
 
-def media_type_of(text: bytes) -> str:
+def find_media_type(text: bytes) -> str:
     """Return the media type in an HTTP head, without parameters, in lower case; empty if none."""
     found = _TYPE_OR_END.search(text)
-    return decoded(found[1]).lower() if found and found[1] else ""
+    return decode_text(found[1]).lower() if found and found[1] else ""
 
 
 _ARC = re.compile(
@@ -174,7 +174,7 @@ ARC_START = re.compile(
 )
 
 
-def arc_head(text: bytes) -> tuple[Head, str, int] | None:
+def parse_arc_head(text: bytes) -> tuple[ArchivedHead, str, int] | None:
     """Parse the head of an ARC record. Return it, its IP address and its bytes; None if invalid.
 
     `URL IP-address date type length`, with more fields between type and length in version 2. Some
@@ -183,16 +183,16 @@ def arc_head(text: bytes) -> tuple[Head, str, int] | None:
     found = _ARC.match(text)
     if not found:
         return None
-    uri, address, date, content_type, length = (decoded(group) for group in found.groups())
+    uri, address, date, content_type, length = (decode_text(group) for group in found.groups())
     http = uri[:6].lower().startswith(HTTP_SCHEMES)
     kind = "response" if http else "resource"
     if uri.startswith("filedesc:"):
         kind = "warcinfo"
-    head = Head(
+    head = ArchivedHead(
         kind=kind,
         uri="" if kind == "warcinfo" else uri,
         date=date,
-        length=length_of(length),
+        length=parse_length(length),
         content_type="application/http; msgtype=response" if http else content_type,
         digest="",
         refers_to_uri="",
@@ -202,24 +202,26 @@ def arc_head(text: bytes) -> tuple[Head, str, int] | None:
     return head, address, found.end()
 
 
-class Block(msgspec.Struct, frozen=True, gc=False):
+class ArchivedBlock(msgspec.Struct, frozen=True, gc=False):
     """The properties of a record's block that the index needs."""
 
     status: int | None = None
     media_type: str = ""
 
 
-def block_of(head: Head, start: bytes) -> Block:
+def summarise_block(head: ArchivedHead, start: bytes) -> ArchivedBlock:
     """Return the properties of a block. `start`: its first bytes, if it is an HTTP message."""
     if not speaks_http(head.kind, head.uri, head.content_type):
-        return Block(None, strip_parameters(head.content_type))
+        return ArchivedBlock(None, strip_parameters(head.content_type))
     if head.kind == "request" or not start.startswith(b"HTTP/"):
-        return Block()
+        return ArchivedBlock()
     status = _STATUS.match(start)
-    return Block(int(status[1]) if status else None, media_type_of(start))
+    return ArchivedBlock(int(status[1]) if status else None, find_media_type(start))
 
 
-def capture(head: Head, block: Block, *, file: str, offset: int, length: int) -> Capture | None:
+def make_capture(
+    head: ArchivedHead, block: ArchivedBlock, *, file: str, offset: int, length: int
+) -> Capture | None:
     """Return the index line of a record; None if it has no URI, like `warcinfo`.
 
     Raises Faulty if the record has a URI but lacks a field that the index needs.
@@ -229,9 +231,9 @@ def capture(head: Head, block: Block, *, file: str, offset: int, length: int) ->
     try:
         time = _second(head.date)
     except ValueError:
-        raise Faulty(f"invalid WARC-Date: {head.date[:40]!r}") from None
+        raise FaultyRecord(f"invalid WARC-Date: {head.date[:40]!r}") from None
     if not head.kind:
-        raise Faulty("no WARC-Type")
+        raise FaultyRecord("no WARC-Type")
     return Capture(
         key=_urlkey(head.uri),
         time=time,

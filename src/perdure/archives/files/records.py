@@ -1,9 +1,9 @@
 """Read one record of an archive file.
 
 How it works: the head is read when the record is opened; the block is read piece by piece when you
-ask for it. `payload` removes the chunks and the content coding of the transfer, as a browser does.
-`raw` yields the record as it is in the file, uncompressed. An ARC record is given the fields that a
-WARC record would have.
+ask for it. `read_payload` removes the chunks and the content coding of the transfer, as a browser
+does. `read_raw` yields the record as it is in the file, uncompressed. An ARC record is given the
+fields that a WARC record would have.
 
 What must stay true: a block that is shorter than its head says raises Corrupt and never simply
 ends; a payload of more than `STEEPEST` times its bytes in the file raises OverBudget before the
@@ -19,11 +19,11 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-from perdure.archives.dates import second, whole_second
+from perdure.archives.dates import format_second, parse_second
 from perdure.archives.files import heads
-from perdure.archives.files.heads import LONGEST_HEAD, Fields, Head
-from perdure.archives.files.windows import GZIP, PIECE, Damaged, Readable, Window
-from perdure.archives.libraries import library
+from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead, Fields
+from perdure.archives.files.windows import GZIP, PIECE, DamagedBytes, Readable, Window
+from perdure.archives.libraries import import_library
 from perdure.errors import Corrupt, OverBudget
 
 UNMEASURED = 64 << 20
@@ -68,26 +68,26 @@ class WarcRecord:
     def _read_head(self) -> bytes:
         text = b""
         while True:
-            piece = self._read()
+            piece = self._read_piece()
             text = (text + piece).lstrip(b"\r\n") if not text.strip() else text + piece
             arc = not text.startswith(b"WARC/")
-            found = heads.arc_head(text) if arc else None
-            end = found[2] if found else -1 if arc else heads.end_of_head(text)
+            found = heads.parse_arc_head(text) if arc else None
+            end = found[2] if found else -1 if arc else heads.find_end_of_head(text)
             if 0 <= end <= LONGEST_HEAD:
                 break
             if not piece or len(text) > LONGEST_HEAD:
-                raise self._corrupt("no record head")
+                raise self._make_corrupt("no record head")
         self._text = text[:end]
         if found:
             self._head, address, _ = found
-            self.fields = _as_warc(self._head, address)
+            self.fields = _make_warc_fields(self._head, address)
         else:
-            self.fields = heads.warc_fields(self._text)
-            self._head = heads.warc_head(self.fields)
+            self.fields = heads.parse_warc_fields(self._text)
+            self._head = heads.parse_warc_head(self.fields)
         return text[end:]
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ArchivedHead:
         """The fields of the head that an index needs."""
         return self._head
 
@@ -95,10 +95,10 @@ class WarcRecord:
         """Read the head of the HTTP message, if the block begins with one."""
         start = self._buffer
         limit = LONGEST_HEAD if self._head.length is None else self._head.length
-        while (end := heads.end_of_head(start[:limit])) < 0 and len(start) < min(
+        while (end := heads.find_end_of_head(start[:limit])) < 0 and len(start) < min(
             limit, LONGEST_HEAD
         ):
-            piece = self._read()
+            piece = self._read_piece()
             if not piece:
                 break
             start += piece
@@ -110,7 +110,7 @@ class WarcRecord:
             self._head_is_endless = begins and len(start) >= LONGEST_HEAD
             return
         if self._head.kind != "request":
-            self.status, self.reason = heads.status_line(start)
+            self.status, self.reason = heads.parse_status_line(start)
             if self.status is None:
                 return
         self._http = start[:end]
@@ -118,11 +118,11 @@ class WarcRecord:
     @cached_property
     def headers(self) -> Fields:
         """Header fields of the archived HTTP message, in order, as recorded."""
-        return heads.fields(heads.first_line(self._http)[1])
+        return heads.parse_fields(heads.split_first_line(self._http)[1])
 
-    def block(self) -> Iterator[bytes]:
+    def read_block(self) -> Iterator[bytes]:
         """Yield the block as recorded. Raises Corrupt if it is shorter than its head says."""
-        buffer = self._rewound()
+        buffer = self._rewind_block()
         left = self._head.length
         while True:
             piece = buffer if left is None else buffer[:left]
@@ -132,13 +132,13 @@ class WarcRecord:
                 left -= len(piece)
                 if not left:
                     return
-            buffer = self._read()
+            buffer = self._read_piece()
             if not buffer:
                 if left:
-                    raise self._corrupt(f"a block that lacks {left} bytes at its end")
+                    raise self._make_corrupt(f"a block that lacks {left} bytes at its end")
                 return
 
-    def _rewound(self) -> bytes:
+    def _rewind_block(self) -> bytes:
         """Return the first bytes of the block, with the stream positioned after them."""
         if self._begun:
             self._stream = self._source()
@@ -147,12 +147,12 @@ class WarcRecord:
         buffer, self._buffer = self._buffer, b""
         return buffer
 
-    def raw(self) -> Iterator[bytes]:
-        block = self.block()
+    def read_raw(self) -> Iterator[bytes]:
+        block = self.read_block()
         yield self._text
         yield from block
 
-    def entity(self) -> Iterator[bytes]:
+    def read_entity(self) -> Iterator[bytes]:
         """Yield the block without its HTTP head; chunks and codings are as recorded.
 
         Raises Corrupt, or OverBudget if the head is longer than `LONGEST_HEAD`.
@@ -161,36 +161,36 @@ class WarcRecord:
             what = f"the head of the HTTP message in {self._where}"
             raise OverBudget(what=what, limit=f"{LONGEST_HEAD} bytes")
         behind = len(self._http)
-        for piece in self.block():
+        for piece in self.read_block():
             if behind >= len(piece):
                 behind -= len(piece)
                 continue
             yield piece[behind:]
             behind = 0
 
-    def unchunked(self) -> Iterator[bytes]:
+    def read_unchunked(self) -> Iterator[bytes]:
         """Yield the entity without the chunks of the transfer; its coding is as recorded."""
-        pieces = self.entity()
-        if "chunked" in heads.value_of(self.headers, "Transfer-Encoding").lower():
-            pieces = _unchunked(pieces)
+        pieces = self.read_entity()
+        if "chunked" in heads.find_value(self.headers, "Transfer-Encoding").lower():
+            pieces = _remove_chunks(pieces)
         return pieces
 
     @property
     def payload_length(self) -> int | None:
         """See `ArchivedRecord`. Without chunks and coding, it is the rest of the block."""
-        coded = any(heads.value_of(self.headers, name) for name in _CODINGS)
+        coded = any(heads.find_value(self.headers, name) for name in _CODINGS)
         if coded or self._head.length is None or self._head_is_endless:
             return None
         return self._head.length - len(self._http)
 
-    def payload(self) -> Iterator[bytes]:
-        pieces = self.unchunked()
-        codings = heads.value_of(self.headers, "Content-Encoding").lower()
+    def read_payload(self) -> Iterator[bytes]:
+        pieces = self.read_unchunked()
+        codings = heads.find_value(self.headers, "Content-Encoding").lower()
         for coding in reversed([one.strip() for one in codings.split(",") if one.strip()][:4]):
-            pieces = self._decoded(pieces, coding)
-        return self._measured(pieces)
+            pieces = self._decode_pieces(pieces, coding)
+        return self._measure_pieces(pieces)
 
-    def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _measure_pieces(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         limit = max(UNMEASURED, STEEPEST * self._length)
         total = 0
         for piece in pieces:
@@ -199,20 +199,20 @@ class WarcRecord:
                 raise OverBudget(what=f"the payload of {self._where}", limit=f"{limit} bytes")
             yield piece
 
-    def _decoded(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
+    def _decode_pieces(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
         if coding in ("gzip", "x-gzip", "deflate"):
-            return _inflated(pieces, coding, self._corrupt)
+            return _inflate_pieces(pieces, coding, self._make_corrupt)
         if coding in ("br", "zstd"):
-            return _unpacked(pieces, coding, self._corrupt)
+            return _unpack_pieces(pieces, coding, self._make_corrupt)
         return pieces  # `identity`, or an unknown coding: unchanged
 
-    def _read(self) -> bytes:
+    def _read_piece(self) -> bytes:
         try:
             return self._stream.read(PIECE)
-        except Damaged as error:
-            raise self._corrupt(str(error)) from None
+        except DamagedBytes as error:
+            raise self._make_corrupt(str(error)) from None
 
-    def _corrupt(self, found: str) -> Corrupt:
+    def _make_corrupt(self, found: str) -> Corrupt:
         return Corrupt(
             identifier=self._where,
             where="its archive file",
@@ -235,13 +235,13 @@ class WarcRecord:
         self.close()
 
 
-def _as_warc(head: Head, address: str) -> Fields:
+def _make_warc_fields(head: ArchivedHead, address: str) -> Fields:
     """Return the fields of a WARC record for the single line of an ARC record."""
     found = [("WARC-Type", head.kind)]
     if head.uri:
         found.append(("WARC-Target-URI", head.uri))
     with suppress(ValueError):  # an invalid date is left out: nothing is invented
-        found.append(("WARC-Date", whole_second(second(head.date))))
+        found.append(("WARC-Date", format_second(parse_second(head.date))))
     if address and address != "0.0.0.0":  # noqa: S104  # ARC's way to say that it is unknown
         found.append(("WARC-IP-Address", address))
     if head.content_type:
@@ -251,7 +251,7 @@ def _as_warc(head: Head, address: str) -> Fields:
     return found
 
 
-def _unchunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _remove_chunks(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Remove the framing of chunks (RFC 9112 section 7.1).
 
     Many records say `chunked` and are not, because their writer had removed the chunks. So data
@@ -290,7 +290,7 @@ def _is_hexadecimal(text: bytes) -> bool:
     return 0 < len(text) <= 16 and all(byte in b"0123456789abcdefABCDEF" for byte in text)
 
 
-def _inflated(
+def _inflate_pieces(
     pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
 ) -> Iterator[bytes]:
     """Inflate gzip, zlib and, for `deflate`, a bare stream; yield other data unchanged."""
@@ -302,18 +302,18 @@ def _inflated(
     elif first and coding == "deflate":
         inflate = zlib.decompressobj(-15)
     else:
-        yield from _chain(first, pieces)
+        yield from _chain_pieces(first, pieces)
         return
     spare: bytes | None = b""  # everything read so far, until something was inflated
-    for piece in _chain(first, pieces):
-        spare = _longer(spare, piece)
+    for piece in _chain_pieces(first, pieces):
+        spare = _extend_spare(spare, piece)
         fed = piece
         while fed:
             try:
                 part = inflate.decompress(fed, PIECE)
             except zlib.error as error:
                 if spare is not None:  # it claims to be compressed, but is not
-                    yield from _chain(spare, pieces)
+                    yield from _chain_pieces(spare, pieces)
                     return
                 raise corrupt(f"content coding: {error}") from None
             if part:
@@ -328,7 +328,7 @@ def _inflated(
         raise corrupt("content coding: it ends too early")
 
 
-def _longer(spare: bytes | None, piece: bytes) -> bytes | None:
+def _extend_spare(spare: bytes | None, piece: bytes) -> bytes | None:
     """Append a piece to the spare bytes; None if there are none, or too many."""
     return None if spare is None or len(spare) > _MOST_SPARE else spare + piece
 
@@ -337,13 +337,13 @@ def _is_zlib(start: bytes) -> bool:
     return len(start) > 1 and start[0] & 15 == 8 and int.from_bytes(start[:2], "big") % 31 == 0
 
 
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+def _chain_pieces(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     if first:
         yield first
     yield from rest
 
 
-def _unpacked(
+def _unpack_pieces(
     pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
 ) -> Iterator[bytes]:
     """Decompress Brotli and zstd; yield other data unchanged.
@@ -351,8 +351,8 @@ def _unpacked(
     Brotli has no magic number. Data is not Brotli if the reader fails before it has produced
     anything and without having reached the end of the data.
     """
-    stream_io: Any = library("fastwarc.stream_io")
-    source = _Reading(pieces)
+    stream_io: Any = import_library("fastwarc.stream_io")
+    source = _PieceFile(pieces)
     reader = (stream_io.BrotliReader if coding == "br" else stream_io.ZstdReader)(source)
     while True:
         try:
@@ -361,7 +361,7 @@ def _unpacked(
                 part = reader.read(PIECE)
         except (OSError, ValueError) as error:
             if source.spare is not None and not (source.spare and source.ended):
-                yield from _chain(source.spare, source.rest())
+                yield from _chain_pieces(source.spare, source.read_rest())
                 return
             raise corrupt(f"content coding: {error}") from None
         if not part:
@@ -370,7 +370,7 @@ def _unpacked(
         yield part
 
 
-class _Reading:
+class _PieceFile:
     """Pieces in the form of a file, for FastWARC's readers."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -392,12 +392,12 @@ class _Reading:
         given = self._waiting if size < 0 else self._waiting[:size]
         self._waiting = self._waiting[len(given) :]
         self._at += len(given)
-        self.spare = _longer(self.spare, given)
+        self.spare = _extend_spare(self.spare, given)
         return given
 
-    def rest(self) -> Iterator[bytes]:
+    def read_rest(self) -> Iterator[bytes]:
         """Yield the data that was not read yet."""
-        return _chain(self._waiting, self._pieces)
+        return _chain_pieces(self._waiting, self._pieces)
 
     def seek(self, _offset: int, _whence: int = 0) -> int:
         raise OSError("this file can only be read from beginning to end")

@@ -12,14 +12,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from perdure.archives.dates import second
-from perdure.archives.digests import same
-from perdure.archives.files.heads import Head
+from perdure.archives.dates import parse_second
+from perdure.archives.digests import compare_digests
+from perdure.archives.files.heads import ArchivedHead
 from perdure.archives.files.records import WarcRecord
-from perdure.archives.files.scanning import Place
-from perdure.archives.files.windows import Damaged, Readable, Window, codec_of, member, whole
+from perdure.archives.files.scanning import ArchivePlace
+from perdure.archives.files.windows import (
+    DamagedBytes,
+    Readable,
+    Window,
+    detect_codec,
+    open_member,
+    open_whole,
+)
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.errors import Corrupt, NotFound
 from perdure.errors.processes import FileUnusable
 
@@ -27,7 +34,7 @@ from perdure.errors.processes import FileUnusable
 class Places(Protocol):
     """The places of the registered files."""
 
-    def place(self, file: str) -> Place | None: ...
+    def find_place(self, file: str) -> ArchivePlace | None: ...
 
 
 class RegisteredFiles:
@@ -36,17 +43,17 @@ class RegisteredFiles:
     def __init__(self, places: Places) -> None:
         self._places = places
 
-    def open(self, capture: Capture) -> WarcRecord:
+    def open_record(self, capture: Capture) -> WarcRecord:
         """Open the record of a capture.
 
         Raises NotFound if the file is not registered, Unavailable if it cannot be read now,
         Corrupt if the record at the offset is not that of the capture.
         """
-        place = self._places.place(capture.file)
+        place = self._places.find_place(capture.file)
         if place is None:
             raise NotFound(identifier=f"archive file {capture.file}")
-        record = self.at(place, capture.file, capture.offset, capture.length)
-        if not is_of(record.head, capture):
+        record = self.open_at(place, capture.file, capture.offset, capture.length)
+        if not is_record_of(record.head, capture):
             record.close()
             raise Corrupt(
                 identifier=f"{capture.file}@{capture.offset}",
@@ -56,37 +63,46 @@ class RegisteredFiles:
             )
         return record
 
-    def at(self, place: Place, name: str, offset: int, length: int = 0) -> WarcRecord:
+    def open_at(self, place: ArchivePlace, name: str, offset: int, length: int = 0) -> WarcRecord:
         """Open the record at an offset. `length`: its bytes in the file, if known."""
         try:
-            window = place.window()
+            window = place.open_window()
         except OSError as error:
             reason = error.strerror or "it cannot be read"
             raise FileUnusable(file=f"archive file {name}", fault=reason) from error
         try:
-            return _opened(window, place, f"{name}@{offset}", offset, length)
+            return _open_record(window, place, f"{name}@{offset}", offset, length)
         except BaseException:
             window.close()
             raise
 
 
-def is_of(head: Head, capture: Capture) -> bool:
+def is_record_of(head: ArchivedHead, capture: Capture) -> bool:
     """Return whether a record is the one in the index, by its URI, second and digest.
 
     Another index may spell a URI in another way, and has no fractions of a second.
     """
     if not capture.key:  # not from an index: the first record of a file
         return True
-    same_uri = head.uri == capture.uri or urlkey(head.uri) in (capture.key, urlkey(capture.uri))
+    same_uri = head.uri == capture.uri or make_url_key(head.uri) in (
+        capture.key,
+        make_url_key(capture.uri),
+    )
     try:
-        same_time = head.date == capture.date or second(head.date) == capture.time
+        same_time = head.date == capture.date or parse_second(head.date) == capture.time
     except ValueError:
         same_time = False
     known = head.digest and capture.digest
-    return same_uri and same_time and not (known and same(head.digest, capture.digest) is False)
+    return (
+        same_uri
+        and same_time
+        and not (known and compare_digests(head.digest, capture.digest) is False)
+    )
 
 
-def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:
+def _open_record(
+    window: Window, place: ArchivePlace, where: str, offset: int, length: int
+) -> WarcRecord:
     if offset < 0 or (offset >= window.size and not place.shared):
         raise Corrupt(
             identifier=where,
@@ -95,17 +111,17 @@ def _opened(window: Window, place: Place, where: str, offset: int, length: int) 
             found=f"{window.size}",
         )
 
-    codec = codec_of(window, 0 if place.shared else offset)
+    codec = detect_codec(window, 0 if place.shared else offset)
 
-    def source() -> Readable:
+    def open_source() -> Readable:
         if place.shared:
-            return _Skipped(whole(window, codec), offset)
-        return member(window, codec, offset, length)
+            return _SkippingReader(open_whole(window, codec), offset)
+        return open_member(window, codec, offset, length)
 
-    return WarcRecord(window, source, where, length or window.size - offset)
+    return WarcRecord(window, open_source, where, length or window.size - offset)
 
 
-class _Skipped:
+class _SkippingReader:
     """A file compressed as one stream, read from an offset in the inflated data."""
 
     def __init__(self, source: Readable, offset: int) -> None:
@@ -116,6 +132,6 @@ class _Skipped:
         while self._left:
             piece = self._source.read(min(self._left, 1 << 20))
             if not piece:
-                raise Damaged("the file ends before the record begins")
+                raise DamagedBytes("the file ends before the record begins")
             self._left -= len(piece)
         return self._source.read(size)

@@ -43,7 +43,7 @@ class Stats(msgspec.Struct, frozen=True):
     bytes: int | None = None
 
 
-class Resource(msgspec.Struct, frozen=True):
+class PackageResource(msgspec.Struct, frozen=True):
     """A file that belongs to the package."""
 
     path: str
@@ -55,7 +55,7 @@ class Resource(msgspec.Struct, frozen=True):
 class DataPackage(msgspec.Struct, frozen=True):
     """The fields of `datapackage.json` that perdure needs."""
 
-    resources: tuple[Resource, ...] = ()
+    resources: tuple[PackageResource, ...] = ()
     wacz_version: str = ""
 
 
@@ -64,7 +64,7 @@ class _PackageDigest(msgspec.Struct, frozen=True):
     hash: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A file in the package."""
 
     name: str
@@ -80,18 +80,18 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Package(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a WACZ file, and its flaws."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[PackageEntry, ...] = ()
     flaws: tuple[Flaw, ...] = ()
 
 
-def read(path: Path, suffixes: tuple[str, ...]) -> Package:
+def read_package(path: Path, suffixes: tuple[str, ...]) -> Package:
     """Return the archive files of a package, recognised by their suffixes. Raises OSError."""
     flaws: list[Flaw] = []
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as package:
-            entries = list(_entries(package, file, path.stat().st_size, flaws))
+            entries = list(_read_entries(package, file, path.stat().st_size, flaws))
             try:
-                _check(package, {entry.name: entry for entry in entries}, flaws)
+                _check_package(package, {entry.name: entry for entry in entries}, flaws)
             except _DAMAGED as error:
                 flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
     except _DAMAGED as error:
@@ -107,9 +107,9 @@ def read(path: Path, suffixes: tuple[str, ...]) -> Package:
     return Package(entries=tuple(archives), flaws=tuple(flaws))
 
 
-def _entries(
+def _read_entries(
     package: zipfile.ZipFile, file: BinaryIO, size: int, flaws: list[Flaw]
-) -> Iterator[Entry]:
+) -> Iterator[PackageEntry]:
     infos = package.infolist()
     if len(infos) > MOST_ENTRIES:
         raise ValueError(f"it has {len(infos)} entries; at most {MOST_ENTRIES} are read")
@@ -119,33 +119,37 @@ def _entries(
     for info in sorted(infos, key=lambda one: one.header_offset):
         if info.is_dir():
             continue
-        base = _begin(file, info.header_offset)
+        base = _find_beginning(file, info.header_offset)
         if info.header_offset < end or base + info.compress_size > size:
             raise ValueError(f"the entries at {info.header_offset} overlap")
         end = base + info.compress_size
-        if _is_elsewhere(info.filename):
+        if _leads_outside(info.filename):
             flaws.append(
-                Flaw(info.header_offset, f"the name {_shown(info)} leads outside the package")
+                Flaw(info.header_offset, f"the name {_show_name(info)} leads outside the package")
             )
             continue
         if info.flag_bits & 1:
-            flaws.append(Flaw(info.header_offset, f"{_shown(info)} is encrypted"))
+            flaws.append(Flaw(info.header_offset, f"{_show_name(info)} is encrypted"))
             continue
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            text = f"{_shown(info)} is compressed in an unknown way"
+            text = f"{_show_name(info)} is compressed in an unknown way"
             flaws.append(Flaw(info.header_offset, text))
             continue
         if info.file_size > max(info.compress_size, 64) * _STEEPEST:
             flaws.append(
-                Flaw(info.header_offset, f"{_shown(info)} claims to inflate to more than it can")
+                Flaw(
+                    info.header_offset, f"{_show_name(info)} claims to inflate to more than it can"
+                )
             )
             continue
         if info.file_size > max(info.compress_size * _STEEPEST_TAKEN, _UNMEASURED):
             times = info.file_size // max(info.compress_size, 1)
-            text = f"{_shown(info)} inflates to {times} times its size in the package: not taken"
+            text = (
+                f"{_show_name(info)} inflates to {times} times its size in the package: not taken"
+            )
             flaws.append(Flaw(info.header_offset, text))
             continue
-        yield Entry(
+        yield PackageEntry(
             name=info.filename,
             base=base,
             size=info.compress_size,
@@ -154,7 +158,7 @@ def _entries(
         )
 
 
-def _begin(file: BinaryIO, offset: int) -> int:
+def _find_beginning(file: BinaryIO, offset: int) -> int:
     """Return the offset of an entry's bytes: its local header has lengths of its own (4.3.7)."""
     file.seek(offset)
     head = file.read(_LOCAL_HEADER)
@@ -168,7 +172,7 @@ def _begin(file: BinaryIO, offset: int) -> int:
     )
 
 
-def _is_elsewhere(name: str) -> bool:
+def _leads_outside(name: str) -> bool:
     return (
         name.startswith("/")
         or ".." in name.replace("\\", "/").split("/")
@@ -176,23 +180,25 @@ def _is_elsewhere(name: str) -> bool:
     )
 
 
-def _shown(info: zipfile.ZipInfo) -> str:
+def _show_name(info: zipfile.ZipInfo) -> str:
     return ascii(info.filename[:120])
 
 
-def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw]) -> None:
+def _check_package(
+    package: zipfile.ZipFile, entries: dict[str, PackageEntry], flaws: list[Flaw]
+) -> None:
     """Compare the package with its description and append the differences to `flaws`."""
     if _PACKAGE not in entries:
         flaws.append(Flaw(0, f"no {_PACKAGE}, so the contents of the package cannot be checked"))
         return
-    text = _description(package, entries[_PACKAGE])
+    text = _read_description(package, entries[_PACKAGE])
     try:
         described = msgspec.json.decode(text, type=DataPackage)
         if _DIGEST in entries:
             signed = msgspec.json.decode(
-                _description(package, entries[_DIGEST]), type=_PackageDigest
+                _read_description(package, entries[_DIGEST]), type=_PackageDigest
             )
-            problem = _mismatch(signed.hash, lambda: iter([text]))
+            problem = _find_mismatch(signed.hash, lambda: iter([text]))
             if problem:
                 flaws.append(Flaw(entries[_PACKAGE].base, f"{_PACKAGE}: {problem}"))
     except msgspec.DecodeError as error:
@@ -211,7 +217,7 @@ def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw
                     f"{entry.name[:120]!a} has {entry.inflated} bytes, not {resource.bytes}",
                 )
             )
-        problem = _mismatch(promised, lambda entry=entry: contents(package, entry))  # type: ignore[misc]  # the default binds the loop's value
+        problem = _find_mismatch(promised, lambda entry=entry: read_contents(package, entry))  # type: ignore[misc]  # the default binds the loop's value
         if problem:
             flaws.append(Flaw(entry.base, f"{entry.name[:120]!a}: {problem}"))
     listed = {resource.path for resource in described.resources} | {_PACKAGE, _DIGEST}
@@ -222,15 +228,15 @@ def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw
     )
 
 
-def _description(package: zipfile.ZipFile, entry: Entry) -> bytes:
+def _read_description(package: zipfile.ZipFile, entry: PackageEntry) -> bytes:
     if entry.inflated > LARGEST_DESCRIPTION:
         raise ValueError(
             f"{entry.name} has {entry.inflated} bytes; at most {LARGEST_DESCRIPTION} are read"
         )
-    return b"".join(contents(package, entry))
+    return b"".join(read_contents(package, entry))
 
 
-def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
+def _find_mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     algorithm, colon, digits = promised.partition(":")
     if not colon:  # the form before version 1.1
         algorithm, digits = _BY_LENGTH.get(len(promised), ""), promised
@@ -246,7 +252,7 @@ def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     return "" if found == digits.lower() else f"its {algorithm} is {found}, not {digits[:128]}"
 
 
-def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
+def read_contents(package: zipfile.ZipFile, entry: PackageEntry) -> Iterator[bytes]:
     """Yield the bytes of an entry, inflated. Raises BadZipFile if they are damaged."""
     left = entry.inflated
     with package.open(entry.name) as file:
@@ -258,10 +264,10 @@ def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
     raise zipfile.BadZipFile(f"{entry.name} does not have the {entry.inflated} bytes it claims")
 
 
-def extract(path: Path, entry: Entry, target: BinaryIO) -> None:
+def extract_entry(path: Path, entry: PackageEntry, target: BinaryIO) -> None:
     """Inflate an entry into a file. Raises BadZipFile or OSError."""
     try:
         with zipfile.ZipFile(path) as package:
-            target.writelines(contents(package, entry))
+            target.writelines(read_contents(package, entry))
     except _DAMAGED as error:
         raise zipfile.BadZipFile(str(error)) from error

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from perdure.archives.libraries import library
+from perdure.archives.libraries import import_library
 
 PIECE = 64 << 10
 GZIP = b"\x1f\x8b\x08"
@@ -32,13 +32,13 @@ _SEARCHED = 4 << 20
 CODECS = {"gzip": GZIP, "zstd": ZSTD, "lz4": LZ4}
 
 
-class Damaged(ValueError):
+class DamagedBytes(ValueError):
     """Compressed bytes that are damaged or incomplete. The text says how."""
 
 
 @lru_cache(maxsize=8)
-def pattern(needle: bytes) -> re.Pattern[bytes]:
-    """Compile a pattern for a few bytes: it searches compressed data twice as fast as `find`."""
+def compile_needle(needle: bytes) -> re.Pattern[bytes]:
+    """Compile a pattern for a few bytes: in compressed data it is twice as fast as `find`."""
     return re.compile(re.escape(needle))
 
 
@@ -55,7 +55,7 @@ class Window:
         self._last = self._before = b""
         """The last two results of `read`: a scan of a file looks back at them."""
 
-    def at(self, offset: int, length: int) -> bytes:
+    def read_at(self, offset: int, length: int) -> bytes:
         """Return at most `length` bytes from an offset."""
         start = offset - self._last_at
         if start >= 0 and start + length <= len(self._last):
@@ -66,12 +66,12 @@ class Window:
         length = min(length, self.size - offset)
         return os.pread(self._fd, length, self._base + offset) if length > 0 else b""
 
-    def find(self, needle: bytes, start: int, stop: int) -> int:
+    def find_bytes(self, needle: bytes, start: int, stop: int) -> int:
         """Return the first offset of `needle` in [start, stop), or -1."""
         stop = min(stop, self.size)
-        search = pattern(needle).search
+        search = compile_needle(needle).search
         while start < stop:
-            piece = self.at(start, min(4 * PIECE, stop - start))
+            piece = self.read_at(start, min(4 * PIECE, stop - start))
             found = search(piece)
             if found:
                 return start + found.start()
@@ -83,7 +83,7 @@ class Window:
     # The interface of a file, for libraries that read files
 
     def read(self, size: int = -1) -> bytes:
-        piece = self.at(self._at, self.size - self._at if size < 0 else size)
+        piece = self.read_at(self._at, self.size - self._at if size < 0 else size)
         follows = self._at == self._last_at + len(self._last)
         self._last_at, self._last, self._before = self._at, piece, self._last if follows else b""
         self._at += len(piece)
@@ -120,47 +120,47 @@ class Window:
         self.close()
 
 
-def codec_of(window: Window, offset: int = 0) -> str:
+def detect_codec(window: Window, offset: int = 0) -> str:
     """Return `gzip`, `zstd` or `lz4`, or empty if the data at the offset is not compressed."""
-    start = window.at(offset, 4)
+    start = window.read_at(offset, 4)
     if start == _ZSTD_DICTIONARY:
         return "zstd"
     return next((name for name, magic in CODECS.items() if start.startswith(magic)), "")
 
 
-def next_frame(window: Window, codec: str, start: int) -> int:
+def find_next_frame(window: Window, codec: str, start: int) -> int:
     """Return the offset of the next member with a record, from `start` on, or the end of the file.
 
     The few bytes that begin a member also occur in compressed data by chance, so each is tried.
     """
     magic = CODECS[codec]
-    while (start := window.find(magic, start, window.size)) >= 0:
+    while (start := window.find_bytes(magic, start, window.size)) >= 0:
         if begins_record(window, codec, start):
             return start
         start += 1
     return window.size
 
 
-def codec_within(window: Window) -> str:
+def search_codec(window: Window) -> str:
     """Return how a file with a damaged beginning is compressed; empty if that is not known."""
     for codec in CODECS:
-        start = window.find(CODECS[codec], 0, _SEARCHED)
+        start = window.find_bytes(CODECS[codec], 0, _SEARCHED)
         while 0 <= start < _SEARCHED:
             if begins_record(window, codec, start):
                 return codec
-            start = window.find(CODECS[codec], start + 1, _SEARCHED)
+            start = window.find_bytes(CODECS[codec], start + 1, _SEARCHED)
     return ""
 
 
 def begins_within(window: Window) -> bool:
     """Return whether an uncompressed record seems to begin near the start of a file."""
-    return window.find(b"\r\nWARC-Type:", 0, _SEARCHED) >= 0
+    return window.find_bytes(b"\r\nWARC-Type:", 0, _SEARCHED) >= 0
 
 
 def begins_record(window: Window, codec: str, offset: int) -> bool:
     try:
-        return member(window, codec, offset).read(5) == b"WARC/"
-    except Damaged:
+        return open_member(window, codec, offset).read(5) == b"WARC/"
+    except DamagedBytes:
         return False
 
 
@@ -170,7 +170,7 @@ class Readable(Protocol):
     def read(self, size: int) -> bytes: ...
 
 
-class Stretch:
+class PlainMember:
     """Uncompressed bytes, up to `stop`."""
 
     def __init__(self, window: Window, offset: int, stop: int) -> None:
@@ -179,12 +179,12 @@ class Stretch:
         self._stop = stop
 
     def read(self, size: int) -> bytes:
-        piece = self._window.at(self._at, min(size, self._stop - self._at))
+        piece = self._window.read_at(self._at, min(size, self._stop - self._at))
         self._at += len(piece)
         return piece
 
 
-class Gunzipped:
+class GzipMember:
     """The contents of one gzip member, or of several that follow each other."""
 
     def __init__(
@@ -201,23 +201,23 @@ class Gunzipped:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; empty at the end. Raises Damaged."""
         while not self._inflate.eof:
-            fed = self._inflate.unconsumed_tail or self._feed()
+            fed = self._inflate.unconsumed_tail or self._read_compressed()
             try:
                 piece = self._inflate.decompress(fed, size)
             except zlib.error as error:
-                raise Damaged(f"gzip: {error}") from None
+                raise DamagedBytes(f"gzip: {error}") from None
             if piece:
                 return piece
             if not fed:
-                raise Damaged("gzip: the file ends within a member")
-        if self._several and self._window.at(self.end, 3) == GZIP:
+                raise DamagedBytes("gzip: the file ends within a member")
+        if self._several and self._window.read_at(self.end, 3) == GZIP:
             self._next = self.end
             self._inflate = zlib.decompressobj(31)
             return self.read(size)
         return b""
 
-    def _feed(self) -> bytes:
-        piece = self._window.at(self._next, self._size)
+    def _read_compressed(self) -> bytes:
+        piece = self._window.read_at(self._next, self._size)
         self._next += len(piece)
         return piece
 
@@ -227,7 +227,7 @@ class Gunzipped:
         return self._next - len(self._inflate.unused_data)
 
 
-class Unframed:
+class FramedMember:
     """The contents of zstd or lz4 frames, up to `stop`."""
 
     def __init__(self, window: Window, codec: str, offset: int, stop: int) -> None:
@@ -238,21 +238,21 @@ class Unframed:
         """Return at most `size` bytes; empty at the end. Raises Damaged."""
         try:
             if self._reader is None:
-                self._reader = self._begun()
+                self._reader = self._open_reader()
             piece: bytes = self._reader.read(size)
         except (OSError, ValueError) as error:
-            raise Damaged(f"{self._codec}: {error}") from None
+            raise DamagedBytes(f"{self._codec}: {error}") from None
         return piece
 
-    def _begun(self) -> Any:
-        stream_io: Any = library("fastwarc.stream_io")
-        source = _Between(self._window, self._offset, self._stop)
+    def _open_reader(self) -> Any:
+        stream_io: Any = import_library("fastwarc.stream_io")
+        source = _StretchFile(self._window, self._offset, self._stop)
         if self._codec == "lz4":
             return stream_io.Lz4Reader(source)
-        return stream_io.ZstdReader(source, dictionary=_dictionary(self._window))
+        return stream_io.ZstdReader(source, dictionary=_read_dictionary(self._window))
 
 
-class _Between:
+class _StretchFile:
     """A file object for a stretch, for FastWARC's readers."""
 
     def __init__(self, window: Window, offset: int, stop: int) -> None:
@@ -260,7 +260,7 @@ class _Between:
 
     def read(self, size: int = -1) -> bytes:
         left = self._stop - self._at
-        piece = self._window.at(self._at, left if size < 0 else min(size, left))
+        piece = self._window.read_at(self._at, left if size < 0 else min(size, left))
         self._at += len(piece)
         return piece
 
@@ -282,38 +282,38 @@ class _Between:
         """Do nothing: the window stays open."""
 
 
-def _dictionary(window: Window) -> bytes | None:
+def _read_dictionary(window: Window) -> bytes | None:
     """Return the dictionary at the start of a `.warc.zst` file (the WARC-zstd proposal of 2019)."""
-    start = window.at(0, 8)
+    start = window.read_at(0, 8)
     if start[:4] != _ZSTD_DICTIONARY:
         return None
     length = int.from_bytes(start[4:8], "little")
     if length > _LONGEST_DICTIONARY:
-        raise Damaged(f"its dictionary of {length} bytes is too large")
-    text = window.at(8, length)
+        raise DamagedBytes(f"its dictionary of {length} bytes is too large")
+    text = window.read_at(8, length)
     if text[:4] == ZSTD:
-        stream_io: Any = library("fastwarc.stream_io")
-        text = stream_io.ZstdReader(_Between(window, 8, 8 + length)).read(_LONGEST_DICTIONARY)
+        stream_io: Any = import_library("fastwarc.stream_io")
+        text = stream_io.ZstdReader(_StretchFile(window, 8, 8 + length)).read(_LONGEST_DICTIONARY)
     return text
 
 
-def member(window: Window, codec: str, offset: int, length: int = 0) -> Readable:
+def open_member(window: Window, codec: str, offset: int, length: int = 0) -> Readable:
     """Open the uncompressed bytes at an offset. `length`: bytes in the file, if known."""
     stop = offset + length if length else window.size
     if codec == "gzip":
-        return Gunzipped(window, offset, feed=min(length, PIECE) or PIECE)
+        return GzipMember(window, offset, feed=min(length, PIECE) or PIECE)
     if codec:
-        return Unframed(window, codec, offset, stop)
-    return Stretch(window, offset, stop)
+        return FramedMember(window, codec, offset, stop)
+    return PlainMember(window, offset, stop)
 
 
-def whole(window: Window, codec: str) -> Readable:
+def open_whole(window: Window, codec: str) -> Readable:
     """Open a file that was compressed as one stream."""
     if codec == "gzip":
-        return Gunzipped(window, 0, several=True)
-    return Unframed(window, codec, 0, window.size)
+        return GzipMember(window, 0, several=True)
+    return FramedMember(window, codec, 0, window.size)
 
 
-def pieces(source: Readable, size: int = PIECE) -> Iterator[bytes]:
+def read_pieces(source: Readable, size: int = PIECE) -> Iterator[bytes]:
     while piece := source.read(size):
         yield piece

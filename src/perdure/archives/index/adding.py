@@ -16,7 +16,7 @@ from typing import Self
 import apsw
 import msgspec
 
-from perdure.archives.index.rows import COLUMNS, Row, row_of
+from perdure.archives.index.rows import COLUMNS, Row, make_row
 from perdure.archives.index.sqlite_index import (
     BUSY,
     FILE,
@@ -33,8 +33,8 @@ _INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)
 _ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
 
 
-class Adding:
-    """Adds a file to the index. Nothing of it is visible before `finish`.
+class FileAddition:
+    """Adds a file to the index. Nothing of it is visible before `finish_file`.
 
     Rows are collected in memory up to `_TOGETHER`, so that a small file holds the lock of the index
     only while they are written. Use as a context manager: leaving it early undoes everything.
@@ -59,14 +59,14 @@ class Adding:
             self._connection.execute("ROLLBACK")
         self._connection.close()
 
-    def add(self, capture: Capture) -> None:
+    def add_capture(self, capture: Capture) -> None:
         """Add a capture. Raises StorageFailed or Unavailable."""
         self.captures += 1
-        self._waiting.append(row_of(capture))
+        self._waiting.append(make_row(capture))
         if len(self._waiting) >= self._TOGETHER:
-            self._flush()
+            self._write_rows()
 
-    def _begin(self) -> int:
+    def _begin_transaction(self) -> int:
         if not self._id:
             with storage_errors("the index of captures"):
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -74,17 +74,17 @@ class Adding:
             self._id = (last or 0) + 1
         return self._id
 
-    def _flush(self) -> None:
-        id = self._begin()
+    def _write_rows(self) -> None:
+        id = self._begin_transaction()
         self._waiting.sort()
         with storage_errors("the index of captures"):
             self._connection.executemany(_INSERT.format(file=id), self._waiting)
         self._waiting.clear()
 
-    def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
+    def finish_file(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
         """Commit the file durably. Raises Conflict if its name was taken in the meantime."""
-        id = self._begin()
-        self._flush()
+        id = self._begin_transaction()
+        self._write_rows()
         done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
         try:
             with storage_errors("the index of captures"):
@@ -117,9 +117,9 @@ class Adding:
             ) from None
         return done
 
-    def forget(self, file: ArchiveFile) -> None:
+    def forget_file(self, file: ArchiveFile) -> None:
         """Remove a file and its captures, in the same transaction as the additions."""
-        self._begin()
+        self._begin_transaction()
         with storage_errors("the index of captures"):
             for statement in (
                 "DELETE FROM captures WHERE file=?",
@@ -128,7 +128,7 @@ class Adding:
             ):
                 self._connection.execute(statement, (file.id,))
 
-    def moved(self, file: ArchiveFile, path: str) -> None:
+    def move_file(self, file: ArchiveFile, path: str) -> None:
         """Record a new path for a file."""
         with storage_errors("the index of captures"):
             self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
@@ -155,22 +155,22 @@ class Compaction:
             self._connection.execute("ROLLBACK")
         self._connection.close()
 
-    def captures(self, index: SqliteCaptures) -> Iterator[Capture]:
+    def read_captures(self, index: SqliteCaptures) -> Iterator[Capture]:
         """Return all captures in SQLite, in order."""
-        return (index.capture(*row) for row in self._connection.execute(_ALL))
+        return (index.read_row(*row) for row in self._connection.execute(_ALL))
 
-    def names(self) -> set[str]:
+    def read_file_names(self) -> set[str]:
         return {name for (name,) in self._connection.execute(NAMES)}
 
-    def spill(self, run: RunRow) -> None:
+    def commit_spill(self, run: RunRow) -> None:
         """Commit a run that replaces all captures in SQLite."""
-        self._commit([], run, "DELETE FROM captures")
+        self._commit_run([], run, "DELETE FROM captures")
 
-    def replace(self, rows: Iterable[RunRow], run: RunRow) -> None:
+    def commit_merge(self, rows: Iterable[RunRow], run: RunRow) -> None:
         """Commit a run that replaces several runs."""
-        self._commit(rows, run, "")
+        self._commit_run(rows, run, "")
 
-    def _commit(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:
+    def _commit_run(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:
         with storage_errors("the index of captures"):
             for row in rows:
                 self._connection.execute("DELETE FROM runs WHERE name=?", (row.name,))

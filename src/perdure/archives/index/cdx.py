@@ -36,10 +36,10 @@ from perdure.archives.dates import seconds_between
 from perdure.archives.index import cdx_lines, filters
 from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
 from perdure.archives.index.filters import Filter
-from perdure.archives.index.ranges import KINDS, Stretch, place, stretch, walk
-from perdure.archives.index.revisits import resolved
+from perdure.archives.index.ranges import KINDS, IndexRange, format_place, make_range, walk_range
+from perdure.archives.index.revisits import resolve_revisits
 from perdure.archives.port import Capture, Captures
-from perdure.archives.pwid.verdict import span
+from perdure.archives.pwid.verdict import find_span
 from perdure.errors import OverBudget
 from perdure.errors.captures import (
     ClosestNotExact,
@@ -67,11 +67,11 @@ _BESIDE = 2  # neighbouring records of a capture: the capture and its request
 _RULE = "docs/reference/web-archives.md"
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True):
+class CdxQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed query."""
 
     url: str
-    stretch: Stretch
+    stretch: IndexRange
     first: str | None = None
     last: str | None = None
     closest: str | None = None
@@ -117,7 +117,7 @@ class Paging(NamedTuple):
 # ---------------
 
 
-def read(question: str) -> Query:
+def parse_query(question: str) -> CdxQuery:
     """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
     try:
         given = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
@@ -135,7 +135,7 @@ def read(question: str) -> Query:
     kind = kind or "exact"
     if kind not in KINDS:
         raise UnknownMatchType(text=kind, known=tuple(KINDS))
-    closest = _time(last, "closest", 1)
+    closest = _parse_time(last, "closest", 1)
     if closest and kind != "exact":
         raise ClosestNotExact()
     chosen = [one for name, one in given if name == "filter"]
@@ -145,33 +145,33 @@ def read(question: str) -> Query:
     output = last.get("output") or "cdxj"
     if output not in WRITERS:
         raise UnknownOutput(text=output, known=tuple(WRITERS))
-    return Query(
+    return CdxQuery(
         url=url,
-        stretch=stretch(url, kind),
-        first=_time(last, "from", 0) or _time(last, "from_ts", 0),
-        last=_time(last, "to", 1),
+        stretch=make_range(url, kind),
+        first=_parse_time(last, "from", 0) or _parse_time(last, "from_ts", 0),
+        last=_parse_time(last, "to", 1),
         closest=closest,
-        reverse=last.get("sort") == "reverse" or _flag(last, "reverse"),
-        limit=_number(last, "limit", 1, _LARGEST_LIMIT),
-        filters=tuple(_known(filters.parse(one)) for one in chosen),
-        collapse=_collapse(last.get("collapse", "")),
-        fields=tuple(_canonical(name) for name in names),
+        reverse=last.get("sort") == "reverse" or _parse_flag(last, "reverse"),
+        limit=_parse_number(last, "limit", 1, _LARGEST_LIMIT),
+        filters=tuple(_canonicalise_filter(filters.parse_filter(one)) for one in chosen),
+        collapse=_parse_collapse(last.get("collapse", "")),
+        fields=tuple(_canonicalise_name(name) for name in names),
         names=names,
         output=output,
-        page=_number(last, "page", 0, 1 << 30),
-        page_size=_number(last, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
-        counts=_flag(last, "showNumPages"),
-        resume=_resume(last.get("resumeKey", "")),
-        shows_resume=_flag(last, "showResumeKey"),
-        resolves=_flag(last, "resolveRevisits"),
+        page=_parse_number(last, "page", 0, 1 << 30),
+        page_size=_parse_number(last, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
+        counts=_parse_flag(last, "showNumPages"),
+        resume=_parse_resume_key(last.get("resumeKey", "")),
+        shows_resume=_parse_flag(last, "showResumeKey"),
+        resolves=_parse_flag(last, "resolveRevisits"),
     )
 
 
-def _flag(given: dict[str, str], name: str) -> bool:
+def _parse_flag(given: dict[str, str], name: str) -> bool:
     return given.get(name, "").lower() in ("true", "1", "yes", "on")
 
 
-def _number(given: dict[str, str], name: str, low: int, high: int) -> int | None:
+def _parse_number(given: dict[str, str], name: str, low: int, high: int) -> int | None:
     text = given.get(name, "")
     if not text:
         return None
@@ -180,7 +180,7 @@ def _number(given: dict[str, str], name: str, low: int, high: int) -> int | None
     return int(text)
 
 
-def _time(given: dict[str, str], name: str, end: int) -> str | None:
+def _parse_time(given: dict[str, str], name: str, end: int) -> str | None:
     """Return the first (0) or last (1) second of a time of 4 to 14 digits."""
     text = given.get(name, "")
     if not text:
@@ -189,22 +189,22 @@ def _time(given: dict[str, str], name: str, end: int) -> str | None:
     if not re.fullmatch("[0-9]{4}(?:[0-9]{2}){0,5}", text) or not "01" <= month <= "12":
         raise MalformedTime(parameter=name, text=text)
     try:
-        seconds_between(span(text)[0], span(text)[0])
-        return span(text)[end]
+        seconds_between(find_span(text)[0], find_span(text)[0])
+        return find_span(text)[end]
     except ValueError:
         raise NoSuchTime(parameter=name, text=text) from None
 
 
-def _collapse(text: str) -> tuple[str, int | None] | None:
+def _parse_collapse(text: str) -> tuple[str, int | None] | None:
     if not text:
         return None
     name, _, length = text.partition(":")
     if length and not re.fullmatch("[1-9][0-9]{0,3}", length):
         raise MalformedCollapse(text=text)
-    return _canonical(name), int(length) if length else None
+    return _canonicalise_name(name), int(length) if length else None
 
 
-def _resume(text: str) -> tuple[str, int] | None:
+def _parse_resume_key(text: str) -> tuple[str, int] | None:
     if not text:
         return None
     found = re.fullmatch("(.* [0-9]{14}) ([0-9]{1,6})", text)
@@ -217,27 +217,27 @@ def _resume(text: str) -> tuple[str, int] | None:
 # ---------------
 
 
-def _canonical(name: str) -> str:
+def _canonicalise_name(name: str) -> str:
     found = ALIASES.get(name, name)
     if found not in FIELDS:
         raise UnknownField(text=name, known=tuple(FIELDS))
     return found
 
 
-def _known(found: Filter) -> Filter:
-    return Filter(_canonical(found.field), found.holds)
+def _canonicalise_filter(found: Filter) -> Filter:
+    return Filter(_canonicalise_name(found.field), found.holds)
 
 
 # selecting captures
 # ------------------
 
 
-def select(captures: Captures, query: Query) -> Iterator[Capture]:
+def select_captures(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
     """Yield the captures that a query selects, in the order that it requests.
 
     Raises OverBudget, perhaps after some of them.
     """
-    found = _limited_reading(_in_order(captures, query))
+    found = _limit_reading(_read_in_order(captures, query))
     if not any(one.field == "kind" for one in query.filters):
         found = (one for one in found if one.kind not in _UNLISTED)
     if query.first or query.last:
@@ -249,74 +249,76 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
     if query.resolves:
         if not query.filters and query.collapse is None:
             found = itertools.islice(found, query.limit)  # resolve only those that are returned
-        found = resolved(captures, found)
+        found = resolve_revisits(captures, found)
     for condition in query.filters:
-        found = _filtered(found, condition)
+        found = _apply_filter(found, condition)
     if query.collapse is not None:
-        found = _collapsed(found, *query.collapse)
+        found = _collapse_alike(found, *query.collapse)
     return itertools.islice(found, query.limit)
 
 
-def paging(captures: Captures, query: Query) -> Paging:
+def count_pages(captures: Captures, query: CdxQuery) -> Paging:
     """Return the number of pages of a query without its filters. Raises OverBudget."""
     whole = msgspec.structs.replace(
         query, page=None, filters=(), collapse=None, limit=None, resolves=False
     )
-    number = sum(1 for _ in select(captures, whole))
+    number = sum(1 for _ in select_captures(captures, whole))
     blocks = -(-number // BLOCK)
     return Paging(-(-blocks // query.page_size), query.page_size, blocks)
 
 
-def _in_order(captures: Captures, query: Query) -> Iterator[Capture]:
+def _read_in_order(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
     few = bool(query.limit) and not query.filters and query.collapse is None
     if query.closest is not None:
         if query.limit == 1 and few and not query.first and not query.last:
-            return _nearest(captures, query.stretch, query.closest)
+            return _find_nearest(captures, query.stretch, query.closest)
         batch = min((query.limit or 0) + 1, 64) if few else 64
-        return _outwards(captures, query.stretch, query.closest, batch)
+        return _walk_outwards(captures, query.stretch, query.closest, batch)
     low, high = query.stretch
     if query.is_exact:  # the times narrow the stretch
         low, high = low + (query.first or ""), low + (query.last or "") + "~"
     batch = min((query.limit or 0) + 1, 512) if few else 64 if query.is_exact else 512
     if query.resume is None:
-        return walk(captures, Stretch(low, high), backwards=query.reverse, batch=batch)
+        return walk_range(captures, IndexRange(low, high), backwards=query.reverse, batch=batch)
     at, given = query.resume
-    rest = Stretch(low, at + "~") if query.reverse else Stretch(max(low, at), high)
-    again = walk(captures, rest, backwards=query.reverse, batch=batch)
-    return _behind(again, at, given)
+    rest = IndexRange(low, at + "~") if query.reverse else IndexRange(max(low, at), high)
+    again = walk_range(captures, rest, backwards=query.reverse, batch=batch)
+    return _skip_given(again, at, given)
 
 
-def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
+def _skip_given(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
     """Skip the first `given` captures of a place."""
     for one in found:
-        if given and place(one) == at:
+        if given and format_place(one) == at:
             given -= 1
             continue
         yield one
 
 
-def _nearest(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
+def _find_nearest(captures: Captures, found: IndexRange, middle: str) -> Iterator[Capture]:
     """Find the capture nearest to a time, the later of two equally near. Takes two look-ups."""
     centre = found.low + middle
-    after = _listed(captures.scan(centre, found.high, limit=_BESIDE))
+    after = _keep_listed(captures.scan_range(centre, found.high, limit=_BESIDE))
     if after and after[0].time == middle:
         return iter(after[:1])
-    before = _listed(captures.scan(found.low, centre, backwards=True, limit=_BESIDE))
+    before = _keep_listed(captures.scan_range(found.low, centre, backwards=True, limit=_BESIDE))
     if not before or not after:  # there are none, or unlisted records hide them
-        return _outwards(captures, found, middle, 64)
+        return _walk_outwards(captures, found, middle, 64)
     later = seconds_between(middle, after[0].time)
     return iter(after[:1] if later <= seconds_between(before[0].time, middle) else before[:1])
 
 
-def _listed(found: list[Capture]) -> list[Capture]:
+def _keep_listed(found: list[Capture]) -> list[Capture]:
     return [one for one in found if one.kind not in _UNLISTED]
 
 
-def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> Iterator[Capture]:
+def _walk_outwards(
+    captures: Captures, found: IndexRange, middle: str, batch: int
+) -> Iterator[Capture]:
     """Yield captures from a time outwards, the nearest first; of two equally near, the later."""
     centre = found.low + middle
-    after = walk(captures, Stretch(centre, found.high), batch=batch)
-    before = walk(captures, Stretch(found.low, centre), backwards=True, batch=batch)
+    after = walk_range(captures, IndexRange(centre, found.high), batch=batch)
+    before = walk_range(captures, IndexRange(found.low, centre), backwards=True, batch=batch)
     later, earlier = next(after, None), next(before, None)
     while later is not None or earlier is not None:
         if earlier is None or (
@@ -331,37 +333,37 @@ def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> It
             earlier = next(before, None)
 
 
-def _limited_reading(found: Iterable[Capture]) -> Iterator[Capture]:
+def _limit_reading(found: Iterable[Capture]) -> Iterator[Capture]:
     for number, one in enumerate(found):
         if number >= MOST_READ:
             raise OverBudget(what="this query", limit=f"{MOST_READ} captures read")
         yield one
 
 
-def _filtered(found: Iterable[Capture], condition: Filter) -> Iterator[Capture]:
+def _apply_filter(found: Iterable[Capture], condition: Filter) -> Iterator[Capture]:
     value, holds = FIELDS[condition.field], condition.holds
     return (one for one in found if holds(value(one)))
 
 
-def _collapsed(found: Iterable[Capture], field: str, length: int | None) -> Iterator[Capture]:
+def _collapse_alike(found: Iterable[Capture], field: str, length: int | None) -> Iterator[Capture]:
     value = FIELDS[field]
     groups = itertools.groupby(found, key=lambda one: value(one)[:length])
     return (next(group) for _, group in groups)
 
 
-def resume_keys(
-    found: Iterable[Capture], query: Query, at_end: Callable[[str], None]
+def report_resume_key(
+    found: Iterable[Capture], query: CdxQuery, at_end: Callable[[str], None]
 ) -> Iterator[Capture]:
     """Pass captures on, and at the end report the key with which the next query resumes."""
     last, given = query.resume or ("", 0)
     for one in found:
-        given = given + 1 if place(one) == last else 1
-        last = place(one)
+        given = given + 1 if format_place(one) == last else 1
+        last = format_place(one)
         yield one
     if last:
         at_end(quote_plus(f"{last} {given}"))
 
 
-def writer(query: Query) -> Writer:
+def choose_writer(query: CdxQuery) -> Writer:
     """Return the function that formats a capture as a line of the answer."""
-    return cdx_lines.writer(query.output, query.fields, query.names, resolves=query.resolves)
+    return cdx_lines.choose_writer(query.output, query.fields, query.names, resolves=query.resolves)

@@ -6,15 +6,15 @@ How it works: the fields are those of `cdxj-indexer` and pywb, which also write 
 perdure adds fields for values that these lack, if there is a value: the kind of record, a date more
 precise than the second, the capture to which a revisit refers.
 
-What must stay true: `read(write(capture))` is the capture without its record id; a line has no line
-break inside.
+What must stay true: `parse_line(format_line(capture))` is the capture without its record id; a line
+has no line break inside.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from perdure.archives.dates import whole_second
+from perdure.archives.dates import format_second
 from perdure.archives.port import Capture
 
 
@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(_Fields).decode
 _REVISIT = "warc/revisit"
 
 
-def write(capture: Capture) -> bytes:
+def format_line(capture: Capture) -> bytes:
     """Format a capture as a line, with its line break."""
     revisit = capture.kind == "revisit"
     fields = _Fields(
@@ -50,7 +50,7 @@ def write(capture: Capture) -> bytes:
         offset=str(capture.offset),
         filename=capture.file,
         kind="" if revisit or capture.kind == "response" else capture.kind,
-        date="" if capture.date == whole_second(capture.time) else capture.date,
+        date="" if capture.date == format_second(capture.time) else capture.date,
         payload_mime=capture.media_type if revisit else "",
         refers_to_uri=capture.refers_to_uri,
         refers_to_date=capture.refers_to_date,
@@ -58,7 +58,7 @@ def write(capture: Capture) -> bytes:
     return b"%b %b %b\n" % (capture.key.encode(), capture.time.encode(), _encode(fields))
 
 
-def read(line: bytes) -> Capture:
+def parse_line(line: bytes) -> Capture:
     """Parse a line from perdure or another writer into a capture.
 
     Raises ValueError if it is not a line of CDXJ. The file name is the one in the line: do not open
@@ -74,7 +74,7 @@ def read(line: bytes) -> Capture:
     return Capture(
         key=key.decode("utf-8"),
         time=second,
-        date=fields.date or whole_second(second),
+        date=fields.date or format_second(second),
         uri=fields.url,
         kind="revisit" if revisit else fields.kind or "response",
         media_type=fields.payload_mime if revisit else fields.mime,

@@ -55,13 +55,13 @@ class Filter(msgspec.Struct, frozen=True):
     holds: Callable[[str], bool]
 
 
-def parse(text: str) -> Filter:
+def parse_filter(text: str) -> Filter:
     """Parse a filter. Raises InvalidRequest.
 
-    >>> found = parse("!=status:404")
+    >>> found = parse_filter("!=status:404")
     >>> found.field, found.holds("404"), found.holds("200")
     ('status', False, True)
-    >>> parse("mime:text/.*").holds("text/html"), parse("url:gif").holds("http://a/x.gif")
+    >>> parse_filter("mime:text/.*").holds("text/html"), parse_filter("url:gif").holds("http://a/x.gif")
     (True, True)
     """
     found = _FILTER.fullmatch(text)
@@ -71,7 +71,7 @@ def parse(text: str) -> Filter:
     if how == "=":
         holds: Callable[[str], bool] = wanted.__eq__
     elif how == "~" or _LOOKS_REGULAR.search(wanted):
-        pattern = _compiled(wanted, text)
+        pattern = _compile_pattern(wanted, text)
         holds = lambda value: pattern.fullmatch(value[:_LONGEST_FIELD]) is not None  # noqa: E731
     else:
         holds = lambda value: wanted in value  # noqa: E731
@@ -80,7 +80,7 @@ def parse(text: str) -> Filter:
     return Filter(found["field"], holds)
 
 
-def _compiled(pattern: str, text: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str, text: str) -> re.Pattern[str]:
     """Compile the expression if it has few enough ways to match. Raises InvalidRequest."""
     at = choices = repeats = 0
     previous = ""

@@ -18,24 +18,30 @@ class MergedCaptures:
     def __init__(self, sources: Sequence[Captures]) -> None:
         self._sources = sources
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         """See `Captures`. Raises Unavailable if one of the indexes is unavailable."""
-        parts = [one.scan(low, high, backwards=backwards, limit=limit) for one in self._sources]
-        return merged(parts, backwards=backwards, limit=limit)
+        parts = [
+            one.scan_range(low, high, backwards=backwards, limit=limit) for one in self._sources
+        ]
+        return merge_captures(parts, backwards=backwards, limit=limit)
 
-    def count(self) -> int:
-        return sum(one.count() for one in self._sources)
+    def count_captures(self) -> int:
+        return sum(one.count_captures() for one in self._sources)
 
 
-def merged(parts: Sequence[list[Capture]], *, backwards: bool = False, limit: int) -> list[Capture]:
+def merge_captures(
+    parts: Sequence[list[Capture]], *, backwards: bool = False, limit: int
+) -> list[Capture]:
     """Return the first `limit` captures of several answers to the same question, each once."""
     found: dict[tuple[str, str, int], Capture] = {}
-    for one in heapq.merge(*parts, key=_order, reverse=backwards):
+    for one in heapq.merge(*parts, key=_sort_key, reverse=backwards):
         found.setdefault((one.uri, one.file, one.offset), one)
         if len(found) == limit:
             break
     return list(found.values())
 
 
-def _order(capture: Capture) -> tuple[str, str, str]:
+def _sort_key(capture: Capture) -> tuple[str, str, str]:
     return capture.key, capture.time, capture.date

@@ -8,10 +8,10 @@ How it works: keys are canonical URLs with the host reversed, so that all of the
     host     dk,dr)/…                      this host
     domain   dk,dr)/… and dk,dr,…)/…       this host and those below it
 
-`walk` reads a stretch of any length in batches.
+`walk_range` reads a stretch of any length in batches.
 
-What must stay true: `walk` yields every capture once and in order, however many captures a URL has
-in one second, and holds at most one batch in memory.
+What must stay true: `walk_range` yields every capture once and in order, however many captures a
+URL has in one second, and holds at most one batch in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perdure.archives.port import Capture, Captures
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.errors import OverBudget
 from perdure.errors.captures import UnknownMatchType
 
@@ -30,42 +30,42 @@ _LARGEST_BATCH = 1 << 17  # captures in one second of one URL
 _AFTER_TIMES = "~"  # sorts after every digit
 
 
-class Stretch(NamedTuple):
+class IndexRange(NamedTuple):
     """The captures with low <= `key SP time` < high."""
 
     low: str
     high: str
 
 
-def stretch(url: str, kind: str) -> Stretch:
+def make_range(url: str, kind: str) -> IndexRange:
     """Return the stretch of the captures of a URL, read as one of `KINDS`. Raises InvalidRequest.
 
-    >>> stretch("http://www.dr.dk/a/", "prefix")
-    Stretch(low='dk,dr)/a/', high='dk,dr)/a0')
-    >>> stretch("dr.dk", "domain")
-    Stretch(low='dk,dr)/', high='dk,dr-')
+    >>> make_range("http://www.dr.dk/a/", "prefix")
+    IndexRange(low='dk,dr)/a/', high='dk,dr)/a0')
+    >>> make_range("dr.dk", "domain")
+    IndexRange(low='dk,dr)/', high='dk,dr-')
     """
-    key = urlkey(url)
+    key = make_url_key(url)
     host = key.partition(")")[0]
     match kind:
         case "exact":
-            return Stretch(f"{key} ", f"{key}!")
+            return IndexRange(f"{key} ", f"{key}!")
         case "prefix":
             for mark in "/?":  # the key has no such mark at its end
                 if url.endswith(mark) and not key.endswith(mark):
                     key += mark
-            return Stretch(key, key[:-1] + chr(ord(key[-1]) + 1))
+            return IndexRange(key, key[:-1] + chr(ord(key[-1]) + 1))
         case "host":
-            return Stretch(f"{host})/", f"{host}*")
+            return IndexRange(f"{host})/", f"{host}*")
         case "domain":
-            return Stretch(f"{host})/" if "," in host else f"{host},", f"{host}-")
+            return IndexRange(f"{host})/" if "," in host else f"{host},", f"{host}-")
     raise UnknownMatchType(text=kind, known=tuple(KINDS))
 
 
-def folder(url: str) -> str:
+def find_folder(url: str) -> str:
     """Return the URL up to the last slash of its path, which is the root of its subsite.
 
-    >>> folder("http://www.dr.dk/nyheder/index.html?a=/b"), folder("http://www.dr.dk")
+    >>> find_folder("http://www.dr.dk/nyheder/index.html?a=/b"), find_folder("http://www.dr.dk")
     ('http://www.dr.dk/nyheder/', 'http://www.dr.dk/')
     """
     bare = url.partition("#")[0].partition("?")[0]
@@ -76,18 +76,18 @@ def folder(url: str) -> str:
     return f"{scheme}://{place if slash else rest}/"
 
 
-def seconds(key: str, first: str, last: str) -> Stretch:
+def make_seconds_range(key: str, first: str, last: str) -> IndexRange:
     """Return the stretch of a key from one 14-digit time to another, both included."""
-    return Stretch(f"{key} {first}", f"{key} {last}{_AFTER_TIMES}")
+    return IndexRange(f"{key} {first}", f"{key} {last}{_AFTER_TIMES}")
 
 
-def place(capture: Capture) -> str:
+def format_place(capture: Capture) -> str:
     """Return the position of a capture in the index, `key SP time`."""
     return f"{capture.key} {capture.time}"
 
 
-def walk(
-    captures: Captures, found: Stretch, *, backwards: bool = False, batch: int = _BATCH
+def walk_range(
+    captures: Captures, found: IndexRange, *, backwards: bool = False, batch: int = _BATCH
 ) -> Iterator[Capture]:
     """Yield all captures of a stretch, in order or in reverse.
 
@@ -96,13 +96,13 @@ def walk(
     low, high = found
     size = batch
     while True:  # batches get longer as the caller reads on
-        some = captures.scan(low, high, backwards=backwards, limit=size)
+        some = captures.scan_range(low, high, backwards=backwards, limit=size)
         if len(some) < size:
             yield from some
             return
-        last = place(some[-1])
+        last = format_place(some[-1])
         whole = len(some)
-        while whole and place(some[whole - 1]) == last:  # more of this second may follow
+        while whole and format_place(some[whole - 1]) == last:  # more of this second may follow
             whole -= 1
         if not whole:
             size *= 4

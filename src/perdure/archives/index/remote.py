@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from perdure.archives.dates import second, whole_second
+from perdure.archives.dates import format_second, parse_second
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
 from perdure.errors import OverBudget
@@ -42,20 +42,22 @@ class RemoteCaptures:
         self._url = url
         self._fetcher = Fetcher(user_agent="perdure", networks=_EVERYWHERE, limits=_LIMITS)
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         """See `Captures`.
 
         Raises Unavailable, InvalidRequest if the stretch is not that of one URL, host or domain,
         OverBudget if it costs more than `MOST_LINES` lines.
         """
-        query = question(low, high)
+        query = make_query(low, high)
         turned = backwards and query["matchType"] == "exact"
         if turned:
             query["sort"] = "reverse"
         size = min(limit, MOST_LINES) if query["matchType"] == "exact" else MOST_LINES
         while True:
-            lines = self._ask(query | {"limit": str(size)})
-            found = [one for one in map(self._read, lines) if low <= _place(one) < high]
+            lines = self._ask_server(query | {"limit": str(size)})
+            found = [one for one in map(self._read_line, lines) if low <= _format_place(one) < high]
             if backwards and not turned:
                 found.reverse()
             if len(lines) < size or (len(found) >= limit and (turned or not backwards)):
@@ -64,33 +66,33 @@ class RemoteCaptures:
                 raise OverBudget(what="a stretch of a remote index", limit=f"{MOST_LINES} lines")
             size = min(size * 8, MOST_LINES)
 
-    def count(self) -> int:
+    def count_captures(self) -> int:
         """Return 0: CDX servers do not report how many captures they have."""
         return 0
 
-    def _ask(self, query: dict[str, str]) -> list[bytes]:
+    def _ask_server(self, query: dict[str, str]) -> list[bytes]:
         mark = "&" if "?" in self._url else "?"
-        found = _waited(self._fetcher.exchange(f"{self._url}{mark}{urlencode(query)}"))
+        found = _await_answer(self._fetcher.exchange_once(f"{self._url}{mark}{urlencode(query)}"))
         if found.status == _NOT_FOUND:
             return []
         if found.status != _OK or found.truncated:
             if found.truncated:
                 raise AnswerCut(url=self._url, limit=found.truncated)
             raise ServerRefused(url=self._url, answered=found.status)
-        return [line for line in self._fetcher.content(found).splitlines() if line.strip()]
+        return [line for line in self._fetcher.decode_content(found).splitlines() if line.strip()]
 
-    def _read(self, line: bytes) -> Capture:
+    def _read_line(self, line: bytes) -> Capture:
         try:
-            return read(line)
+            return parse_line(line)
         except (ValueError, IndexError):
             raise ForeignAnswer(url=self._url, found=repr(line[:80])) from None
 
 
-def _place(capture: Capture) -> str:
+def _format_place(capture: Capture) -> str:
     return f"{capture.key} {capture.time}"
 
 
-def _waited(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
+def _await_answer(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
     """Wait for an answer, even on the thread of a running event loop."""
     try:
         asyncio.get_running_loop()
@@ -100,17 +102,17 @@ def _waited(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
         return thread.submit(asyncio.run, asked).result()
 
 
-def question(low: str, high: str) -> dict[str, str]:
+def make_query(low: str, high: str) -> dict[str, str]:
     """Return the query for a stretch of the index. Raises InvalidRequest if none fits.
 
-    >>> question("dk,dr)/a 2016", "dk,dr)/a 20170101000000")
+    >>> make_query("dk,dr)/a 2016", "dk,dr)/a 20170101000000")
     {'url': 'http://dr.dk/a', 'matchType': 'exact', 'from': '2016', 'to': '20161231235959'}
-    >>> question("dk,dr)/", "dk,dr-")
+    >>> make_query("dk,dr)/", "dk,dr-")
     {'url': 'dr.dk', 'matchType': 'domain'}
     """
     key, blank, first = low.partition(" ")
     if blank and high.startswith((f"{key} ", f"{key}!")):
-        query = {"url": url_of(key), "matchType": "exact"}
+        query = {"url": make_url(key), "matchType": "exact"}
         if first:
             query["from"] = first[:14]
         last = high[len(key) + 1 :]
@@ -121,25 +123,25 @@ def question(low: str, high: str) -> dict[str, str]:
     if mark and high.startswith((f"{host})", f"{host}*")):
         common = next((n for n in range(len(low)) if low[n] != high[n : n + 1]), len(low))
         if common > len(host):
-            return {"url": url_of(low[:common].partition(" ")[0]), "matchType": "prefix"}
-        return {"url": _host(host), "matchType": "host"}
+            return {"url": make_url(low[:common].partition(" ")[0]), "matchType": "prefix"}
+        return {"url": _restore_host(host), "matchType": "host"}
     domain = high[:-1] if high.endswith("-") else ""
     if domain and host.startswith(domain):
-        return {"url": _host(domain), "matchType": "domain"}
+        return {"url": _restore_host(domain), "matchType": "domain"}
     raise RangeNotListable()
 
 
-def url_of(key: str) -> str:
+def make_url(key: str) -> str:
     """Return a URL with this key.
 
-    >>> url_of("org,example:8080)/a?b=1")
+    >>> make_url("org,example:8080)/a?b=1")
     'http://example.org:8080/a?b=1'
     """
     host, mark, path = key.partition(")")
-    return f"http://{_host(host)}{path}" if mark else key
+    return f"http://{_restore_host(host)}{path}" if mark else key
 
 
-def _host(written: str) -> str:
+def _restore_host(written: str) -> str:
     name, colon, port = written.partition(":")
     return ".".join(reversed(name.split(","))) + colon + port
 
@@ -153,21 +155,21 @@ def _second_before(time: str) -> str:
     return f"{before.year:04}{before:%m%d%H%M%S}"
 
 
-def read(line: bytes) -> Capture:
+def parse_line(line: bytes) -> Capture:
     """Parse a line of CDXJ, or of text with 9 to 14 fields. Raises ValueError, IndexError.
 
     key time URL type status digest redirect [meta length] offset file [more]
     """
     if line.split(b" ", 2)[2][:1] == b"{":
-        return cdxj.read(line)
+        return cdxj.parse_line(line)
     fields = line.decode("utf-8").split(" ")
     key, time, url, media_type, status, digest = fields[:6]
     offset, file = (fields[9], fields[10]) if len(fields) >= 11 else (fields[7], fields[8])
     revisit = media_type == "warc/revisit"
     return Capture(
         key=key,
-        time=second(time),
-        date=whole_second(second(time)),
+        time=parse_second(time),
+        date=format_second(parse_second(time)),
         uri=url,
         kind="revisit" if revisit else "response",
         media_type="" if revisit or media_type == "-" else media_type,

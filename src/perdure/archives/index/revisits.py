@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from perdure.archives import digests
-from perdure.archives.dates import second
+from perdure.archives.dates import parse_second
 from perdure.archives.index import ranges
 from perdure.archives.port import Capture, Captures
-from perdure.archives.urlkey import urlkey
+from perdure.archives.urlkey import make_url_key
 from perdure.errors import OverBudget
 
 MOST_SEARCHED = 4096
@@ -31,7 +31,7 @@ _REMEMBERED = 10_000
 _WITH_PAYLOAD = ("response", "resource", "conversion")
 
 
-class How(enum.StrEnum):
+class PayloadSource(enum.StrEnum):
     """The source of a capture's payload."""
 
     ITS_OWN = "its own"
@@ -43,20 +43,20 @@ class How(enum.StrEnum):
 class Original(msgspec.Struct, frozen=True, kw_only=True):
     """The capture that has the payload of another."""
 
-    how: How
+    how: PayloadSource
     capture: Capture | None = None
     """None if the original is missing."""
     wanted: str = ""
     """The original that was searched for, if it is missing."""
 
 
-class Resolved(Capture, frozen=True, kw_only=True, gc=False):
+class ResolvedCapture(Capture, frozen=True, kw_only=True, gc=False):
     """A capture in a listing, with its original if that is another capture."""
 
     original: Capture | None = None
 
 
-def resolved(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
+def resolve_revisits(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
     """Yield the captures of a listing, revisits with their originals if these exist.
 
     Originals that were listed before are not looked up again. Raises OverBudget, perhaps after some
@@ -68,75 +68,79 @@ def resolved(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
         if one.kind != "revisit":
             if one.digest and one.kind in _WITH_PAYLOAD:
                 met.setdefault(one.digest, one)
-            yield _with(one, None)
+            yield _attach_original(one, None)
             continue
-        its = _referred(captures, one) or met.get(one.digest)
+        its = _find_referred(captures, one) or met.get(one.digest)
         if its is None and one.digest and one.digest not in met:
             searches += 1
             if searches > MOST_SEARCHES:
                 limit = f"{MOST_SEARCHES} revisits whose originals must be searched for"
                 raise OverBudget(what="this query", limit=limit)
-            its = met[one.digest] = _same_digest(captures, one)
-        yield _with(one, its)
+            its = met[one.digest] = _find_same_digest(captures, one)
+        yield _attach_original(one, its)
         while len(met) > _REMEMBERED:
             met.popitem(last=False)
 
 
-def _with(capture: Capture, its: Capture | None) -> Resolved:
-    return Resolved(**msgspec.structs.asdict(capture), original=its)
+def _attach_original(capture: Capture, its: Capture | None) -> ResolvedCapture:
+    return ResolvedCapture(**msgspec.structs.asdict(capture), original=its)
 
 
-def original(captures: Captures, capture: Capture) -> Original:
+def find_original(captures: Captures, capture: Capture) -> Original:
     """Find the capture that has the payload of this one; usually it is the capture itself."""
     if capture.kind != "revisit":
-        return Original(how=How.ITS_OWN, capture=capture)
-    found = _referred(captures, capture) or _same_digest(captures, capture)
+        return Original(how=PayloadSource.ITS_OWN, capture=capture)
+    found = _find_referred(captures, capture) or _find_same_digest(captures, capture)
     if found is None:
         wanted = capture.refers_to_uri or capture.uri
         if capture.refers_to_date:
             wanted = f"{wanted} at {capture.refers_to_date}"
         if capture.digest:
             wanted = f"{wanted} with {capture.digest}"
-        return Original(how=How.MISSING, wanted=wanted)
+        return Original(how=PayloadSource.MISSING, wanted=wanted)
     same = found.key == capture.key
-    return Original(how=How.SAME_URL if same else How.OTHER_URL, capture=found)
+    return Original(how=PayloadSource.SAME_URL if same else PayloadSource.OTHER_URL, capture=found)
 
 
-def _referred(captures: Captures, capture: Capture) -> Capture | None:
+def _find_referred(captures: Captures, capture: Capture) -> Capture | None:
     """Find the capture to which the record itself refers."""
     uri = capture.refers_to_uri or capture.uri
     try:
-        time = second(capture.refers_to_date)
+        time = parse_second(capture.refers_to_date)
     except ValueError:
         return None
-    within = ranges.seconds(urlkey(uri), time, time)
-    candidates = [one for one in ranges.walk(captures, within) if _can_be(capture, one)]
+    within = ranges.make_seconds_range(make_url_key(uri), time, time)
+    candidates = [
+        one for one in ranges.walk_range(captures, within) if _can_be_original(capture, one)
+    ]
     candidates.sort(key=lambda one: (one.uri != uri, one.file != capture.file))
     return candidates[0] if candidates else None
 
 
-def _same_digest(captures: Captures, capture: Capture) -> Capture | None:
+def _find_same_digest(captures: Captures, capture: Capture) -> Capture | None:
     """Find an earlier capture of a URL with the same payload, or else a later one."""
     if not capture.digest:
         return None
-    keys = dict.fromkeys((urlkey(capture.refers_to_uri or capture.uri), capture.key))
+    keys = dict.fromkeys((make_url_key(capture.refers_to_uri or capture.uri), capture.key))
     for key in keys:
-        whole = ranges.Stretch(f"{key} ", f"{key}!")
+        whole = ranges.IndexRange(f"{key} ", f"{key}!")
         here = f"{key} {capture.time}"
         for low, high, backwards in ((whole.low, f"{here}~", True), (here, whole.high, False)):
             for searched, one in enumerate(
-                ranges.walk(captures, ranges.Stretch(low, high), backwards=backwards)
+                ranges.walk_range(captures, ranges.IndexRange(low, high), backwards=backwards)
             ):
                 if searched == MOST_SEARCHED:
                     break
-                if one.kind in _WITH_PAYLOAD and digests.same(one.digest, capture.digest):
+                if one.kind in _WITH_PAYLOAD and digests.compare_digests(
+                    one.digest, capture.digest
+                ):
                     return one
     return None
 
 
-def _can_be(revisit: Capture, one: Capture) -> bool:
+def _can_be_original(revisit: Capture, one: Capture) -> bool:
     return one.kind in _WITH_PAYLOAD and (
         not revisit.digest
         or not one.digest
-        or digests.same(revisit.digest, one.digest) is not False
+        or digests.compare_digests(revisit.digest, one.digest) is not False
     )

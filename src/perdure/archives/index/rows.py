@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from perdure.archives.dates import whole_second
+from perdure.archives.dates import format_second
 from perdure.archives.port import Capture
 
 KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
@@ -23,7 +23,7 @@ _PREFIX_NUMBERS = {prefix: number for number, prefix in enumerate(_PREFIXES) if 
 Row = tuple[Any, ...]
 
 
-def row_of(capture: Capture) -> Row:
+def make_row(capture: Capture) -> Row:
     """Return the row of a capture, without its file."""
     time, key = capture.time, capture.key
     refers: str | None = None
@@ -43,38 +43,38 @@ def row_of(capture: Capture) -> Row:
     )
 
 
-def shortened(uri: str, key: str) -> int | str:
+def shorten_uri(uri: str, key: str) -> int | str:
     """Return a number if the URI follows from its key, otherwise the URI.
 
-    >>> shortened("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
+    >>> shorten_uri("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
     3
     """
     number = _PREFIX_NUMBERS.get(uri[: uri.find("//") + 6], -1)
     if number < 0:
         number = 1 if uri.startswith("https://") else 0
     site, _, path = key.partition(")")
-    plain = f"{_PREFIXES[number]}{_host(site)}{path}"
+    plain = f"{_PREFIXES[number]}{_restore_host(site)}{path}"
     if uri == plain:
         return number
     return number + len(_PREFIXES) if uri == f"{plain}/" else uri
 
 
 # A request and its response have the same values.
-_shortened = lru_cache(maxsize=32)(shortened)
-_whole_second = lru_cache(maxsize=32)(whole_second)
+_shortened = lru_cache(maxsize=32)(shorten_uri)
+_whole_second = lru_cache(maxsize=32)(format_second)
 
 
-def lengthened(number: int, key: str) -> str:
-    """Return the URI that `shortened` turned into a number.
+def lengthen_uri(number: int, key: str) -> str:
+    """Return the URI that `shorten_uri` turned into a number.
 
-    >>> lengthened(3, "dk,dr)/nyheder")
+    >>> lengthen_uri(3, "dk,dr)/nyheder")
     'https://www.dr.dk/nyheder'
     """
     site, _, path = key.partition(")")
     slash = "/" if number >= len(_PREFIXES) else ""
-    return f"{_PREFIXES[number & 3]}{_host(site)}{path}{slash}"
+    return f"{_PREFIXES[number & 3]}{_restore_host(site)}{path}{slash}"
 
 
 @lru_cache(maxsize=1024)
-def _host(site: str) -> str:
+def _restore_host(site: str) -> str:
     return ".".join(reversed(site.split(",")))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from perdure.archives.index import cdxj, zipnum
 from perdure.archives.index.adding import Compaction
-from perdure.archives.index.merged import merged
+from perdure.archives.index.merged import merge_captures
 from perdure.archives.index.sqlite_index import RunRow, SqliteCaptures
 from perdure.archives.port import Capture
 
@@ -37,22 +37,24 @@ class LocalCaptures:
         self._index = index
         self._open: dict[str, zipnum.Run] = {}
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         """See `Captures`. Raises Corrupt if a run is damaged."""
         # SQLite first: a capture that moves to a run meanwhile is then seen twice, not missed.
-        found = self._index.scan(low, high, backwards=backwards, limit=limit)
-        if not self._index.runs():
+        found = self._index.scan_range(low, high, backwards=backwards, limit=limit)
+        if not self._index.list_runs():
             return found
-        is_registered = self._index.names().__contains__
+        is_registered = self._index.list_names().__contains__
         parts = [
-            run.scan(low, high, backwards=backwards, limit=limit, keep=is_registered)
-            for run in self._runs()
+            run.scan_range(low, high, backwards=backwards, limit=limit, keep=is_registered)
+            for run in self._open_runs()
         ]
-        return merged([found, *parts], backwards=backwards, limit=limit)
+        return merge_captures([found, *parts], backwards=backwards, limit=limit)
 
-    def _runs(self) -> list[zipnum.Run]:
+    def _open_runs(self) -> list[zipnum.Run]:
         for attempt in range(_ATTEMPTS):
-            names = [row.name for row in self._index.runs(fresh=attempt > 0)]
+            names = [row.name for row in self._index.list_runs(fresh=attempt > 0)]
             try:
                 runs = [self._open.get(name) or zipnum.Run(self._directory, name) for name in names]
             except FileNotFoundError:  # merged into another run in the meantime
@@ -64,65 +66,67 @@ class LocalCaptures:
             return runs
         return []
 
-    def count(self) -> int:
-        return self._index.count()
+    def count_captures(self) -> int:
+        return self._index.count_captures()
 
 
-def settle(root: Path, index: SqliteCaptures, *, most: int) -> None:
+def settle_index(root: Path, index: SqliteCaptures, *, most: int) -> None:
     """Move captures out of SQLite if it has more than `most`, and merge levels that are full.
 
     Raises StorageFailed if the disk is full, and then leaves the index unchanged.
     """
     directory = root / DIRECTORY
-    if index.count() - sum(run.lines for run in index.runs(fresh=True)) > most:
+    if index.count_captures() - sum(run.lines for run in index.list_runs(fresh=True)) > most:
         with Compaction(root) as compaction:
             name = f"0-{secrets.token_hex(8)}"
-            lines = (cdxj.write(capture) for capture in compaction.captures(index))
-            written = zipnum.write(directory, name, lines)
-            compaction.spill(RunRow(name=name, level=0, lines=written.lines, size=written.size))
-    while level := _full_level(index):
-        _merge(root, level)
-    _sweep(directory, index)
+            lines = (cdxj.format_line(capture) for capture in compaction.read_captures(index))
+            written = zipnum.write_run(directory, name, lines)
+            compaction.commit_spill(
+                RunRow(name=name, level=0, lines=written.lines, size=written.size)
+            )
+    while level := _find_full_level(index):
+        _merge_runs(root, level)
+    _sweep_runs(directory, index)
 
 
-def _full_level(index: SqliteCaptures) -> list[RunRow]:
+def _find_full_level(index: SqliteCaptures) -> list[RunRow]:
     """Return the runs of the lowest level with enough runs to merge; empty if there is none."""
     levels: dict[int, list[RunRow]] = {}
-    for run in index.runs(fresh=True):
+    for run in index.list_runs(fresh=True):
         levels.setdefault(run.level, []).append(run)
     return next((levels[level] for level in sorted(levels) if len(levels[level]) >= FAN), [])
 
 
-def _merge(root: Path, rows: list[RunRow]) -> None:
+def _merge_runs(root: Path, rows: list[RunRow]) -> None:
     directory = root / DIRECTORY
     with Compaction(root) as compaction:
-        registered = compaction.names()
+        registered = compaction.read_file_names()
         runs = [zipnum.Run(directory, row.name) for row in rows]
         level = rows[0].level + 1
         name = f"{level}-{secrets.token_hex(8)}"
-        lines = _kept(heapq.merge(*runs, key=_line_order), registered)
-        written = zipnum.write(directory, name, lines)
-        compaction.replace(
+        lines = _keep_registered(heapq.merge(*runs, key=_line_order), registered)
+        written = zipnum.write_run(directory, name, lines)
+        compaction.commit_merge(
             rows, RunRow(name=name, level=level, lines=written.lines, size=written.size)
         )
     for row in rows:
-        zipnum.remove(directory, row.name)
+        zipnum.remove_run(directory, row.name)
 
 
-def _kept(lines: Iterator[bytes], registered: set[str]) -> Iterator[bytes]:
+def _keep_registered(lines: Iterator[bytes], registered: set[str]) -> Iterator[bytes]:
     """Drop the captures of files that are no longer registered."""
-    return (line for line in lines if cdxj.read(line).file in registered)
+    return (line for line in lines if cdxj.parse_line(line).file in registered)
 
 
 def _line_order(line: bytes) -> bytes:
     return line[: line.index(b" ", line.index(b" ") + 1)]
 
 
-def _sweep(directory: Path, index: SqliteCaptures) -> None:
+def _sweep_runs(directory: Path, index: SqliteCaptures) -> None:
     """Delete the runs that a crash left behind, which no transaction names."""
     if not directory.is_dir():
         return
-    named = {row.name for row in index.runs(fresh=True)}
+    named = {row.name for row in index.list_runs(fresh=True)}
     for path in directory.iterdir():
         if path.name.partition(".")[0] not in named:
             path.unlink(missing_ok=True)

@@ -23,9 +23,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from perdure.archives.dates import whole_second
-from perdure.archives.files.scanning import Place
-from perdure.archives.index.rows import COLUMNS, KINDS, Row, lengthened
+from perdure.archives.dates import format_second
+from perdure.archives.files.scanning import ArchivePlace
+from perdure.archives.index.rows import COLUMNS, KINDS, Row, lengthen_uri
 from perdure.archives.port import Capture
 from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable, OtherFormat
@@ -112,7 +112,7 @@ def storage_errors(what: str) -> Iterator[None]:
         raise FileUnusable(file=what, fault=str(error)) from error
 
 
-def create(root: Path) -> None:
+def create_index(root: Path) -> None:
     """Create an empty index in a directory, if there is none. Raises StorageFailed.
 
     It gets its name only when it is complete, because readers may look for it at any time.
@@ -160,17 +160,17 @@ class SqliteCaptures:
         self._connections: list[apsw.Connection] = []
         self._names: dict[int, str] = {}
 
-    def _begin(self) -> _Reader | None:
+    def _open_reader(self) -> _Reader | None:
         """Open a reader for this thread; None if nothing was ever added."""
         if not self._path.exists():
             return None
         with storage_errors("the index of captures"):
-            connection = self._connect()
+            connection = self._open_connection()
         self._connections.append(connection)
         reader = self._local.reader = _Reader(connection)
         return reader
 
-    def _connect(self) -> apsw.Connection:
+    def _open_connection(self) -> apsw.Connection:
         # Without mutexes: no two threads use one connection.
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
         connection = apsw.Connection(str(self._path), flags=flags)
@@ -185,8 +185,8 @@ class SqliteCaptures:
             raise
         return connection
 
-    def _all(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
-        reader = getattr(self._local, "reader", None) or self._begin()
+    def _fetch_rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
+        reader = getattr(self._local, "reader", None) or self._open_reader()
         if reader is None:
             return []
         try:
@@ -194,15 +194,17 @@ class SqliteCaptures:
         except (apsw.IOError, *_UNUSABLE) as error:
             raise FileUnusable(file="the index of captures", fault=str(error)) from error
 
-    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+    def scan_range(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
         """See `Captures`. Within one key and date, files are in the order of their addition."""
         texts = _BACKWARDS if backwards else _FORWARDS
-        rows = self._all(texts[(limit - 1).bit_length()], (low, high))
+        rows = self._fetch_rows(texts[(limit - 1).bit_length()], (low, high))
         if len(rows) > limit:
             del rows[limit:]
-        return list(starmap(self.capture, rows))
+        return list(starmap(self.read_row, rows))
 
-    def capture(
+    def read_row(
         self,
         key: str,
         date: str,
@@ -222,85 +224,85 @@ class SqliteCaptures:
         return Capture(
             key=urlkey,
             time=time,
-            date=date or whole_second(time),
-            uri=uri if isinstance(uri, str) else lengthened(uri, urlkey),
+            date=date or format_second(time),
+            uri=uri if isinstance(uri, str) else lengthen_uri(uri, urlkey),
             kind=kind if isinstance(kind, str) else KINDS[kind],
             media_type=media_type,
             status=status,
             digest=digest,
-            file=self._names.get(file) or self._name(file),
+            file=self._names.get(file) or self._find_name(file),
             offset=offset,
             length=length,
             refers_to_uri=refers_to_uri,
             refers_to_date=refers_to_date,
         )
 
-    def _name(self, file: int) -> str:
-        found: str = self._all("SELECT name FROM files WHERE id=?", (file,))[0][0]
+    def _find_name(self, file: int) -> str:
+        found: str = self._fetch_rows("SELECT name FROM files WHERE id=?", (file,))[0][0]
         self._names[file] = found
         return found
 
-    def count(self) -> int:
+    def count_captures(self) -> int:
         """Return the number of captures of all registered files, whichever index has them."""
-        return sum(count for (count,) in self._all("SELECT captures FROM files"))
+        return sum(count for (count,) in self._fetch_rows("SELECT captures FROM files"))
 
-    def files(self) -> list[ArchiveFile]:
-        return [_file(row) for row in self._all("SELECT * FROM files ORDER BY id")]
+    def list_files(self) -> list[ArchiveFile]:
+        return [_read_file(row) for row in self._fetch_rows("SELECT * FROM files ORDER BY id")]
 
-    def file(self, name: str) -> ArchiveFile | None:
-        rows = self._all("SELECT * FROM files WHERE name=?", (name,))
-        return _file(rows[0]) if rows else None
+    def find_file(self, name: str) -> ArchiveFile | None:
+        rows = self._fetch_rows("SELECT * FROM files WHERE name=?", (name,))
+        return _read_file(rows[0]) if rows else None
 
-    def at(self, path: str, base: int) -> ArchiveFile | None:
+    def find_file_at(self, path: str, base: int) -> ArchiveFile | None:
         """Return the file that is registered at a place, or None."""
-        rows = self._all("SELECT * FROM files WHERE path=? AND base=?", (path, base))
-        return _file(rows[0]) if rows else None
+        rows = self._fetch_rows("SELECT * FROM files WHERE path=? AND base=?", (path, base))
+        return _read_file(rows[0]) if rows else None
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         """Return the names of all registered files, read again only after a change."""
-        reader = self._remembering()
+        reader = self._refresh_reader()
         if reader is None:
             return set()
         if reader.names is None:
-            reader.names = {name for (name,) in self._all(NAMES)}
+            reader.names = {name for (name,) in self._fetch_rows(NAMES)}
         return reader.names
 
-    def runs(self, *, fresh: bool = False) -> list[RunRow]:
+    def list_runs(self, *, fresh: bool = False) -> list[RunRow]:
         """Return the ZipNum runs with further captures, as of this thread's last read of captures.
 
         With `fresh`, return them as they are now.
         """
-        reader = self._remembering(fresh=fresh)
+        reader = self._refresh_reader(fresh=fresh)
         return reader.runs if reader else []
 
-    def _remembering(self, *, fresh: bool = False) -> _Reader | None:
+    def _refresh_reader(self, *, fresh: bool = False) -> _Reader | None:
         """Return this thread's reader, with its remembered values updated after a write.
 
         The values belong to the state in which this thread last read captures. SQLite reports a
         change of that state without reading the disk.
         """
-        reader = getattr(self._local, "reader", None) or self._begin()
+        reader = getattr(self._local, "reader", None) or self._open_reader()
         if reader is None:
             return None
         version = reader.connection.data_version()
         if fresh or reader.version != version:
             reader.version, reader.names = version, None
-            reader.runs = [_run(row) for row in self._all(_RUNS)]
+            reader.runs = [_read_run(row) for row in self._fetch_rows(_RUNS)]
         return reader
 
-    def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
+    def list_flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
         """Return the offset and description of each flaw of a file."""
         return [
             (offset, what)
-            for offset, what in self._all(
+            for offset, what in self._fetch_rows(
                 "SELECT offset, what FROM flaws WHERE file=? ORDER BY number LIMIT ?", (file, limit)
             )
         ]
 
-    def place(self, file: str) -> Place | None:
+    def find_place(self, file: str) -> ArchivePlace | None:
         """Return the place of a file; implements `perdure.archives.files.registered.Places`."""
-        found = self.file(file)
-        return placed(found, self._path.parent) if found else None
+        found = self.find_file(file)
+        return resolve_place(found, self._path.parent) if found else None
 
     def close(self) -> None:
         for connection in self._connections:
@@ -309,8 +311,8 @@ class SqliteCaptures:
         self._local = threading.local()
 
 
-def placed(file: ArchiveFile, root: Path) -> Place:
-    return Place(
+def resolve_place(file: ArchiveFile, root: Path) -> ArchivePlace:
+    return ArchivePlace(
         path=os.path.join(root, file.path),  # noqa: PTH118  # once for each record that is read
         base=file.base,
         size=file.size if file.base else None,
@@ -318,12 +320,12 @@ def placed(file: ArchiveFile, root: Path) -> Place:
     )
 
 
-def _run(row: Row) -> RunRow:
+def _read_run(row: Row) -> RunRow:
     name, level, lines, size = row
     return RunRow(name=name, level=level, lines=lines, size=size)
 
 
-def _file(row: Row) -> ArchiveFile:
+def _read_file(row: Row) -> ArchiveFile:
     id, name, path, base, size, modified, shared, added, records, captures, flaws = row
     return ArchiveFile(
         id=id,

@@ -33,7 +33,7 @@ _GZIP = 31
 _LARGEST_BLOCK = 64 << 20
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenRun(msgspec.Struct, frozen=True):
     """The size of a run that was written."""
 
     lines: int
@@ -41,40 +41,40 @@ class Written(msgspec.Struct, frozen=True):
     """Bytes of both files."""
 
 
-def paths(directory: Path, name: str) -> tuple[Path, Path]:
+def run_paths(directory: Path, name: str) -> tuple[Path, Path]:
     """Return the paths of a run's blocks and of their keys."""
     return directory / f"{name}.cdxj.gz", directory / f"{name}.idx"
 
 
-def write(directory: Path, name: str, lines: Iterable[bytes]) -> Written:
+def write_run(directory: Path, name: str, lines: Iterable[bytes]) -> WrittenRun:
     """Write a run of CDXJ lines that are sorted by key and time. It is durable on return.
 
     Raises OSError, and then leaves no files.
     """
-    blocks, keys = paths(directory, name)
+    blocks, keys = run_paths(directory, name)
     directory.mkdir(parents=True, exist_ok=True)
     count = offset = number = 0
     try:
         with blocks.open("xb") as into, keys.open("xb") as index:
-            for block in _portions(lines):
-                packed = _packed(b"".join(block))
+            for block in _split_blocks(lines):
+                packed = _pack_block(b"".join(block))
                 into.write(packed)
                 index.write(
                     b"%b\t%b\t%d\t%d\t%d\n"
-                    % (_position(block[0]), blocks.name.encode(), offset, len(packed), number)
+                    % (_read_position(block[0]), blocks.name.encode(), offset, len(packed), number)
                 )
                 count, offset, number = count + len(block), offset + len(packed), number + 1
             for file in (into, index):
                 file.flush()
                 os.fsync(file.fileno())
-        _flush(directory)
+        _flush_directory(directory)
     except BaseException:
-        remove(directory, name)
+        remove_run(directory, name)
         raise
-    return Written(count, offset + keys.stat().st_size)
+    return WrittenRun(count, offset + keys.stat().st_size)
 
 
-def _portions(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _split_blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     block: list[bytes] = []
     for line in lines:
         block.append(line)
@@ -85,12 +85,12 @@ def _portions(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield block
 
 
-def _packed(text: bytes) -> bytes:
+def _pack_block(text: bytes) -> bytes:
     packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     return packing.compress(text) + packing.flush()
 
 
-def _flush(directory: Path) -> None:
+def _flush_directory(directory: Path) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -98,13 +98,13 @@ def _flush(directory: Path) -> None:
         os.close(fd)
 
 
-def remove(directory: Path, name: str) -> None:
+def remove_run(directory: Path, name: str) -> None:
     """Delete a run. Readers that have it open can go on reading."""
-    for path in paths(directory, name):
+    for path in run_paths(directory, name):
         path.unlink(missing_ok=True)
 
 
-def _position(line: bytes) -> bytes:
+def _read_position(line: bytes) -> bytes:
     """Return `key SP time` of a line."""
     return line[: line.index(b" ", line.index(b" ") + 1)]
 
@@ -114,7 +114,7 @@ class Run:
 
     def __init__(self, directory: Path, name: str) -> None:
         """Open a run. Raises FileNotFoundError if it is gone, Corrupt if its index is damaged."""
-        blocks, keys = paths(directory, name)
+        blocks, keys = run_paths(directory, name)
         self.name = name
         # Closed with its last reference: a reader may be at work when a merge replaces the run.
         self._file = blocks.open("rb", buffering=0)
@@ -128,12 +128,12 @@ class Run:
                     self._offsets.append(int(offset))
                     self._lengths.append(int(length))
                 except (ValueError, OverflowError):
-                    raise self._corrupt(
+                    raise self._make_corrupt(
                         "the index of its blocks", "a line of five fields"
                     ) from None
                 self._keys.append(key)
 
-    def scan(
+    def scan_range(
         self,
         low: str,
         high: str,
@@ -144,22 +144,22 @@ class Run:
     ) -> list[Capture]:
         """See `perdure.archives.port.Captures`. `keep` decides which archive files count."""
         found: list[Capture] = []
-        for line in self.lines(low.encode(), high.encode(), backwards=backwards):
-            capture = cdxj.read(line)
+        for line in self.read_lines(low.encode(), high.encode(), backwards=backwards):
+            capture = cdxj.parse_line(line)
             if keep(capture.file):
                 found.append(capture)
                 if len(found) >= limit:
                     break
         return found
 
-    def lines(self, low: bytes, high: bytes, *, backwards: bool = False) -> Iterator[bytes]:
+    def read_lines(self, low: bytes, high: bytes, *, backwards: bool = False) -> Iterator[bytes]:
         """Yield the lines of a range, in order or in reverse."""
         if backwards:
             block = bisect_left(self._keys, high) - 1
             while block >= 0:
-                lines = self._block(block)
-                end = bisect_left(lines, high, key=_position)
-                start = bisect_left(lines, low, key=_position)
+                lines = self._read_block(block)
+                end = bisect_left(lines, high, key=_read_position)
+                start = bisect_left(lines, low, key=_read_position)
                 yield from reversed(lines[start:end])
                 if start:
                     return
@@ -168,9 +168,9 @@ class Run:
         for block in range(max(bisect_left(self._keys, low) - 1, 0), len(self._keys)):
             if self._keys[block] >= high:
                 return
-            lines = self._block(block)
-            start = bisect_left(lines, low, key=_position)
-            end = bisect_left(lines, high, key=_position)
+            lines = self._read_block(block)
+            start = bisect_left(lines, low, key=_read_position)
+            end = bisect_left(lines, high, key=_read_position)
             yield from lines[start:end]
             if end < len(lines):
                 return
@@ -178,22 +178,22 @@ class Run:
     def __iter__(self) -> Iterator[bytes]:
         """Yield all lines, with their line breaks."""
         for block in range(len(self._keys)):
-            for line in self._block(block):
+            for line in self._read_block(block):
                 yield line + b"\n"
 
-    def _block(self, number: int) -> list[bytes]:
+    def _read_block(self, number: int) -> list[bytes]:
         length = self._lengths[number]
         packed = os.pread(self._file.fileno(), length, self._offsets[number])
         try:
             inflate = zlib.decompressobj(_GZIP)
             text = inflate.decompress(packed, _LARGEST_BLOCK)
         except zlib.error as error:
-            raise self._corrupt(f"block {number}", str(error)) from None
+            raise self._make_corrupt(f"block {number}", str(error)) from None
         if len(packed) < length or not inflate.eof:
-            raise self._corrupt(f"block {number}", "it is incomplete")
+            raise self._make_corrupt(f"block {number}", "it is incomplete")
         lines = text.split(b"\n")
         lines.pop()
         return lines
 
-    def _corrupt(self, where: str, found: str) -> Corrupt:
+    def _make_corrupt(self, where: str, found: str) -> Corrupt:
         return Corrupt(identifier=f"index run {self.name}", where=where, promised="", found=found)

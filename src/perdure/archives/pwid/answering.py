@@ -1,7 +1,8 @@
 """Answer a PWID with a document for machines: the verdict, and the capture or archive. Pure.
 
-How it works: the server and the command line resolve a PWID in the same steps, `local` for the
-captures of this registry and `elsewhere` for all other archives, and show the same document.
+How it works: the server and the command line resolve a PWID in the same steps, `answer_locally` for
+the captures of this registry and `answer_elsewhere` for all other archives, and show the same
+document.
 
 What must stay true: the document shows what was requested, what is returned, and how far they
 differ; a closed archive looks the same as an unknown one, unless the operator allows otherwise.
@@ -13,20 +14,20 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.capture.pages import Member, Page
+from perdure.archives.capture.pages import PageInventory, SiteMember
 from perdure.archives.port import ArchiveFiles, Capture, Captures
-from perdure.archives.pwid.comparing import compared
+from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.known import Archive, Archives
-from perdure.archives.pwid.making import make
+from perdure.archives.pwid.making import make_pwid
 from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
     Judgement,
-    Verdict,
-    asked,
-    delta,
-    distance,
-    judge,
+    format_distance,
+    interpret_pwid,
     judge_elsewhere,
-    look_up,
+    judge_evidence,
+    look_up_evidence,
+    measure_delta,
 )
 from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
 from perdure.ids.pwid import Pwid
@@ -35,7 +36,7 @@ from perdure.settings import Settings
 _MOST_OFFERED = 10
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+class ForeignPlayback(msgspec.Struct, frozen=True, kw_only=True):
     """The address at which another archive should play back a PWID. It has not been checked."""
 
     judgement: Judgement
@@ -50,13 +51,15 @@ def is_ours(settings: Settings, pwid: Pwid) -> bool:
     return pwid.archive.removeprefix("~") in tuple(filter(None, own))
 
 
-def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool) -> Judgement:
+def answer_locally(
+    captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool
+) -> Judgement:
     """Return the verdict on a PWID of this registry, with the capture.
 
     Raises NotCaptured if no capture fits; the error lists the captures nearest to it.
     """
-    wanted = asked(pwid)
-    judgement = judge(wanted, look_up(captures, wanted), nearest=nearest)
+    wanted = interpret_pwid(pwid)
+    judgement = judge_evidence(wanted, look_up_evidence(captures, wanted), nearest=nearest)
     if judgement.capture is None:
         once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
         distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]
@@ -64,40 +67,40 @@ def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool)
             identifier=str(pwid),
             verdict=judgement.verdict.value,
             offered=tuple(
-                capture_fields(pwid, one) | {"delta": delta(wanted, one)}
+                capture_fields(pwid, one) | {"delta": measure_delta(wanted, one)}
                 for one in distinct[:_MOST_OFFERED]
             ),
         )
-    return compared(files, judgement)
+    return compare_fits(files, judgement)
 
 
-def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
+def answer_elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> ForeignPlayback:
     """Return the address to which a PWID of another archive leads.
 
     Raises UnknownArchive; ArchiveClosed; NotFound if its time or its item does not name a single
     capture there, so that no address exists.
     """
-    found = archives.find(pwid.archive)
+    found = archives.find_archive(pwid.archive)
     part = pwid.coverage == "part"
     if found is None:
-        url = archives.playback(pwid)  # the standard form, if the operator allows it
+        url = archives.make_playback_url(pwid)  # the standard form, if the operator allows it
         if url is None:
             raise UnknownArchive(identifier=str(pwid), archive=pwid.archive)
-        return Elsewhere(
+        return ForeignPlayback(
             judgement=judge_elsewhere(access="unknown", moved=False), archive=None, url=url
         )
     judgement = judge_elsewhere(access=found.access, moved=bool(found.moved_to))
-    if judgement.verdict is Verdict.CLOSED:
-        inside = archives.local(pwid)
+    if judgement.verdict is CaptureVerdict.CLOSED:
+        inside = archives.make_local_url(pwid)
         if settings.closed_archives == "404":
             raise UnknownArchive(identifier=str(pwid), archive=pwid.archive)
         if settings.closed_archives == "451" or inside is None:
             raise ArchiveClosed(archive=found.id)
-        return Elsewhere(judgement=judgement, archive=found, url=inside)
-    address = (archives.raw(pwid) if part else None) or archives.playback(pwid)
+        return ForeignPlayback(judgement=judgement, archive=found, url=inside)
+    address = (archives.make_raw_url(pwid) if part else None) or archives.make_playback_url(pwid)
     if address is None:
         raise NotFound(identifier=str(pwid))
-    return Elsewhere(judgement=judgement, archive=found, url=address)
+    return ForeignPlayback(judgement=judgement, archive=found, url=address)
 
 
 # as documents
@@ -107,7 +110,7 @@ def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
 def capture_fields(pwid: Pwid, capture: Capture) -> dict[str, Any]:
     """Return the fields of a capture, with its exact PWID in the archive of another PWID."""
     try:
-        exact = str(make(pwid.archive, capture.date, pwid.coverage or "page", capture.uri))
+        exact = str(make_pwid(pwid.archive, capture.date, pwid.coverage or "page", capture.uri))
     except ValueError:  # a URI or a date that a PWID cannot express
         exact = None
     return {
@@ -151,7 +154,7 @@ def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
     return document
 
 
-def elsewhere_fields(archives: Archives, pwid: Pwid, found: Elsewhere) -> dict[str, Any]:
+def elsewhere_fields(archives: Archives, pwid: Pwid, found: ForeignPlayback) -> dict[str, Any]:
     """Return the same for another archive, with all its addresses."""
     about = archive_fields(archives, pwid, found.archive)
     return verdict_fields(pwid, found.judgement) | {"url": found.url} | about
@@ -160,12 +163,12 @@ def elsewhere_fields(archives: Archives, pwid: Pwid, found: Elsewhere) -> dict[s
 def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dict[str, Any]:
     """Return what is known of the archive that a PWID names, and its addresses for the item."""
     addresses = (
-        ("playback", archives.playback(pwid)),
-        ("raw", archives.raw(pwid)),
-        ("timegate", archives.timegate(pwid)),
-        ("timemap", archives.timemap(pwid)),
-        ("cdx", archives.cdx(pwid)),
-        ("resolver", archives.resolver(pwid)),
+        ("playback", archives.make_playback_url(pwid)),
+        ("raw", archives.make_raw_url(pwid)),
+        ("timegate", archives.make_timegate_url(pwid)),
+        ("timemap", archives.make_timemap_url(pwid)),
+        ("cdx", archives.make_cdx_url(pwid)),
+        ("resolver", archives.make_resolver_url(pwid)),
     )
     return {
         "archive": known
@@ -179,7 +182,7 @@ def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dic
     }
 
 
-def page_fields(pwid: Pwid, page: Page) -> dict[str, Any]:
+def page_fields(pwid: Pwid, page: PageInventory) -> dict[str, Any]:
     """Return the resources of a page, each with its verdict."""
     part = msgspec.structs.replace(pwid, coverage="part")
     return {
@@ -202,13 +205,13 @@ def page_fields(pwid: Pwid, page: Page) -> dict[str, Any]:
     }
 
 
-def member_fields(pwid: Pwid, member: Member) -> dict[str, Any]:
+def member_fields(pwid: Pwid, member: SiteMember) -> dict[str, Any]:
     """Return the fields of a URL of a site."""
     page = msgspec.structs.replace(pwid, coverage="page")
-    exact = member.verdict is Verdict.EXACT
+    exact = member.verdict is CaptureVerdict.EXACT
     return {
         "verdict": member.verdict.value,
-        "sentence": member.verdict.value if exact else f"nearest {distance(member.delta)}",
+        "sentence": member.verdict.value if exact else f"nearest {format_distance(member.delta)}",
         "delta": member.delta,
         "capture": capture_fields(page, member.capture),
     }

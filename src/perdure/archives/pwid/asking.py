@@ -18,10 +18,17 @@ from email.utils import format_datetime
 from perdure.archives.port import Capture
 from perdure.archives.pwid import playback
 from perdure.archives.pwid.known import Archives
-from perdure.archives.pwid.verdict import Asked, Evidence, Judgement, Verdict, asked, judge
+from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
+    Evidence,
+    Judgement,
+    WantedCapture,
+    interpret_pwid,
+    judge_evidence,
+)
 from perdure.errors.servers import AnswerCut, EndlessRedirects, ServerRefused
 from perdure.fetching import Exchange, Fetcher, Limits
-from perdure.fetching.fetcher import redirect
+from perdure.fetching.fetcher import find_redirect
 from perdure.ids.pwid import Pwid
 
 _LIMITS = Limits(seconds=60.0)
@@ -38,38 +45,38 @@ class Inquirer:
         self._archives = archives
         self._fetcher = Fetcher(user_agent="perdure", networks=networks, limits=_LIMITS)
 
-    def ask(self, pwid: Pwid) -> Judgement | None:
+    def ask_archive(self, pwid: Pwid) -> Judgement | None:
         """Return the verdict of a PWID's archive; None if it has no TimeGate for the PWID.
 
         Raises Unavailable if the archive does not answer, or does not answer like a TimeGate.
         """
-        gate = self._archives.timegate(pwid)
-        return None if gate is None else asyncio.run(self._ask(pwid, gate))
+        gate = self._archives.make_timegate_url(pwid)
+        return None if gate is None else asyncio.run(self._ask_timegate(pwid, gate))
 
-    async def _ask(self, pwid: Pwid, gate: str) -> Judgement:
-        wanted = asked(pwid)
+    async def _ask_timegate(self, pwid: Pwid, gate: str) -> Judgement:
+        wanted = interpret_pwid(pwid)
         when = (("Accept-Datetime", format_datetime(pwid.instant, usegmt=True)),)
         url = gate
         for _ in range(_HOPS):
-            found = self._capture(pwid, url)
+            found = self._find_capture(pwid, url)
             if found is not None:
-                return judge(wanted, _evidence(wanted, found))
-            answer = await self._fetcher.exchange(url, method="HEAD", headers=when)
+                return judge_evidence(wanted, _make_evidence(wanted, found))
+            answer = await self._fetcher.exchange_once(url, method="HEAD", headers=when)
             if answer.status in _NOT_FOUND:
-                return Judgement(verdict=Verdict.ABSENT)
+                return Judgement(verdict=CaptureVerdict.ABSENT)
             if answer.status in _CLOSED:
-                return Judgement(verdict=Verdict.CLOSED)
-            onwards = redirect(answer)
+                return Judgement(verdict=CaptureVerdict.CLOSED)
+            onwards = find_redirect(answer)
             if onwards is None:
                 raise ServerRefused(url=gate, answered=answer.status)
             url = onwards
         raise EndlessRedirects(url=gate)
 
-    def _capture(self, pwid: Pwid, url: str) -> Capture | None:
+    def _find_capture(self, pwid: Pwid, url: str) -> Capture | None:
         """Return the capture at an address, or None if it is not of the PWID's archive."""
-        archive = self._archives.keeper(pwid.archive)
-        for candidate in self._archives.from_playback(url):
-            time = playback.digits(candidate.pwid)
+        archive = self._archives.find_keeper(pwid.archive)
+        for candidate in self._archives.read_playback_url(url):
+            time = playback.format_digits(candidate.pwid)
             if archive is not None and candidate.archive.id == archive.id and time is not None:
                 return Capture(
                     key="",
@@ -80,39 +87,39 @@ class Inquirer:
                 )
         return None
 
-    def read(self, pwid: Pwid) -> bytes | None:
+    def read_capture(self, pwid: Pwid) -> bytes | None:
         """Read the bytes of a PWID from its archive, as captured; None if it has no raw addresses.
 
         Raises Unavailable if the archive does not send them, or only in part.
         """
-        url = self._archives.raw(pwid)
+        url = self._archives.make_raw_url(pwid)
         if url is None:
             return None
-        answer = asyncio.run(self._read(pwid, url))
+        answer = asyncio.run(self._fetch_raw(pwid, url))
         # a memento is sent with its archived status (RFC 7089 section 4.2)
-        is_memento = answer.status == _OK or answer.header("Memento-Datetime") is not None
+        is_memento = answer.status == _OK or answer.find_header("Memento-Datetime") is not None
         if not is_memento or answer.truncated:
             if answer.truncated:
                 raise AnswerCut(url=url, limit=answer.truncated)
             raise ServerRefused(url=url, answered=answer.status)
-        return self._fetcher.content(answer)
+        return self._fetcher.decode_content(answer)
 
-    async def _read(self, pwid: Pwid, url: str) -> Exchange:
+    async def _fetch_raw(self, pwid: Pwid, url: str) -> Exchange:
         """Fetch the capture; follow the archive's own redirects, but no archived redirect."""
         for _ in range(_HOPS):
-            answer = await self._fetcher.exchange(url)
-            onwards = redirect(answer)
+            answer = await self._fetcher.exchange_once(url)
+            onwards = find_redirect(answer)
             if onwards is None:
                 return answer
-            there = self._capture(pwid, onwards)
-            is_archived = answer.header("Memento-Datetime") is not None
+            there = self._find_capture(pwid, onwards)
+            is_archived = answer.find_header("Memento-Datetime") is not None
             if is_archived or (there is not None and there.uri != pwid.item):
                 return answer
             url = onwards
         raise EndlessRedirects(url=url)
 
 
-def _evidence(wanted: Asked, found: Capture) -> Evidence:
+def _make_evidence(wanted: WantedCapture, found: Capture) -> Evidence:
     if wanted.first <= found.time <= wanted.last:
         return Evidence(within=(found,))
     if found.time < wanted.first:

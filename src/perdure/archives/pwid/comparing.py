@@ -26,23 +26,23 @@ LARGEST_COMPARED = 16 << 20
 """Bytes of one capture."""
 
 
-def compared(files: ArchiveFiles, judgement: Judgement) -> Judgement:
+def compare_fits(files: ArchiveFiles, judgement: Judgement) -> Judgement:
     """Return the same judgement, with digests added to the captures that fit, if possible."""
     fits = judgement.fits
     if not judgement.is_ambiguous or len(fits) > MOST_COMPARED or all(one.digest for one in fits):
         return judgement
-    known = tuple(one if one.digest else _with_digest(files, one) for one in fits)
+    known = tuple(one if one.digest else _add_digest(files, one) for one in fits)
     given = known[0] if judgement.capture == fits[0] else judgement.capture
     return msgspec.structs.replace(judgement, fits=known, capture=given)
 
 
-def _with_digest(files: ArchiveFiles, capture: Capture) -> Capture:
+def _add_digest(files: ArchiveFiles, capture: Capture) -> Capture:
     if capture.kind == "revisit":  # its payload is in its original
         return capture
     sha1, length = hashlib.sha1(usedforsecurity=False), 0
     try:
-        with closing(files.open(capture)) as record:
-            for piece in record.unchunked():
+        with closing(files.open_record(capture)) as record:
+            for piece in record.read_unchunked():
                 length += len(piece)
                 if length > LARGEST_COMPARED:
                     return capture

@@ -25,7 +25,7 @@ from urllib.parse import quote
 import msgspec
 
 from perdure.archives.pwid import playback
-from perdure.archives.pwid.making import make
+from perdure.archives.pwid.making import make_pwid
 from perdure.archives.pwid.playback import Pattern
 from perdure.errors import BadSettings
 from perdure.ids.pwid import Pwid
@@ -79,7 +79,7 @@ class Archive(
     def names(self) -> tuple[str, ...]:
         return (self.id, *self.aliases)
 
-    def written_on(self, day: str) -> Pattern | None:
+    def find_pattern_on(self, day: str) -> Pattern | None:
         """Return the pattern in which to write addresses on a day, `2026-11-21`, or None."""
         return next((one for one in self.patterns if one.is_valid_on(day)), None)
 
@@ -120,62 +120,66 @@ class Archives:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, archive_id: str) -> Archive | None:
+    def find_archive(self, archive_id: str) -> Archive | None:
         """Return the archive with this id or alias, in any case, or None."""
         return self._by_name.get(archive_id.lower().removeprefix("~"))
 
-    def keeper(self, archive_id: str) -> Archive | None:
+    def find_keeper(self, archive_id: str) -> Archive | None:
         """Return the archive that has the captures of this one today."""
-        found = self.find(archive_id)
+        found = self.find_archive(archive_id)
         for _ in range(_MOVES):
-            if found is None or not found.moved_to or found.written_on(self._today()):
+            if found is None or not found.moved_to or found.find_pattern_on(self._today()):
                 break
-            found = self.find(found.moved_to)
+            found = self.find_archive(found.moved_to)
         return found
 
-    def playback(self, pwid: Pwid, *, collection: str = "") -> str | None:
+    def make_playback_url(self, pwid: Pwid, *, collection: str = "") -> str | None:
         """Return the address at which a PWID is played back, or None.
 
         It is None if the archive is unknown or has no such addresses, if the item is not a URI, or
         if the time is less precise than a second, so that the archive would choose a capture. It is
         not checked that the capture exists.
         """
-        return self._address(pwid, collection, raw=False) or self._by_itself(pwid)
+        return self._make_address(pwid, collection, raw=False) or self._make_standard_url(pwid)
 
-    def raw(self, pwid: Pwid, *, collection: str = "") -> str | None:
+    def make_raw_url(self, pwid: Pwid, *, collection: str = "") -> str | None:
         """Return the address of its record as captured, without additions, or None."""
-        return self._address(pwid, collection, raw=True)
+        return self._make_address(pwid, collection, raw=True)
 
-    def local(self, pwid: Pwid) -> str | None:
+    def make_local_url(self, pwid: Pwid) -> str | None:
         """Return the address of its playback in the archive's own network, or None."""
-        archive, time = self.find(pwid.archive), playback.digits(pwid)
+        archive, time = self.find_archive(pwid.archive), playback.format_digits(pwid)
         if archive is None or time is None or not playback.is_uri(pwid.item):
             return None
-        return playback.fill(archive.local, time=time, uri=pwid.item) if archive.local else None
+        return (
+            playback.fill_pattern(archive.local, time=time, uri=pwid.item)
+            if archive.local
+            else None
+        )
 
-    def timegate(self, pwid: Pwid) -> str | None:
+    def make_timegate_url(self, pwid: Pwid) -> str | None:
         """Return the TimeGate of the item (RFC 7089), or None. The time goes in Accept-Datetime."""
-        return self._endpoint(pwid, "timegate")
+        return self._make_endpoint(pwid, "timegate")
 
-    def timemap(self, pwid: Pwid) -> str | None:
+    def make_timemap_url(self, pwid: Pwid) -> str | None:
         """Return the TimeMap of the item, a list of all its captures (RFC 7089), or None."""
-        return self._endpoint(pwid, "timemap")
+        return self._make_endpoint(pwid, "timemap")
 
-    def cdx(self, pwid: Pwid) -> str | None:
+    def make_cdx_url(self, pwid: Pwid) -> str | None:
         """Return the query for the item's captures in the CDX server API, or None."""
-        archive = self.keeper(pwid.archive)
+        archive = self.find_keeper(pwid.archive)
         if archive is None or not archive.cdx or not playback.is_uri(pwid.item):
             return None
         return f"{archive.cdx}?url={quote(pwid.item, safe='')}"
 
-    def resolver(self, pwid: Pwid) -> str | None:
+    def make_resolver_url(self, pwid: Pwid) -> str | None:
         """Return the address at which the archive itself resolves the PWID, or None."""
-        archive = self.find(pwid.archive)
+        archive = self.find_archive(pwid.archive)
         if archive is None or not archive.resolver:
             return None
         return archive.resolver.replace("{pwid}", quote(pwid.urn, safe=":"))
 
-    def from_playback(self, url: str) -> tuple[Candidate, ...]:
+    def read_playback_url(self, url: str) -> tuple[Candidate, ...]:
         """Return the PWIDs that a playback address can mean, the likeliest first.
 
         An address with a page mark, or without a mark, means the page; others mean a part. The
@@ -186,53 +190,57 @@ class Archives:
         for archive in self:
             local = (Pattern(url=archive.local),) if archive.local else ()
             for pattern in (*archive.patterns, *local):
-                candidate = _candidate(archive, pattern, url)
+                candidate = _make_candidate(archive, pattern, url)
                 if candidate is not None:
-                    found.append((-playback.specificity(pattern), candidate))
+                    found.append((-playback.measure_specificity(pattern), candidate))
                     break
         return tuple(one for _, one in sorted(found, key=lambda pair: pair[0]))
 
-    def _address(self, pwid: Pwid, collection: str, *, raw: bool) -> str | None:
-        archive, time = self.keeper(pwid.archive), playback.digits(pwid)
-        pattern = archive.written_on(self._today()) if archive else None
+    def _make_address(self, pwid: Pwid, collection: str, *, raw: bool) -> str | None:
+        archive, time = self.find_keeper(pwid.archive), playback.format_digits(pwid)
+        pattern = archive.find_pattern_on(self._today()) if archive else None
         if pattern is None or time is None or not playback.is_uri(pwid.item):
             return None
         form = pattern.raw if raw else pattern.url
         chosen = collection or pattern.collection
-        return playback.fill(form, time=time, uri=pwid.item, collection=chosen) if form else None
+        return (
+            playback.fill_pattern(form, time=time, uri=pwid.item, collection=chosen)
+            if form
+            else None
+        )
 
-    def _endpoint(self, pwid: Pwid, name: str) -> str | None:
-        archive = self.keeper(pwid.archive)
+    def _make_endpoint(self, pwid: Pwid, name: str) -> str | None:
+        archive = self.find_keeper(pwid.archive)
         form = getattr(archive, name) if archive else ""
         if not form or not playback.is_uri(pwid.item):
             return None
-        return playback.fill(form, uri=pwid.item)
+        return playback.fill_pattern(form, uri=pwid.item)
 
-    def _by_itself(self, pwid: Pwid) -> str | None:
-        if not self._standard_form or self.find(pwid.archive) is not None:
+    def _make_standard_url(self, pwid: Pwid) -> str | None:
+        if not self._standard_form or self.find_archive(pwid.archive) is not None:
             return None
-        return playback.standard_form(pwid)
+        return playback.make_standard_form(pwid)
 
 
-def load(settings: Settings, root: Path | None = None) -> Archives:
+def load_archives(settings: Settings, root: Path | None = None) -> Archives:
     """Load the archives of the package and those that the operator added.
 
     A relative `archives_file` is in the registry directory `root`. Raises BadSettings.
     """
-    entries = {one.id: one for one in packaged()}
+    entries = {one.id: one for one in load_packaged()}
     if settings.archives_file:
         path = (root or Path()) / settings.archives_file
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise _bad(path, str(error)) from error
+            raise _make_error(path, str(error)) from error
         entries |= {one.id: one for one in read_toml(text, path)}
         _check_names(entries.values(), path)
     return Archives(entries.values(), standard_form=settings.unknown_archives == "standard-form")
 
 
 @cache
-def packaged() -> tuple[Archive, ...]:
+def load_packaged() -> tuple[Archive, ...]:
     """Return the archives that come with the package."""
     text = (files("perdure.archives.pwid") / "archives.toml").read_text("utf-8")
     return read_toml(text, "perdure/archives/pwid/archives.toml")
@@ -244,34 +252,36 @@ def read_toml(text: str, where: object) -> tuple[Archive, ...]:
         table = tomllib.loads(text)
         entries = msgspec.convert(table.get("archive", []), tuple[Archive, ...])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise _bad(where, str(error)) from error
+        raise _make_error(where, str(error)) from error
     if set(table) - {"archive"}:
-        raise _bad(where, f"the only table allowed is [[archive]]; found {sorted(set(table))}")
+        raise _make_error(
+            where, f"the only table allowed is [[archive]]; found {sorted(set(table))}"
+        )
     for entry in entries:
-        wrong = problem(entry)
+        wrong = find_problem(entry)
         if wrong:
-            raise _bad(where, f"archive {entry.id}: {wrong}")
+            raise _make_error(where, f"archive {entry.id}: {wrong}")
     return entries
 
 
-def _candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate | None:
-    played = playback.read(pattern, url)
+def _make_candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate | None:
+    played = playback.read_address(pattern, url)
     if played is None:
         return None
     try:
-        pwid = make(archive.id, played.time, "part" if played.part else "page", played.uri)
+        pwid = make_pwid(archive.id, played.time, "part" if played.part else "page", played.uri)
     except ValueError:  # an impossible time, or an item that a PWID cannot express
         return None
     return Candidate(pwid=pwid, archive=archive, collection=played.collection)
 
 
-def problem(entry: Archive) -> str | None:
+def find_problem(entry: Archive) -> str | None:
     """Describe the fault of an entry; None if it is valid."""
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
         return "its id and aliases must be domains in lower case"
     both, item = frozenset(("time", "uri")), frozenset(("uri",))
     for pattern in entry.patterns:
-        if wrong := playback.dating_fault(pattern):
+        if wrong := playback.find_dating_fault(pattern):
             return wrong
     forms = [(pattern.url, both) for pattern in entry.patterns]
     forms += [(pattern.raw, both) for pattern in entry.patterns if pattern.raw]
@@ -280,7 +290,7 @@ def problem(entry: Archive) -> str | None:
     forms += [(entry.resolver, frozenset(("pwid",)))] if entry.resolver else []
     forms += [(entry.cdx, frozenset())] if entry.cdx else []
     for form, needed in forms:
-        if wrong := playback.fault(form, needed=needed):
+        if wrong := playback.find_fault(form, needed=needed):
             return f"{wrong}: {form}"
     return None
 
@@ -290,8 +300,8 @@ def _check_names(entries: Iterable[Archive], where: object) -> None:
     for entry in entries:
         for name in entry.names:
             if taken.setdefault(name, entry.id) != entry.id:
-                raise _bad(where, f"{name} names both {taken[name]} and {entry.id}")
+                raise _make_error(where, f"{name} names both {taken[name]} and {entry.id}")
 
 
-def _bad(where: object, reason: str) -> BadSettings:
+def _make_error(where: object, reason: str) -> BadSettings:
     return BadSettings(setting="archives_file", value=where, reason=reason)

@@ -1,18 +1,18 @@
 """Make PWIDs from the properties of a capture, and write them in the dialect that you need.
 
-How it works: `make` composes the canonical text and parses it, so that every PWID it makes can be
-parsed. `write` spells a PWID as a draft does, and returns the text only if that draft's grammar
-accepts it and it means the same.
+How it works: `make_pwid` composes the canonical text and parses it, so that every PWID it makes can
+be parsed. `write_pwid` spells a PWID as a draft does, and returns the text only if that draft's
+grammar accepts it and it means the same.
 
->>> made = make("archive.org", "2016-01-22T11:20:29Z", "page", "http://www.dr.dk")
+>>> made = make_pwid("archive.org", "2016-01-22T11:20:29Z", "page", "http://www.dr.dk")
 >>> str(made)
 'pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk'
->>> write(made, "urn-09"), write(made, "draft-00")  # doctest: +NORMALIZE_WHITESPACE
+>>> write_pwid(made, "urn-09"), write_pwid(made, "draft-00")  # doctest: +NORMALIZE_WHITESPACE
 ('urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk',
  'pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk')
 
 What must stay true: an item is the URI that was archived; only characters that no URI can contain,
-such as a space, are escaped in a PWID; see `spelt`.
+such as a space, are escaped in a PWID; see `spell_item`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAYABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '
 _OF_DRAFT_00 = {"collection": "coll", "recording": "rec"}
 
 
-def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
+def make_pwid(archive: str, at: str, coverage: str, item: str) -> Pwid:
     """Make the PWID of a capture.
 
     `at` is a time in the form of the W3C or of a PWID, or 14 digits. The PWID is as precise as the
@@ -40,33 +40,33 @@ def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
     time = at.strip()
     if time.isascii() and time.isdigit() and len(time) == len("20160122112029"):
         time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}.{time[10:12]}.{time[12:]}Z"
-    text = f"pwid:{archive}:{time}:{coverage}:{spelt(item)}"
-    return pwids.parse(str(pwids.parse(text)))
+    text = f"pwid:{archive}:{time}:{coverage}:{spell_item(item)}"
+    return pwids.parse_pwid(str(pwids.parse_pwid(text)))
 
 
-def spelt(item: str) -> str:
+def spell_item(item: str) -> str:
     """Escape an item so that a PWID can contain it.
 
-    >>> spelt('http://www.dr.dk/søg?q="a b"&%41')
+    >>> spell_item('http://www.dr.dk/søg?q="a b"&%41')
     'http://www.dr.dk/s%C3%B8g?q=%22a%20b%22&%41'
     """
     return quote(item, safe=_SAYABLE, errors="surrogatepass")
 
 
-def write(pwid: Pwid, dialect: str) -> str:
+def write_pwid(pwid: Pwid, dialect: str) -> str:
     """Write a PWID as a draft spells it. Raises InvalidRequest if its grammar cannot express it."""
     name = "urn-09" if dialect == URN else dialect
-    text = _spelt(pwid, name)
+    text = _spell_pwid(pwid, name)
     if text is None:
-        able = tuple(other for other in DIALECTS if _spelt(pwid, other) is not None)
+        able = tuple(other for other in DIALECTS if _spell_pwid(pwid, other) is not None)
         raise NotExpressible(dialect=dialect, able=able)
     return text
 
 
-def _spelt(pwid: Pwid, dialect: str) -> str | None:
-    for text in _spellings(pwid, dialect):
+def _spell_pwid(pwid: Pwid, dialect: str) -> str | None:
+    for text in _list_spellings(pwid, dialect):
         try:
-            read = pwids.parse(text)
+            read = pwids.parse_pwid(text)
         except ValueError:
             continue
         if read.is_valid(dialect) and read == pwid:
@@ -74,7 +74,7 @@ def _spelt(pwid: Pwid, dialect: str) -> str | None:
     return None
 
 
-def _spellings(pwid: Pwid, dialect: str) -> tuple[str, ...]:
+def _list_spellings(pwid: Pwid, dialect: str) -> tuple[str, ...]:
     head, colons = pwid.archive, pwid.time
     dots = colons.replace(":", ".")
     if dialect == "draft-00":

@@ -5,10 +5,10 @@ for the archived URI, `{collection}` if the archive is divided. With its slots f
 an address; as a regular expression, it parses one.
 
 >>> pattern = Pattern(url="https://web.archive.org/web/{time}/{uri}")
->>> fill(pattern.url, time="20160122112029", uri="http://www.dr.dk")
+>>> fill_pattern(pattern.url, time="20160122112029", uri="http://www.dr.dk")
 'https://web.archive.org/web/20160122112029/http://www.dr.dk'
->>> read(pattern, "http://web.archive.org/web/20160122112029im_/http://www.dr.dk/a.gif#x")
-Played(time='20160122112029', uri='http://www.dr.dk/a.gif#x', part=True, collection='')
+>>> read_address(pattern, "http://web.archive.org/web/20160122112029im_/http://www.dr.dk/a.gif#x")
+PlaybackAddress(time='20160122112029', uri='http://www.dr.dk/a.gif#x', part=True, collection='')
 
 What must stay true: the archived URI is unchanged in an address, except for characters that no
 address can contain; no pattern has a slot in its host, so that every identifier leads to an archive
@@ -68,7 +68,7 @@ class Pattern(
         return begun and not ended
 
 
-class Played(msgspec.Struct, frozen=True):
+class PlaybackAddress(msgspec.Struct, frozen=True):
     """The parts of a playback address."""
 
     time: str
@@ -79,7 +79,7 @@ class Played(msgspec.Struct, frozen=True):
     collection: str
 
 
-def digits(pwid: Pwid) -> str | None:
+def format_digits(pwid: Pwid) -> str | None:
     """Return the time in 14 digits; None if it is less precise, so that it names no capture."""
     if pwid.precision in {"second", "fraction"}:
         return re.sub("[^0-9]", "", pwid.time)[:14]
@@ -91,7 +91,9 @@ def is_uri(item: str) -> bool:
     return ":" in item
 
 
-def fill(pattern: str, *, time: str = "", uri: str = "", collection: str = "") -> str | None:
+def fill_pattern(
+    pattern: str, *, time: str = "", uri: str = "", collection: str = ""
+) -> str | None:
     """Return an address of this pattern; None if there is no value for one of its slots."""
     values = {"time": time, "uri": quote(uri, safe=_VISIBLE), "collection": collection}
     if not all(values.get(slot) for slot in _SLOT.findall(pattern)):
@@ -99,30 +101,30 @@ def fill(pattern: str, *, time: str = "", uri: str = "", collection: str = "") -
     return _SLOT.sub(lambda slot: values[slot[1]], pattern)
 
 
-def read(pattern: Pattern, url: str) -> Played | None:
+def read_address(pattern: Pattern, url: str) -> PlaybackAddress | None:
     """Parse an address of this pattern; None if it has another pattern.
 
     `http` and `https` count as the same, because no two archives differ only by that.
     """
-    if pattern.raw and (found := _regex(pattern.raw).fullmatch(url)):
-        return _played(found, part=True)
-    found = _regex(pattern.url).fullmatch(url)
-    return _played(found, part=found["mark"] not in _PAGE_MARKS) if found else None
+    if pattern.raw and (found := _compile_pattern(pattern.raw).fullmatch(url)):
+        return _make_address(found, part=True)
+    found = _compile_pattern(pattern.url).fullmatch(url)
+    return _make_address(found, part=found["mark"] not in _PAGE_MARKS) if found else None
 
 
-def specificity(pattern: Pattern) -> int:
+def measure_specificity(pattern: Pattern) -> int:
     """Return the fixed characters of a pattern: if two patterns match, the larger number wins."""
     return len(_SLOT.sub("", pattern.url))
 
 
-def standard_form(pwid: Pwid) -> str | None:
+def make_standard_form(pwid: Pwid) -> str | None:
     """Return the address at which draft-04 section 5 asks archives to resolve their own PWIDs.
 
     The item is escaped, so that `&` or `#` in it do not end it. The result is None if the archive's
     id is not a domain, for example if it is an IP address.
 
-    >>> from perdure.ids.pwid import parse
-    >>> standard_form(parse("pwid:a.example:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=1&b"))
+    >>> from perdure.ids import parse
+    >>> make_standard_form(parse("pwid:a.example:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=1&b"))
     'https://a.example/pwid?time=2016-01-22T11:20:29Z&coverage=page&item=http%3A%2F%2Fwww.dr.dk%2F%3Fa%3D1%26b'
     """
     if not _DOMAIN.fullmatch(pwid.archive):
@@ -132,7 +134,7 @@ def standard_form(pwid: Pwid) -> str | None:
     return f"https://{pwid.archive}/pwid?time={quote(pwid.time, safe=':')}{coverage}&item={item}"
 
 
-def dating_fault(pattern: Pattern) -> str | None:
+def find_dating_fault(pattern: Pattern) -> str | None:
     """Describe the fault in the dates of a pattern; None if they are valid."""
     until = "" if pattern.until == "?" else pattern.until
     if all(_DAY.fullmatch(one) for one in (pattern.since, until, pattern.seen)):
@@ -140,7 +142,7 @@ def dating_fault(pattern: Pattern) -> str | None:
     return "since, until and seen must be dates like 2018, 2018-05 or 2018-05-31"
 
 
-def fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
+def find_fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
     """Describe the fault of a pattern; None if it is valid."""
     host = re.match(r"https?://([^/{}\s]+)/", pattern)
     slots = _SLOT.findall(pattern)
@@ -155,7 +157,7 @@ def fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
 
 
 @lru_cache(maxsize=512)
-def _regex(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern to a regular expression for its addresses."""
     host, slash, path = pattern.partition("://")[2].partition("/")
     fields = {
@@ -171,9 +173,9 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile(f"https?://(?i:{re.escape(host)}){slash}{body}", re.ASCII)
 
 
-def _played(found: re.Match[str], *, part: bool) -> Played:
+def _make_address(found: re.Match[str], *, part: bool) -> PlaybackAddress:
     uri = _ONE_SLASH.sub(r"\1://", found["uri"], count=1)
     if not _SCHEME.match(uri) or re.match(r"[^/:]+:[0-9]+(?:/|\Z)", uri):
         uri = f"http://{uri}"  # the scheme that archives assume if there is none
     collection = found.groupdict().get("collection") or ""
-    return Played(found["time"], uri, part, collection)
+    return PlaybackAddress(found["time"], uri, part, collection)

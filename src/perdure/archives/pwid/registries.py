@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.pwid.known import Archive, Archives, Example, problem, read_toml, utc_day
-from perdure.archives.pwid.making import write
+from perdure.archives.pwid.known import Archive, Archives, Example, find_problem, read_toml, utc_day
+from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
 from perdure.errors import InvalidMetadata
 from perdure.errors.processes import MissingLibrary
@@ -32,13 +32,13 @@ _WORDS = ((_SIX, "{time}"), ("{{archived-uri}}", "{uri}"), ("{{pwid}}", "{pwid}"
 _TRIPLE = re.compile(r"\{\{\{([a-z-]+)\}\}\}")  # mustache's syntax for "do not escape"
 
 
-def read(text: str) -> tuple[Archive, ...]:
+def read_registry(text: str) -> tuple[Archive, ...]:
     """Read a registry in any of the three forms. Raises InvalidMetadata, BadSettings."""
     if text.lstrip("\ufeff \t\r\n").startswith(("[\n", "[ ", "[{", "[\r", "[]")):
-        return from_memgator(text)
+        return read_memgator(text)
     if re.search(r"^\s*\[\[archive\]\]", text, re.MULTILINE):
         return read_toml(text, "the imported file")
-    return from_turtle(text)
+    return read_turtle(text)
 
 
 class _Memgator(msgspec.Struct):
@@ -51,13 +51,13 @@ class _Memgator(msgspec.Struct):
     ignore: bool = False
 
 
-def from_memgator(text: str) -> tuple[Archive, ...]:
+def read_memgator(text: str) -> tuple[Archive, ...]:
     """Read MemGator's `archives.json`. Raises InvalidMetadata."""
     try:
         entries = msgspec.convert(json.loads(text), list[_Memgator])
     except (ValueError, msgspec.ValidationError) as error:
         raise InvalidMetadata(format="MemGator", line=None, reason=str(error)) from error
-    return _checked(
+    return _check_archives(
         "MemGator",
         (
             Archive(
@@ -73,9 +73,9 @@ def from_memgator(text: str) -> tuple[Archive, ...]:
     )
 
 
-def from_turtle(text: str) -> tuple[Archive, ...]:
+def read_turtle(text: str) -> tuple[Archive, ...]:
     """Read a registry in the `pwid#` vocabulary. Raises InvalidMetadata, Unavailable."""
-    rdflib = _rdflib()
+    rdflib = _import_rdflib()
     graph = rdflib.Graph()
     try:
         graph.parse(data=text, format="turtle")
@@ -84,35 +84,35 @@ def from_turtle(text: str) -> tuple[Archive, ...]:
         reason = " ".join(str(error).split())
         raise InvalidMetadata(format="Turtle", line=line and line + 1, reason=reason) from error
     kinds = graph.subjects(rdflib.RDF.type, rdflib.URIRef(f"{VOCABULARY}WebArchive"))
-    return _checked("Turtle", (_from_node(rdflib, graph, one) for one in sorted(set(kinds))))
+    return _check_archives("Turtle", (_read_node(rdflib, graph, one) for one in sorted(set(kinds))))
 
 
-def to_turtle(archives: Iterable[Archive]) -> str:
+def write_turtle(archives: Iterable[Archive]) -> str:
     """Write a registry in the `pwid#` vocabulary, as the DNB's resolver reads it."""
-    rdflib = _rdflib()
+    rdflib = _import_rdflib()
     graph = rdflib.Graph()
     graph.bind("pwid", rdflib.Namespace(VOCABULARY))
     for one in archives:
-        _to_nodes(rdflib, graph, one)
+        _write_nodes(rdflib, graph, one)
     written: str = graph.serialize(format="turtle")
     return written
 
 
-def to_toml(archives: Iterable[Archive]) -> str:
+def write_toml(archives: Iterable[Archive]) -> str:
     """Write a registry in perdure's own form, for the setting `archives_file`."""
-    return "\n".join(map(_toml_entry, archives))
+    return "\n".join(map(_write_toml_entry, archives))
 
 
-def _checked(format: str, archives: Iterable[Archive]) -> tuple[Archive, ...]:
+def _check_archives(format: str, archives: Iterable[Archive]) -> tuple[Archive, ...]:
     found = tuple(archives)
     for one in found:
-        wrong = problem(one)
+        wrong = find_problem(one)
         if wrong:
             raise InvalidMetadata(format=format, line=None, reason=f"archive {one.id}: {wrong}")
     return found
 
 
-def _rdflib() -> Any:
+def _import_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
@@ -123,43 +123,47 @@ def _rdflib() -> Any:
 # -----------
 
 
-def _from_node(rdflib: Any, graph: Any, node: Any) -> Archive:
-    def one(subject: Any, word: str) -> Any:
+def _read_node(rdflib: Any, graph: Any, node: Any) -> Archive:
+    def find_value(subject: Any, word: str) -> Any:
         return graph.value(subject, rdflib.URIRef(VOCABULARY + word), any=True)
 
-    def address(subject: Any) -> str:
-        base, path = one(subject, "baseUrl"), one(subject, "pathPattern")
-        return f"{base}{_slots(str(path))}" if base is not None and path is not None else ""
+    def make_address(subject: Any) -> str:
+        base, path = find_value(subject, "baseUrl"), find_value(subject, "pathPattern")
+        return (
+            f"{base}{_translate_slots(str(path))}" if base is not None and path is not None else ""
+        )
 
-    replay, resolver, cdx = (one(node, word) for word in ("replay", "resolver", "cdxEndpoint"))
+    replay, resolver, cdx = (
+        find_value(node, word) for word in ("replay", "resolver", "cdxEndpoint")
+    )
     labels = sorted(
         graph.objects(node, rdflib.RDFS.label), key=lambda label: (label.language != "en", label)
     )
-    form = address(replay) if replay is not None else ""
-    shown = one(replay, "exampleIri") if replay is not None else None
+    form = make_address(replay) if replay is not None else ""
+    shown = find_value(replay, "exampleIri") if replay is not None else None
     archive = Archive(
-        id=str(one(node, "archiveId") or "").lower(),
+        id=str(find_value(node, "archiveId") or "").lower(),
         name=str(labels[0]) if labels else "",
         patterns=(Pattern(url=form),) if form else (),
-        resolver=address(resolver) if resolver is not None else "",
-        cdx=str(one(cdx, "baseUrl") or cdx) if cdx is not None else "",
-        timegate=_memento(one(node, "mementoEndpoint"), one),
+        resolver=make_address(resolver) if resolver is not None else "",
+        cdx=str(find_value(cdx, "baseUrl") or cdx) if cdx is not None else "",
+        timegate=_read_memento(find_value(node, "mementoEndpoint"), find_value),
         sources=("turtle",),
     )
-    return msgspec.structs.replace(archive, example=_example(archive, shown))
+    return msgspec.structs.replace(archive, example=_make_example(archive, shown))
 
 
-def _memento(endpoint: Any, one: Any) -> str:
+def _read_memento(endpoint: Any, one: Any) -> str:
     """Return the pattern of a TimeGate, which Turtle stores like a CDX endpoint."""
     return "" if endpoint is None else f"{one(endpoint, 'baseUrl') or endpoint}{{uri}}"
 
 
-def _example(archive: Archive, shown: Any) -> Example | None:
-    found = Archives((archive,)).from_playback(str(shown)) if shown is not None else ()
+def _make_example(archive: Archive, shown: Any) -> Example | None:
+    found = Archives((archive,)).read_playback_url(str(shown)) if shown is not None else ()
     return Example(pwid=str(found[0].pwid), url=str(shown)) if found else None
 
 
-def _slots(path: str) -> str:
+def _translate_slots(path: str) -> str:
     """Replace the slots of mustache with perdure's."""
     path = _TRIPLE.sub(r"{{\1}}", path)
     for theirs, ours in _WORDS:
@@ -171,54 +175,54 @@ def _slots(path: str) -> str:
 # ---------
 
 
-def _to_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
-    def word(name: str) -> Any:
+def _write_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
+    def make_term(name: str) -> Any:
         return rdflib.URIRef(VOCABULARY + name)
 
     node = rdflib.URIRef(f"https://{archive.id}/#wa")
-    graph.add((node, rdflib.RDF.type, word("WebArchive")))
-    graph.add((node, word("archiveId"), rdflib.Literal(archive.id)))
+    graph.add((node, rdflib.RDF.type, make_term("WebArchive")))
+    graph.add((node, make_term("archiveId"), rdflib.Literal(archive.id)))
     if archive.name:
         graph.add((node, rdflib.RDFS.label, rdflib.Literal(archive.name)))
     example = archive.example
     for name, kind, form, shown in (
-        ("replay", "ReplayGateway", _replay(archive), example and example.url),
+        ("replay", "ReplayGateway", _find_replay(archive), example and example.url),
         (
             "resolver",
             "Resolver",
             archive.resolver,
-            example and write(pwids.parse(example.pwid), "urn"),
+            example and write_pwid(pwids.parse_pwid(example.pwid), "urn"),
         ),
     ):
         if form:
-            base, path = _split(form)
+            base, path = _split_form(form)
             # archives may share a replay, but not an entry: each archive has its own node
             gate = rdflib.URIRef(f"https://{archive.id}/#{name}")
-            graph.add((node, word(name), gate))
-            graph.add((gate, rdflib.RDF.type, word(kind)))
-            graph.add((gate, word("baseUrl"), rdflib.Literal(base)))
-            graph.add((gate, word("pathPattern"), rdflib.Literal(path)))
+            graph.add((node, make_term(name), gate))
+            graph.add((gate, rdflib.RDF.type, make_term(kind)))
+            graph.add((gate, make_term("baseUrl"), rdflib.Literal(base)))
+            graph.add((gate, make_term("pathPattern"), rdflib.Literal(path)))
             if shown:
-                graph.add((gate, word("exampleIri"), rdflib.URIRef(shown)))
+                graph.add((gate, make_term("exampleIri"), rdflib.URIRef(shown)))
     for name, form in (("cdxEndpoint", archive.cdx), ("mementoEndpoint", archive.timegate)):
         if form:
             base = form.removesuffix("{uri}")
             endpoint = rdflib.URIRef(base)
-            graph.add((node, word(name), endpoint))
-            graph.add((endpoint, word("baseUrl"), rdflib.Literal(base)))
+            graph.add((node, make_term(name), endpoint))
+            graph.add((endpoint, make_term("baseUrl"), rdflib.Literal(base)))
             if name == "cdxEndpoint":
-                graph.add((endpoint, rdflib.RDF.type, word("CdxEndpoint")))
+                graph.add((endpoint, rdflib.RDF.type, make_term("CdxEndpoint")))
 
 
-def _replay(archive: Archive) -> str:
+def _find_replay(archive: Archive) -> str:
     """Return the playback pattern without the slot for collections, which Turtle cannot express."""
-    pattern = archive.written_on(utc_day())
+    pattern = archive.find_pattern_on(utc_day())
     if pattern is None or ("{collection}" in pattern.url and not pattern.collection):
         return ""
     return pattern.url.replace("{collection}", pattern.collection)
 
 
-def _split(form: str) -> tuple[str, str]:
+def _split_form(form: str) -> tuple[str, str]:
     at = form.rfind("/", 0, form.index("{")) + 1
     path = form[at:]
     for theirs, ours in _WORDS:
@@ -230,19 +234,22 @@ def _split(form: str) -> tuple[str, str]:
 # ----
 
 
-def _toml_entry(archive: Archive) -> str:
+def _write_toml_entry(archive: Archive) -> str:
     fields = msgspec.to_builtins(archive)
     inner = {"example": fields.pop("example", None)}
     patterns = fields.pop("patterns", [])
-    lines = ["[[archive]]", *(f"{name} = {_value(value)}" for name, value in fields.items())]
+    lines = ["[[archive]]", *(f"{name} = {_write_value(value)}" for name, value in fields.items())]
     for one in patterns:
-        lines += ["[[archive.patterns]]", *(f"{name} = {_value(it)}" for name, it in one.items())]
+        lines += [
+            "[[archive.patterns]]",
+            *(f"{name} = {_write_value(it)}" for name, it in one.items()),
+        ]
     if inner["example"]:
         lines += ["[archive.example]"]
-        lines += [f"{name} = {_value(value)}" for name, value in inner["example"].items()]
+        lines += [f"{name} = {_write_value(value)}" for name, value in inner["example"].items()]
     return "\n".join(lines) + "\n"
 
 
-def _value(value: object) -> str:
+def _write_value(value: object) -> str:
     # strings and lists of JSON are valid TOML, except for one character that JSON does not escape
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

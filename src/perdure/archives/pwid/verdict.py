@@ -1,11 +1,12 @@
 """Judge how well the captures of an archive match a PWID; every answer carries the verdict. Pure.
 
-How it works: `asked` converts a PWID to the URI, the span of seconds that its time covers and the
-kind of record that its coverage means. `look_up` reads the candidates from the index: three short
-ranges, however many captures there are. `judge` decides. Captures within the span with the
-requested URI as recorded are exact. Those of another URI with the same canonical key are `same
-second, other URI`. Otherwise the captures nearest in time can be offered. The captures of other
-archives cannot be inspected here, so `judge_elsewhere` only reports how far to trust an archive.
+How it works: `interpret_pwid` converts a PWID to the URI, the span of seconds that its time covers
+and the kind of record that its coverage means. `look_up_evidence` reads the candidates from the
+index: three short ranges, however many captures there are. `judge_evidence` decides. Captures
+within the span with the requested URI as recorded are exact. Those of another URI with the same
+canonical key are `same second, other URI`. Otherwise the captures nearest in time can be offered.
+The captures of other archives cannot be inspected here, so `judge_elsewhere` only reports how far
+to trust an archive.
 
 What must stay true: `exact` depends only on the recorded URI and the recorded date, never on the
 canonical key or on a date less precise than the PWID; a capture that is not exact is not returned,
@@ -21,12 +22,12 @@ from itertools import islice
 
 import msgspec
 
-from perdure.archives.dates import seconds_between, whole_second
+from perdure.archives.dates import format_second, seconds_between
 from perdure.archives.index import ranges
-from perdure.archives.index.ranges import Stretch
+from perdure.archives.index.ranges import IndexRange
 from perdure.archives.port import Capture, Captures
-from perdure.archives.pwid.making import spelt
-from perdure.archives.urlkey import urlkey
+from perdure.archives.pwid.making import spell_item
+from perdure.archives.urlkey import make_url_key
 from perdure.ids.pwid import Pwid
 
 MOST_CHOICES = 256
@@ -35,7 +36,7 @@ _NEIGHBOURS = 32  # captures read on either side
 _MOST_SEARCHED = 4096  # records, if the neighbours are all of unsuitable kinds
 
 
-class Verdict(enum.Enum):
+class CaptureVerdict(enum.Enum):
     """The relation of an answer to the request; a closed list."""
 
     EXACT = "exact"
@@ -52,7 +53,7 @@ class Verdict(enum.Enum):
         return self.value.replace(",", "").replace(" ", "-").lower()
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class WantedCapture(msgspec.Struct, frozen=True, kw_only=True):
     """The capture that a reference asks for."""
 
     uri: str
@@ -82,7 +83,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict and the captures that it is about."""
 
-    verdict: Verdict
+    verdict: CaptureVerdict
     capture: Capture | None = None
     """The capture that is returned, or None."""
     delta: int | None = None
@@ -100,8 +101,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The verdict for people."""
-        if self.verdict is Verdict.NEAREST and self.delta is not None:
-            return f"nearest {distance(self.delta)}"
+        if self.verdict is CaptureVerdict.NEAREST and self.delta is not None:
+            return f"nearest {format_distance(self.delta)}"
         return self.verdict.value
 
 
@@ -109,26 +110,26 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 # -----------
 
 
-def asked(pwid: Pwid) -> Asked:
+def interpret_pwid(pwid: Pwid) -> WantedCapture:
     """Return the capture that a PWID asks for.
 
-    >>> from perdure.ids.pwid import parse
-    >>> found = asked(parse("pwid:a.org:2016-02:page:http://www.dr.dk"))
+    >>> from perdure.ids import parse
+    >>> found = interpret_pwid(parse("pwid:a.org:2016-02:page:http://www.dr.dk"))
     >>> found.first, found.last
     ('20160201000000', '20160229235959')
     """
-    first, last = span(pwid.time)
-    return Asked(
+    first, last = find_span(pwid.time)
+    return WantedCapture(
         uri=pwid.item, first=first, last=last, date=pwid.time, coverage=pwid.coverage or "page"
     )
 
 
-def at(uri: str, time: str) -> Asked:
+def interpret_uri_at(uri: str, time: str) -> WantedCapture:
     """Return the capture that a URI at a 14-digit time asks for, as replay does."""
-    return Asked(uri=uri, first=time, last=time, date=whole_second(time))
+    return WantedCapture(uri=uri, first=time, last=time, date=format_second(time))
 
 
-def span(date: str) -> tuple[str, str]:
+def find_span(date: str) -> tuple[str, str]:
     """Return the first and the last second of a time of any precision, in 14 digits each.
 
     A fraction is within its second; the second 60 is a second of its own.
@@ -140,79 +141,87 @@ def span(date: str) -> tuple[str, str]:
     return digits + "00000101000000"[len(digits) :], last
 
 
-def look_up(captures: Captures, wanted: Asked) -> Evidence:
+def look_up_evidence(captures: Captures, wanted: WantedCapture) -> Evidence:
     """Look up the candidates in an index and, if none is exact, their neighbours in time."""
-    key = urlkey(wanted.uri)
-    inside = ranges.seconds(key, wanted.first, wanted.last)
-    within = tuple(captures.scan(*inside, limit=MOST_CHOICES + 1))
-    if any(suits(wanted.coverage, one) and _is_exact(wanted, one) for one in within):
+    key = make_url_key(wanted.uri)
+    inside = ranges.make_seconds_range(key, wanted.first, wanted.last)
+    within = tuple(captures.scan_range(*inside, limit=MOST_CHOICES + 1))
+    if any(suits_coverage(wanted.coverage, one) and _is_exact(wanted, one) for one in within):
         return Evidence(within=within)
-    whole = Stretch(f"{key} ", f"{key}!")
-    before, after = Stretch(whole.low, inside.low), Stretch(inside.high, whole.high)
+    whole = IndexRange(f"{key} ", f"{key}!")
+    before, after = IndexRange(whole.low, inside.low), IndexRange(inside.high, whole.high)
     return Evidence(
         within=within,
-        before=_beside(captures, before, wanted.coverage, backwards=True),
-        after=_beside(captures, after, wanted.coverage, backwards=False),
+        before=_find_beside(captures, before, wanted.coverage, backwards=True),
+        after=_find_beside(captures, after, wanted.coverage, backwards=False),
     )
 
 
-def _beside(
-    captures: Captures, found: Stretch, coverage: str, *, backwards: bool
+def _find_beside(
+    captures: Captures, found: IndexRange, coverage: str, *, backwards: bool
 ) -> tuple[Capture, ...]:
     """Return the first captures of a stretch; if none is suitable, search further for one."""
-    first = captures.scan(*found, backwards=backwards, limit=_NEIGHBOURS)
-    if len(first) < _NEIGHBOURS or any(suits(coverage, one) for one in first):
+    first = captures.scan_range(*found, backwards=backwards, limit=_NEIGHBOURS)
+    if len(first) < _NEIGHBOURS or any(suits_coverage(coverage, one) for one in first):
         return tuple(first)
-    more = islice(ranges.walk(captures, found, backwards=backwards), _MOST_SEARCHED)
-    return tuple(islice((one for one in more if suits(coverage, one)), 1))
+    more = islice(ranges.walk_range(captures, found, backwards=backwards), _MOST_SEARCHED)
+    return tuple(islice((one for one in more if suits_coverage(coverage, one)), 1))
 
 
 # the verdict
 # -----------
 
 
-def judge(wanted: Asked, evidence: Evidence, *, nearest: bool = False) -> Judgement:
+def judge_evidence(
+    wanted: WantedCapture, evidence: Evidence, *, nearest: bool = False
+) -> Judgement:
     """Return the verdict on the captures. `nearest` allows a capture that is not exact."""
-    within = [one for one in evidence.within if suits(wanted.coverage, one)]
-    fits = _best_dated(wanted, [one for one in within if _is_exact(wanted, one)])
+    within = [one for one in evidence.within if suits_coverage(wanted.coverage, one)]
+    fits = _choose_best_dated(wanted, [one for one in within if _is_exact(wanted, one)])
     if fits:
-        return Judgement(verdict=Verdict.EXACT, capture=fits[0], delta=0, fits=tuple(fits))
+        return Judgement(verdict=CaptureVerdict.EXACT, capture=fits[0], delta=0, fits=tuple(fits))
     others = sorted(
-        (one for one in within if not same_uri(wanted.uri, one.uri) and _says_as_much(wanted, one)),
-        key=_order,
+        (
+            one
+            for one in within
+            if not is_same_uri(wanted.uri, one.uri) and _says_as_much(wanted, one)
+        ),
+        key=_sort_key,
     )
-    near = _by_distance(wanted, evidence)
+    near = _sort_by_distance(wanted, evidence)
     offered = tuple(dict.fromkeys((*others, *near)))[:_NEIGHBOURS]
     if not nearest or not offered:
-        verdict = Verdict.OTHER_URI if others else Verdict.ABSENT
+        verdict = CaptureVerdict.OTHER_URI if others else CaptureVerdict.ABSENT
         return Judgement(verdict=verdict, offered=offered)
     if others:
-        return Judgement(verdict=Verdict.OTHER_URI, capture=others[0], delta=0)
-    return Judgement(verdict=Verdict.NEAREST, capture=near[0], delta=delta(wanted, near[0]))
+        return Judgement(verdict=CaptureVerdict.OTHER_URI, capture=others[0], delta=0)
+    return Judgement(
+        verdict=CaptureVerdict.NEAREST, capture=near[0], delta=measure_delta(wanted, near[0])
+    )
 
 
 def judge_elsewhere(*, access: str, moved: bool) -> Judgement:
     """Return the verdict on another archive, from what the registry of archives says of it."""
     if access == "closed":
-        return Judgement(verdict=Verdict.CLOSED)
-    return Judgement(verdict=Verdict.MOVED if moved else Verdict.UNVERIFIED)
+        return Judgement(verdict=CaptureVerdict.CLOSED)
+    return Judgement(verdict=CaptureVerdict.MOVED if moved else CaptureVerdict.UNVERIFIED)
 
 
-def same_uri(wanted: str, recorded: str) -> bool:
+def is_same_uri(wanted: str, recorded: str) -> bool:
     """Return whether both are the same URI, character by character.
 
     `http://www.dr.dk` and `http://www.dr.dk/` are the same: HTTP cannot request an empty path, so
     the former can only be recorded as the latter (RFC 9110 section 4.2.3). A space that was
     recorded as such is the same as the `%20` of a PWID, which cannot contain spaces.
     """
-    return wanted == recorded or _spelt(wanted) == _spelt(recorded)
+    return wanted == recorded or _spell_uri(wanted) == _spell_uri(recorded)
 
 
 _NO_PATH = re.compile(r"(https?://[^/?#]+)(?=[?#]|\Z)", re.IGNORECASE)
 
 
-def _spelt(uri: str) -> str:
-    return spelt(_NO_PATH.sub(r"\1/", uri, count=1))
+def _spell_uri(uri: str) -> str:
+    return spell_item(_NO_PATH.sub(r"\1/", uri, count=1))
 
 
 _CONTENT = ("response", "resource", "conversion", "revisit")
@@ -225,7 +234,7 @@ _COVERS: dict[str, re.Pattern[str]] = {
 }
 
 
-def suits(coverage: str, capture: Capture) -> bool:
+def suits_coverage(coverage: str, capture: Capture) -> bool:
     """Return whether a record fits a coverage: content, an image of it, or any record."""
     if coverage == "other":
         return True
@@ -235,7 +244,7 @@ def suits(coverage: str, capture: Capture) -> bool:
     return needed is None or needed.fullmatch(capture.media_type) is not None
 
 
-def delta(wanted: Asked, capture: Capture) -> int:
+def measure_delta(wanted: WantedCapture, capture: Capture) -> int:
     """Return the seconds from the requested span to a capture; 0 within the span."""
     if capture.time < wanted.first:
         return seconds_between(wanted.first, capture.time)
@@ -244,10 +253,10 @@ def delta(wanted: Asked, capture: Capture) -> int:
     return 0
 
 
-def distance(seconds: int) -> str:
+def format_distance(seconds: int) -> str:
     """Format a difference in time for people.
 
-    >>> distance(-93784), distance(5)
+    >>> format_distance(-93784), format_distance(5)
     ('-1 d 02:03:04', '+00:00:05')
     """
     days, rest = divmod(abs(seconds), 86400)
@@ -255,14 +264,14 @@ def distance(seconds: int) -> str:
     return f"{'-' if seconds < 0 else '+'}{f'{days} d ' if days else ''}{clock}"
 
 
-def _is_exact(wanted: Asked, capture: Capture) -> bool:
-    return same_uri(wanted.uri, capture.uri) and _says_as_much(wanted, capture)
+def _is_exact(wanted: WantedCapture, capture: Capture) -> bool:
+    return is_same_uri(wanted.uri, capture.uri) and _says_as_much(wanted, capture)
 
 
 _FRACTION = re.compile(r"[.,]([0-9]+)")
 
 
-def _says_as_much(wanted: Asked, capture: Capture) -> bool:
+def _says_as_much(wanted: WantedCapture, capture: Capture) -> bool:
     """Return whether the recorded date is as precise as the requested one, fractions included."""
     if capture.date == wanted.date:
         return True
@@ -270,14 +279,14 @@ def _says_as_much(wanted: Asked, capture: Capture) -> bool:
     if fraction is not None:
         recorded = _FRACTION.search(capture.date)
         return recorded is not None and recorded[1].rstrip("0") == fraction[1].rstrip("0")
-    return _digits(capture.date) >= _digits(wanted.date)
+    return _count_digits(capture.date) >= _count_digits(wanted.date)
 
 
-def _digits(date: str) -> int:
+def _count_digits(date: str) -> int:
     return len(re.sub("[^0-9]", "", date)[:14])
 
 
-def _best_dated(wanted: Asked, fits: list[Capture]) -> list[Capture]:
+def _choose_best_dated(wanted: WantedCapture, fits: list[Capture]) -> list[Capture]:
     """Return the best of the captures that fit, in order.
 
     Captures are preferred if their date is as precise as the requested one, then by their kind of
@@ -285,30 +294,30 @@ def _best_dated(wanted: Asked, fits: list[Capture]) -> list[Capture]:
     """
     if len(fits) < 2:
         return fits
-    found = [one for one in fits if _digits(one.date) == _digits(wanted.date)] or fits
+    found = [one for one in fits if _count_digits(one.date) == _count_digits(wanted.date)] or fits
     if wanted.coverage != "other":
-        best = min(map(_rank, found))
-        found = [one for one in found if _rank(one) == best]
-    return sorted([one for one in found if one.uri == wanted.uri] or found, key=_order)
+        best = min(map(_rank_kind, found))
+        found = [one for one in found if _rank_kind(one) == best]
+    return sorted([one for one in found if one.uri == wanted.uri] or found, key=_sort_key)
 
 
-def _rank(capture: Capture) -> int:
+def _rank_kind(capture: Capture) -> int:
     return _RANKS.get(capture.kind, len(_RANKS))
 
 
-def _order(capture: Capture) -> tuple[str, int, str, str, int]:
+def _sort_key(capture: Capture) -> tuple[str, int, str, str, int]:
     kind = _CONTENT.index(capture.kind) if capture.kind in _CONTENT else len(_CONTENT)
     return capture.time, kind, capture.date, capture.file, capture.offset
 
 
-def _by_distance(wanted: Asked, evidence: Evidence) -> list[Capture]:
+def _sort_by_distance(wanted: WantedCapture, evidence: Evidence) -> list[Capture]:
     """Sort the captures by distance in time, those of the requested URI first."""
     found = [*evidence.within, *evidence.before, *evidence.after]
     return sorted(
-        (one for one in found if suits(wanted.coverage, one)),
+        (one for one in found if suits_coverage(wanted.coverage, one)),
         key=lambda one: (
-            not same_uri(wanted.uri, one.uri),
-            abs(delta(wanted, one)),
-            _order(one),
+            not is_same_uri(wanted.uri, one.uri),
+            abs(measure_delta(wanted, one)),
+            _sort_key(one),
         ),
     )

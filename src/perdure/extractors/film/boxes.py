@@ -30,47 +30,47 @@ class BadBox(ValueError):
     """An invalid box. The message completes "it cannot be read: …"."""
 
 
-class Box(NamedTuple):
+class MovieBox(NamedTuple):
     """A box and the place of its content."""
 
     kind: bytes
     content: Span
 
 
-def outer(source: Source) -> Iterator[Box]:
+def read_outer_boxes(source: Source) -> Iterator[MovieBox]:
     """Yield the boxes of a file in order, reading only their headers."""
     at = 0
     for _ in range(_MOST):
         if at >= source.length:
             return
-        head = source.read(at, at + _LONGEST_HEAD)
-        box = _box(head, at, source.length)
+        head = source.read_bytes(at, at + _LONGEST_HEAD)
+        box = _parse_box(head, at, source.length)
         yield box
         at = box.content.stop
     raise BadBox(f"it has more than {_MOST} boxes")
 
 
-def inner(content: memoryview) -> dict[bytes, memoryview]:
+def index_boxes(content: memoryview) -> dict[bytes, memoryview]:
     """Return the boxes in the content of a box, by name; if several have one name, the first."""
     found: dict[bytes, memoryview] = {}
-    for kind, box in each(content):
+    for kind, box in iterate_boxes(content):
         found.setdefault(kind, box)
     return found
 
 
-def each(content: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+def iterate_boxes(content: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     """Yield the boxes in the content of a box, with their contents."""
     at = 0
     for _ in range(_MOST):
         if len(content) - at < _SHORTEST:  # QuickTime ends some lists with four zero bytes
             return
-        box = _box(bytes(content[at : at + _LONGEST_HEAD]), at, len(content))
+        box = _parse_box(bytes(content[at : at + _LONGEST_HEAD]), at, len(content))
         yield box.kind, content[box.content.start : box.content.stop]
         at = box.content.stop
     raise BadBox(f"a box contains more than {_MOST} others")
 
 
-def _box(head: bytes, at: int, end: int) -> Box:
+def _parse_box(head: bytes, at: int, end: int) -> MovieBox:
     if len(head) < _HEAD.size:
         raise BadBox("it ends within a box")
     size, kind = _HEAD.unpack_from(head)
@@ -82,27 +82,27 @@ def _box(head: bytes, at: int, end: int) -> Box:
     elif size == 0:
         size = end - at
     if size < length:
-        raise BadBox(f"a box{_said(kind)} is smaller than its own header")
+        raise BadBox(f"a box{_describe_kind(kind)} is smaller than its own header")
     if at + size > end:
-        raise BadBox(f"a box{_said(kind)} claims {size} bytes, but {end - at} are left")
-    return Box(kind, Span(at + length, at + size))
+        raise BadBox(f"a box{_describe_kind(kind)} claims {size} bytes, but {end - at} are left")
+    return MovieBox(kind, Span(at + length, at + size))
 
 
-def _said(kind: bytes) -> str:
+def _describe_kind(kind: bytes) -> str:
     """Return the name of a box for a message, or nothing if it is not a valid name."""
     name = kind.decode("latin-1")
     return f" {name}" if _NAME.fullmatch(name) else ""
 
 
-def needed(boxes: dict[bytes, memoryview], kind: bytes) -> memoryview:
+def require_box(boxes: dict[bytes, memoryview], kind: bytes) -> memoryview:
     """Return the box of this name. Raises BadBox if it does not exist."""
     found = boxes.get(kind)
     if found is None:
-        raise BadBox(f"a required box{_said(kind)} is missing")
+        raise BadBox(f"a required box{_describe_kind(kind)} is missing")
     return found
 
 
-def fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, ...]:
+def unpack_fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, ...]:
     """Return the numbers in a box. Raises BadBox if the box is too short for them."""
     if len(content) < at + form.size:
         raise BadBox("a box is too short for its fields")
@@ -113,18 +113,18 @@ def fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, 
 # -------
 
 
-def box(kind: bytes, *contents: bytes | memoryview) -> bytes:
+def build_box(kind: bytes, *contents: bytes | memoryview) -> bytes:
     """Return a box with these contents."""
-    return b"".join((head(kind, sum(map(len, contents))), *contents))
+    return b"".join((build_head(kind, sum(map(len, contents))), *contents))
 
 
-def head(kind: bytes, length: int) -> bytes:
+def build_head(kind: bytes, length: int) -> bytes:
     """Return the header of a box with `length` bytes of content."""
     if length + _HEAD.size <= _LONGEST:
         return _HEAD.pack(length + _HEAD.size, kind)
     return _HEAD.pack(1, kind) + _LONG.pack(length + _LONGEST_HEAD)
 
 
-def full(kind: bytes, version: int, flags: int, *contents: bytes | memoryview) -> bytes:
+def build_full_box(kind: bytes, version: int, flags: int, *contents: bytes | memoryview) -> bytes:
     """Return a box that begins with its version and flags (section 4.2.2)."""
-    return box(kind, struct.pack(">I", version << 24 | flags), *contents)
+    return build_box(kind, struct.pack(">I", version << 24 | flags), *contents)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perdure.errors import OverBudget, PartNotSupported
 from perdure.extractors import container
-from perdure.extractors.film.picture import Picture, known, picture
+from perdure.extractors.film.picture import Picture, is_known_format, read_picture
 from perdure.extractors.port import Source
 from perdure.parts import Selector
 
@@ -66,7 +66,7 @@ class Shot(NamedTuple):
     picture: Picture
 
 
-class Sound(NamedTuple):
+class FilmSound(NamedTuple):
     """Consecutive samples, with a row for each moment."""
 
     first: int
@@ -103,31 +103,31 @@ class Footage:
         return self.video.codec_context.height
 
     @property
-    def promised(self) -> Fraction | None:
+    def stated_duration(self) -> Fraction | None:
         """The duration in seconds that the film states, or None."""
         duration = self._container.duration
         return None if duration is None or self._bare else Fraction(duration, 1_000_000)
 
-    def lasts(self) -> Fraction:
+    def find_duration(self) -> Fraction:
         """Return the duration in seconds. If the film does not state it, this reads all packets, so
         it must be the first question to the film.
         """
-        return self.promised or max(self._ends(), default=Fraction(0))
+        return self.stated_duration or max(self._list_frame_ends(), default=Fraction(0))
 
     @property
-    def rate(self) -> Fraction:
+    def frame_rate(self) -> Fraction:
         """Frames per second, as far as the film states them."""
         return self.video.codec_context.framerate or self.video.average_rate or Fraction(25)
 
-    def between(self, start: Fraction, end: Fraction | None) -> Iterator[Shot | Sound]:
+    def decode_interval(self, start: Fraction, end: Fraction | None) -> Iterator[Shot | FilmSound]:
         """Yield the frames and samples with times in [start, end). If the film has ended, a last
         frame before `end` may be missing.
         """
         sound: Any = self.audio.codec_context if self.audio else None
         form = sound.format.packed.name if sound and sound.rate and sound.format else None
         if self.audio and form not in _SAMPLES:
-            raise _unsupported(self.source, "with sound that cannot be decoded")
-        for one in self._early(start, *self._streams):
+            raise _make_unsupported(self.source, "with sound that cannot be decoded")
+        for one in self._decode_early(start, *self._streams):
             if isinstance(one, Shot):
                 if end is not None and one.time >= end + (_LATEST_SOUND if self.audio else 0):
                     return
@@ -139,30 +139,30 @@ class Footage:
             stop = one.first + len(one.rows)
             last = stop if end is None else min(math.ceil(end * rate), stop)
             if first < last:
-                yield Sound(first, one.rows[first - one.first : last - one.first])
+                yield FilmSound(first, one.rows[first - one.first : last - one.first])
 
-    def shown_at(self, moment: Fraction) -> Shot | None:
+    def find_frame(self, moment: Fraction) -> Shot | None:
         """Return the frame that is shown at this moment."""
         found: Shot | None = None
-        for one in self._early(moment, self.video):
+        for one in self._decode_early(moment, self.video):
             if isinstance(one, Shot):
                 if one.time > moment:
                     return found
                 found = one
         return found if found and moment < found.time + found.length else None
 
-    def reaches(self, end: Fraction) -> bool:
+    def reaches_time(self, end: Fraction) -> bool:
         """Return whether frames are shown up to this time. This reads packets but decodes none."""
-        self._go_to(end)
-        return any(one >= end for one in self._ends())
+        self._seek_before(end)
+        return any(one >= end for one in self._list_frame_ends())
 
-    def _ends(self) -> Iterator[Fraction]:
+    def _list_frame_ends(self) -> Iterator[Fraction]:
         """Yield the time at which each of the following frames ends."""
         for number, packet in enumerate(self._container.demux(self.video), 1):
             if self._bare and packet.size:
-                yield number / self.rate
+                yield number / self.frame_rate
             elif not self._bare and packet.pts is not None:
-                yield self._time(packet, packet.pts + (packet.duration or 0))
+                yield self._compute_time(packet, packet.pts + (packet.duration or 0))
 
     @property
     def sound_rate(self) -> int:
@@ -180,14 +180,14 @@ class Footage:
     def _streams(self) -> tuple[VideoStream | AudioStream, ...]:
         return (self.video, self.audio) if self.audio else (self.video,)
 
-    def _early(
+    def _decode_early(
         self, start: Fraction, *streams: VideoStream | AudioStream
-    ) -> Iterator[Shot | Sound]:
+    ) -> Iterator[Shot | FilmSound]:
         """Yield everything from some time before `start`, or from the beginning."""
-        if not self._go_to(start):
-            return self._decoded(*streams)
-        found = self._decoded(*streams)
-        seen: list[Shot | Sound] = []
+        if not self._seek_before(start):
+            return self._decode_streams(*streams)
+        found = self._decode_streams(*streams)
+        seen: list[Shot | FilmSound] = []
         for one in found:
             seen.append(one)
             if isinstance(one, Shot):
@@ -195,9 +195,9 @@ class Footage:
                     return chain(seen, found)
                 break
         self._container.seek(0)
-        return self._decoded(*streams)
+        return self._decode_streams(*streams)
 
-    def _go_to(self, moment: Fraction) -> bool:
+    def _seek_before(self, moment: Fraction) -> bool:
         """Seek to a time before this one. Without an index, or near the beginning, do not move."""
         early = moment - _PRE_ROLL
         if not self._indexed or early <= 0 or self.video.time_base is None:
@@ -205,7 +205,7 @@ class Footage:
         self._container.seek(math.floor(early / self.video.time_base), stream=self.video)
         return True
 
-    def _decoded(self, *streams: VideoStream | AudioStream) -> Iterator[Shot | Sound]:
+    def _decode_streams(self, *streams: VideoStream | AudioStream) -> Iterator[Shot | FilmSound]:
         number = 0
         expected: int | None = None
         for packet in self._container.demux(*streams):
@@ -214,54 +214,56 @@ class Footage:
             frames: Iterable[Any] = packet.decode()
             for frame in frames:
                 if frame.is_corrupt:
-                    raise self.source.undecodable("one of its frames is damaged")
+                    raise self.source.make_undecodable("one of its frames is damaged")
                 if packet.stream is self.audio:
-                    sound = self._sound(frame, expected)
+                    sound = self._make_sound(frame, expected)
                     expected = sound.first + len(sound.rows)
                     yield sound
                 else:
-                    yield self._shot(frame, number)
+                    yield self._make_shot(frame, number)
                     number += 1
 
-    def _shot(self, frame: Any, number: int) -> Shot:
-        if (frame.width, frame.height) != (self.width, self.height) or not known(frame.format.name):
-            raise _unsupported(self.source, f"in {frame.format.name}, or of changing size")
-        length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.rate
-        time = number * length if self._bare else self._time(frame, frame.pts)
-        return Shot(time, length, picture(frame))
+    def _make_shot(self, frame: Any, number: int) -> Shot:
+        if (frame.width, frame.height) != (self.width, self.height) or not is_known_format(
+            frame.format.name
+        ):
+            raise _make_unsupported(self.source, f"in {frame.format.name}, or of changing size")
+        length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.frame_rate
+        time = number * length if self._bare else self._compute_time(frame, frame.pts)
+        return Shot(time, length, read_picture(frame))
 
-    def _sound(self, frame: Any, expected: int | None) -> Sound:
-        first = round(self._time(frame, frame.pts) * self.sound_rate)
+    def _make_sound(self, frame: Any, expected: int | None) -> FilmSound:
+        first = round(self._compute_time(frame, frame.pts) * self.sound_rate)
         if expected is not None and abs(first - expected) <= _CLOSE * self.sound_rate:
             first = expected
         rows = frame.to_ndarray()
         channels = len(frame.layout.channels)
         rows = rows.T if frame.format.is_planar else rows.reshape(-1, channels)
-        return Sound(first, rows.astype(_SAMPLES[self.sound_form], copy=False))
+        return FilmSound(first, rows.astype(_SAMPLES[self.sound_form], copy=False))
 
-    def _time(self, timed: Any, pts: int | None) -> Fraction:
+    def _compute_time(self, timed: Any, pts: int | None) -> Fraction:
         if pts is None or timed.time_base is None:
-            raise self.source.undecodable("one of its frames has no time")
+            raise self.source.make_undecodable("one of its frames has no time")
         return pts * Fraction(timed.time_base) - self._zero
 
 
 @contextmanager
-def opened(source: Source, selector: Selector | str) -> Iterator[Footage]:
+def open_footage(source: Source, selector: Selector | str) -> Iterator[Footage]:
     """Open a film. Raises Undecodable, OverBudget or PartNotSupported."""
     demuxer = _DEMUXERS[source.essence]
     if source.essence == "video/mpeg":
-        demuxer = _MPEG.get(source.read(0, 4), "mpegts")
-    with container.opened(source, demuxer, selector) as found:
-        yield _footage(source, found, demuxer)
+        demuxer = _MPEG.get(source.read_bytes(0, 4), "mpegts")
+    with container.open_container(source, demuxer, selector) as found:
+        yield _make_footage(source, found, demuxer)
 
 
-def _footage(source: Source, found: Any, demuxer: str) -> Footage:
+def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
     if not found.streams.video:
-        raise source.undecodable("it contains no video")
+        raise source.make_undecodable("it contains no video")
     video = found.streams.video[0]
     context = video.codec_context
     if context is None:
-        raise _unsupported(source, "in an unknown codec")
+        raise _make_unsupported(source, "in an unknown codec")
     if context.width * context.height > _MOST_PIXELS:
         raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
@@ -270,7 +272,7 @@ def _footage(source: Source, found: Any, demuxer: str) -> Footage:
     return Footage(source, found, demuxer, video, audio)
 
 
-def _unsupported(source: Source, how: str) -> PartNotSupported:
+def _make_unsupported(source: Source, how: str) -> PartNotSupported:
     return PartNotSupported(
         media_type=f"{source.media_type} {how}",
         selector="frames",

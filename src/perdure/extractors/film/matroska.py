@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perdure.extractors.film.footage import Footage, Shot, Sound
-from perdure.extractors.film.picture import framed
+from perdure.extractors.film.footage import FilmSound, Footage, Shot
+from perdure.extractors.film.picture import make_frame
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -43,12 +43,12 @@ class _Outbox:
         self._written.append(bytes(data))
         return len(data)
 
-    def emptied(self) -> bytes:
+    def take_written(self) -> bytes:
         written, self._written = self._written, []
         return b"".join(written)
 
 
-class Writer(msgspec.Struct, frozen=True):
+class MatroskaWriter(msgspec.Struct, frozen=True):
     """A writer for parts of a film."""
 
     footage: Footage
@@ -57,12 +57,12 @@ class Writer(msgspec.Struct, frozen=True):
     length: Fraction | None
     """The duration of the output in seconds, if it is known."""
 
-    def written(self, shots: Iterable[Shot | Sound]) -> Iterator[bytes]:
+    def write_shots(self, shots: Iterable[Shot | FilmSound]) -> Iterator[bytes]:
         """Encode these shots, at least one of them a picture, as a Matroska file."""
         import av
 
         outbox = _Outbox()
-        before: list[Shot | Sound] = []
+        before: list[Shot | FilmSound] = []
         rest = iter(shots)
         for one in rest:
             before.append(one)
@@ -71,22 +71,22 @@ class Writer(msgspec.Struct, frozen=True):
         with av.open(outbox, "w", format="matroska", options={"fflags": "+bitexact"}) as container:
             if self.length is not None:
                 container.metadata["DURATION"] = f"{round(self.length * 1000)}ms"
-            video = self._video(container, next(one for one in before if isinstance(one, Shot)))
-            audio = self._audio(container)
+            video = self._add_video(container, next(one for one in before if isinstance(one, Shot)))
+            audio = self._add_audio(container)
             for one in chain(before, rest):
                 if isinstance(one, Shot):
-                    container.mux(video.encode(self._frame(one)))
+                    container.mux(video.encode(self._make_frame(one)))
                 elif audio is not None:
-                    container.mux(audio.encode(self._samples(one)))
-                if ready := outbox.emptied():
+                    container.mux(audio.encode(self._make_samples(one)))
+                if ready := outbox.take_written():
                     yield ready
             container.mux(video.encode(None))
             if audio is not None:
                 container.mux(audio.encode(None))
-        yield outbox.emptied()
+        yield outbox.take_written()
 
-    def _video(self, container: Any, first: Shot) -> VideoStream:
-        stream: VideoStream = container.add_stream("ffv1", rate=self.footage.rate)
+    def _add_video(self, container: Any, first: Shot) -> VideoStream:
+        stream: VideoStream = container.add_stream("ffv1", rate=self.footage.frame_rate)
         stream.width, stream.height = first.picture.width, first.picture.height
         stream.pix_fmt = _PACKED.get(first.picture.form, first.picture.form)
         stream.time_base = _MILLISECOND
@@ -103,7 +103,7 @@ class Writer(msgspec.Struct, frozen=True):
             context.sample_aspect_ratio = original.sample_aspect_ratio
         return stream
 
-    def _audio(self, container: Any) -> AudioStream | None:
+    def _add_audio(self, container: Any) -> AudioStream | None:
         audio = self.footage.audio
         if audio is None:
             return None
@@ -112,15 +112,15 @@ class Writer(msgspec.Struct, frozen=True):
         stream.time_base = Fraction(1, audio.rate)
         return stream
 
-    def _frame(self, shot: Shot) -> Any:
-        frame = framed(shot.picture)
+    def _make_frame(self, shot: Shot) -> Any:
+        frame = make_frame(shot.picture)
         if shot.picture.form in _PACKED:
             frame = frame.reformat(format=_PACKED[shot.picture.form])
         frame.pts = round((shot.time - self.start) * 1000)
         frame.time_base = _MILLISECOND
         return frame
 
-    def _samples(self, sound: Sound) -> Any:
+    def _make_samples(self, sound: FilmSound) -> Any:
         from av import AudioFrame
 
         audio = self.footage.audio

@@ -20,8 +20,15 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import OverBudget, PartNotSupported
-from perdure.extractors.film.boxes import BadBox, each, fields, inner, needed, outer
-from perdure.extractors.film.sample_table import SampleTable, size_of_all
+from perdure.extractors.film.boxes import (
+    BadBox,
+    index_boxes,
+    iterate_boxes,
+    read_outer_boxes,
+    require_box,
+    unpack_fields,
+)
+from perdure.extractors.film.sample_table import SampleTable, read_common_size
 from perdure.extractors.port import Source
 
 _LONGEST = 64 << 20  # bytes of a table of contents
@@ -71,7 +78,7 @@ class Edit(NamedTuple):
         return self.start + self.length
 
 
-class Track(NamedTuple):
+class FilmTrack(NamedTuple):
     """A track, with the boxes that a part of it keeps."""
 
     number: int
@@ -110,7 +117,7 @@ class Movie(NamedTuple):
     brands: memoryview | None
     header: memoryview
     unit: int
-    tracks: tuple[Track, ...]
+    tracks: tuple[FilmTrack, ...]
 
     @property
     def duration(self) -> Fraction:
@@ -118,91 +125,103 @@ class Movie(NamedTuple):
         return max((track.end for track in self.tracks), default=Fraction(0))
 
 
-def in_fragments(source: Source) -> bool:
+def is_fragmented(source: Source) -> bool:
     """Return whether the film lists its samples in fragments (section 8.8). Raises BadBox."""
-    for kind, span in outer(source):
+    for kind, span in read_outer_boxes(source):
         if kind == b"moof":
             return True
         if kind == b"moov":
             contents = msgspec.structs.replace(
                 source, offset=source.offset + span.start, length=span.length
             )
-            return any(kind == b"mvex" for kind, _ in outer(contents))
+            return any(kind == b"mvex" for kind, _ in read_outer_boxes(contents))
     return False
 
 
-def read(source: Source) -> Movie:
+def read_movie(source: Source) -> Movie:
     """Read a film. Raises BadBox, PartNotSupported or OverBudget."""
     brands: memoryview | None = None
-    for kind, span in outer(source):
+    for kind, span in read_outer_boxes(source):
         if kind == b"ftyp":
-            brands = memoryview(source.read(span.start, min(span.stop, span.start + _LONGEST_TYPE)))
+            brands = memoryview(
+                source.read_bytes(span.start, min(span.stop, span.start + _LONGEST_TYPE))
+            )
         elif kind == b"moof":
-            raise _unsupported(source, "in fragments")
+            raise _make_unsupported(source, "in fragments")
         elif kind == b"moov":
             if span.length > _LONGEST:
                 raise OverBudget(
                     what=f"the table of contents of {source.name}", limit=f"{_LONGEST} bytes"
                 )
-            return _movie(source, brands, memoryview(source.read(span.start, span.stop)))
+            return _parse_movie(
+                source, brands, memoryview(source.read_bytes(span.start, span.stop))
+            )
     raise BadBox("it has no table of contents (moov)")
 
 
-def _movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
-    boxes = inner(content)
+def _parse_movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
+    boxes = index_boxes(content)
     for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with a compressed table of contents")):
         if kind in boxes:
-            raise _unsupported(source, how)
-    header = needed(boxes, b"mvhd")
-    unit, _ = fields(_version(header, _TIMES), header)
+            raise _make_unsupported(source, how)
+    header = require_box(boxes, b"mvhd")
+    unit, _ = unpack_fields(_choose_form(header, _TIMES), header)
     if not unit:
         raise BadBox("it states no unit for its times")
-    contents = [track for kind, track in each(content) if kind == b"trak"]
+    contents = [track for kind, track in iterate_boxes(content) if kind == b"trak"]
     if len(contents) > _MOST_TRACKS:
         raise OverBudget(what=source.name, limit=f"{_MOST_TRACKS} tracks")
-    tracks = [_track(source, inner(track), unit) for track in contents]
+    tracks = [_parse_track(source, index_boxes(track), unit) for track in contents]
     return Movie(brands, header, unit, tuple(track for track in tracks if track))
 
 
-def _track(source: Source, boxes: dict[bytes, memoryview], movie_unit: int) -> Track | None:
-    header = needed(boxes, b"tkhd")
-    number, _ = fields(_version(header, _TRACK), header)
-    media = needed(boxes, b"mdia")
-    in_media = inner(media)
-    handler = needed(in_media, b"hdlr")[_HANDLER].tobytes()
+def _parse_track(
+    source: Source, boxes: dict[bytes, memoryview], movie_unit: int
+) -> FilmTrack | None:
+    header = require_box(boxes, b"tkhd")
+    number, _ = unpack_fields(_choose_form(header, _TRACK), header)
+    media = require_box(boxes, b"mdia")
+    in_media = index_boxes(media)
+    handler = require_box(in_media, b"hdlr")[_HANDLER].tobytes()
     if handler not in _KINDS:
         return None
-    media_header = needed(in_media, b"mdhd")
-    unit, _ = fields(_version(media_header, _TIMES), media_header)
+    media_header = require_box(in_media, b"mdhd")
+    unit, _ = unpack_fields(_choose_form(media_header, _TIMES), media_header)
     if not unit:
         raise BadBox(f"its track {number} states no unit for its times")
-    information = needed(in_media, b"minf")
-    in_information = inner(information)
+    information = require_box(in_media, b"minf")
+    in_information = index_boxes(information)
     _check_references(in_information)
-    in_table = inner(needed(in_information, b"stbl"))
+    in_table = index_boxes(require_box(in_information, b"stbl"))
     if b"stz2" in in_table:
-        raise _unsupported(source, "with packed sample sizes")
-    descriptions = needed(in_table, b"stsd")
-    one_size = size_of_all(in_table)
-    least = _size_of_sound(source, descriptions, one_size) if handler == SOUND and one_size else 0
+        raise _make_unsupported(source, "with packed sample sizes")
+    descriptions = require_box(in_table, b"stsd")
+    one_size = read_common_size(in_table)
+    least = (
+        _find_sample_size(source, descriptions, one_size) if handler == SOUND and one_size else 0
+    )
     table = SampleTable(in_table, least)
-    return Track(
+    return FilmTrack(
         number=number,
         handler=handler,
-        name=_name(in_media[b"hdlr"]),
+        name=_parse_name(in_media[b"hdlr"]),
         unit=unit,
-        edits=_edits(source, inner(boxes.get(b"edts", memoryview(b""))), table, unit, movie_unit),
+        edits=_parse_edits(
+            source, index_boxes(boxes.get(b"edts", memoryview(b""))), table, unit, movie_unit
+        ),
         table=table,
         header=header,
         media_header=media_header,
-        media=tuple(one for one in each(media) if one[0] not in (b"mdhd", b"minf")),
-        information=tuple(one for one in each(information) if one[0] not in (b"dinf", b"stbl")),
+        media=tuple(one for one in iterate_boxes(media) if one[0] not in (b"mdhd", b"minf")),
+        information=tuple(
+            one for one in iterate_boxes(information) if one[0] not in (b"dinf", b"stbl")
+        ),
         descriptions=descriptions,
         codec=descriptions[_CODEC].tobytes().decode("latin-1").strip(),
     )
 
 
-def _edits(
+def _parse_edits(
     source: Source,
     boxes: dict[bytes, memoryview],
     table: SampleTable,
@@ -216,18 +235,18 @@ def _edits(
     whole = Fraction(table.shown_until, unit)
     if content is None:
         return (Edit(Fraction(0), whole, 0),)
-    form = _version(content, _EDITS)
-    (count,) = fields(_EDIT_COUNT, content)
+    form = _choose_form(content, _EDITS)
+    (count,) = unpack_fields(_EDIT_COUNT, content)
     if count > _MOST_EDITS:
         raise OverBudget(what=source.name, limit=f"{_MOST_EDITS} edits")
     found: list[Edit] = []
     at = Fraction(0)
     for number in range(count):
-        length, media, rate = fields(form, content, _EDIT_COUNT.size + number * form.size)
+        length, media, rate = unpack_fields(form, content, _EDIT_COUNT.size + number * form.size)
         seconds = Fraction(length, movie_unit)
         if media >= 0:
             if rate != NORMAL_RATE:
-                raise _unsupported(source, "with still frames")
+                raise _make_unsupported(source, "with still frames")
             left = max(whole - Fraction(media, unit), Fraction(0))
             seconds = min(seconds, left) if length else left  # zero: to the end of the track
             found.append(Edit(at, seconds, media))
@@ -237,28 +256,28 @@ def _edits(
 
 def _check_references(information: dict[bytes, memoryview]) -> None:
     """Refuse media in other files (section 8.7.2)."""
-    references = inner(information.get(b"dinf", memoryview(b""))).get(b"dref")
+    references = index_boxes(information.get(b"dinf", memoryview(b""))).get(b"dref")
     if references is None:
         return
-    for _, reference in each(references[_EDIT_COUNT.size :]):
+    for _, reference in iterate_boxes(references[_EDIT_COUNT.size :]):
         if not reference[:4].tobytes().endswith(b"\1"):
             raise BadBox("its media are in another file")
 
 
-def _size_of_sound(source: Source, descriptions: memoryview, said: int) -> int:
+def _find_sample_size(source: Source, descriptions: memoryview, said: int) -> int:
     """Return the size of uncompressed sound samples. QuickTime may state one byte instead."""
-    codec, version, channels, bits = fields(_SOUND, descriptions, _EDIT_COUNT.size)
+    codec, version, channels, bits = unpack_fields(_SOUND, descriptions, _EDIT_COUNT.size)
     if version == 1:
-        per_packet, size = fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
+        per_packet, size = unpack_fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
         if per_packet > 1:
-            raise _unsupported(source, "with sound in packets of several samples")
+            raise _make_unsupported(source, "with sound in packets of several samples")
         return size
     if version > 1 and said == 1:
-        raise _unsupported(source, "with sound samples of unknown size")
+        raise _make_unsupported(source, "with sound samples of unknown size")
     return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
 
 
-def _name(handler: memoryview) -> str:
+def _parse_name(handler: memoryview) -> str:
     """Return the name of a track: it ends with a zero, or in QuickTime begins with its length."""
     name = handler[_HANDLER_NAME:].tobytes()
     if name and name[0] == len(name) - 1:
@@ -266,20 +285,20 @@ def _name(handler: memoryview) -> str:
     return name.partition(b"\0")[0].decode(errors="replace")
 
 
-def size_of(track: Track) -> tuple[int, int]:
+def read_frame_size(track: FilmTrack) -> tuple[int, int]:
     """Return the width and height of a video track, in pixels."""
-    width, height = fields(_PICTURE, track.descriptions, _EDIT_COUNT.size)
+    width, height = unpack_fields(_PICTURE, track.descriptions, _EDIT_COUNT.size)
     return width, height
 
 
-def _version(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
-    (version,) = fields(_VERSION, content)
+def _choose_form(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
+    (version,) = unpack_fields(_VERSION, content)
     if version > 1:
         raise BadBox(f"a box has the unknown version {version}")
     return forms[version]
 
 
-def _unsupported(source: Source, how: str) -> PartNotSupported:
+def _make_unsupported(source: Source, how: str) -> PartNotSupported:
     return PartNotSupported(
         media_type=f"{source.media_type} {how}",
         selector="an interval",

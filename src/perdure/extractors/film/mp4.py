@@ -28,8 +28,8 @@ from perdure.extractors import lasting
 from perdure.extractors.film import boxes, movie
 from perdure.extractors.film.boxes import BadBox
 from perdure.extractors.film.movie import Edit, Movie
-from perdure.extractors.film.movie import Track as FilmTrack
-from perdure.extractors.film.sample_table import Piece, placed
+from perdure.extractors.film.movie import FilmTrack as FilmTrack
+from perdure.extractors.film.sample_table import SamplePiece, build_place_boxes
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Interval, Media, Selector, Track
 from perdure.parts.selectors import Time
@@ -48,18 +48,18 @@ class Mp4Extractor:
     confined = False
     install = None
 
-    def cuts(self, source: Source) -> bool:
-        with _reading(source):
-            return not movie.in_fragments(source)
+    def can_cut(self, source: Source) -> bool:
+        with _report_bad_boxes(source):
+            return not movie.is_fragmented(source)
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        return cut(source, selector)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return cut_film(source, selector)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        film = _readable(source)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        film = _read_if_cuttable(source)
         if film is None:
             return ()
-        return lasting.extents(film.duration)
+        return lasting.list_time_extents(film.duration)
 
 
 class TrackExtractor:
@@ -70,11 +70,11 @@ class TrackExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        return cut(source, selector)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return cut_film(source, selector)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        film = _readable(source)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        film = _read_if_cuttable(source)
         if film is None:
             return ()
         found = tuple(map(str, film.tracks))
@@ -100,37 +100,37 @@ class _Share(NamedTuple):
     strips: tuple[_Strip, ...]
 
     @property
-    def base(self) -> int:
+    def base_time(self) -> int:
         """The track's time that is zero in the part."""
-        return self.track.table.time(self.first)
+        return self.track.table.find_decoding_time(self.first)
 
     @property
-    def shift(self) -> int:
+    def frame_shift(self) -> int:
         """The delay that keeps every frame from being shown before it is decoded."""
-        return max(-self.track.table.earliest(self.first, self.last), 0)
+        return max(-self.track.table.find_least_offset(self.first, self.last), 0)
 
     @property
     def pre_roll(self) -> Fraction:
         """Seconds that are decoded before the first frame that is shown."""
-        return Fraction(max(self.strips[0].begins - self.base, 0), self.track.unit)
+        return Fraction(max(self.strips[0].begins - self.base_time, 0), self.track.unit)
 
 
-def cut(source: Source, selector: Selector) -> Part:
+def cut_film(source: Source, selector: Selector) -> Part:
     """Cut a part of a film. Raises PartNotFound, PartOutOfRange, PartNotSupported, OverBudget or
     Undecodable.
     """
-    with _reading(source):
-        film = movie.read(source)
-        start, end, chosen = _wanted(source, selector, film)
-        shares = [share for track in chosen if (share := _share(track, start, end))]
+    with _report_bad_boxes(source):
+        film = movie.read_movie(source)
+        start, end, chosen = _resolve_selector(source, selector, film)
+        shares = [share for track in chosen if (share := _choose_samples(track, start, end))]
         kinds = {share.track.handler for share in shares}
         if not shares or (movie.VIDEO not in kinds and any(map(_is_video, chosen))):
-            raise _beyond(source, selector, film)
-        places = _places(source, shares)
-        head = _head(film, shares, places, math.lcm(start.denominator, end.denominator))
+            raise _make_out_of_range(source, selector, film)
+        places = _locate_samples(source, shares)
+        head = _build_head(film, shares, places, math.lcm(start.denominator, end.denominator))
     if isinstance(selector, Media) and selector.time:
         selector = Media(time=Time(start, end), tracks=selector.tracks)
-    spans = tuple(_merged(piece for _, piece in places))
+    spans = tuple(_merge_pieces(piece for _, piece in places))
     rolled = max(share.pre_roll for share in shares)
     shown_before = (
         f"{float(rolled):.3f} seconds, which players with support for edit lists do not show"
@@ -144,28 +144,28 @@ def cut(source: Source, selector: Selector) -> Part:
     )
 
 
-def _readable(source: Source) -> Movie | None:
+def _read_if_cuttable(source: Source) -> Movie | None:
     """Read a film. None if it cannot be cut, for example because it is in fragments."""
     try:
-        with _reading(source):
-            return movie.read(source)
+        with _report_bad_boxes(source):
+            return movie.read_movie(source)
     except PartNotSupported:
         return None
 
 
 @contextmanager
-def _reading(source: Source) -> Iterator[None]:
+def _report_bad_boxes(source: Source) -> Iterator[None]:
     try:
         yield
     except (BadBox, struct.error, OverflowError, IndexError) as error:
-        raise source.undecodable(str(error)) from None
+        raise source.make_undecodable(str(error)) from None
 
 
 # choosing
 # --------
 
 
-def _wanted(
+def _resolve_selector(
     source: Source, selector: Selector, film: Movie
 ) -> tuple[Fraction, Fraction, Sequence[FilmTrack]]:
     """Return the start, end and tracks of a part."""
@@ -175,15 +175,15 @@ def _wanted(
         case Interval():
             start, end = selector.start, selector.end
             if start >= end or end > film.duration:  # ruling: part-range
-                raise _beyond(source, selector, film)
+                raise _make_out_of_range(source, selector, film)
         case Media(time=time, area=None, tracks=names, id=None):
             if time:
                 start = time.start or start
                 end = end if time.end is None else min(time.end, end)
             if names:
-                tracks = _named(source, selector, film, names)
+                tracks = _find_tracks(source, selector, film, names)
         case Track(kind="track_ID", value=value):
-            tracks = _named(source, selector, film, (value,))
+            tracks = _find_tracks(source, selector, film, (value,))
         case _:
             raise PartNotSupported(
                 media_type=source.media_type,
@@ -193,7 +193,7 @@ def _wanted(
     return start, end, tracks
 
 
-def _named(
+def _find_tracks(
     source: Source, selector: Selector, film: Movie, names: tuple[str, ...]
 ) -> Sequence[FilmTrack]:
     """Return the tracks with these numbers, names or kinds."""
@@ -212,24 +212,24 @@ def _is_video(track: FilmTrack) -> bool:
     return track.handler == movie.VIDEO
 
 
-def _share(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
+def _choose_samples(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
     """Return what is shown of a track in [start, end), with the samples that a decoder needs for
     it.
     """
     strips: list[_Strip] = []
     borders: list[int] = []
     for edit in track.edits:
-        first, last = _times(track, edit, start), _times(track, edit, end)
+        first, last = _find_track_time(track, edit, start), _find_track_time(track, edit, end)
         if first >= last:
             continue
         if _is_video(track):
-            shown = track.table.shown(first, last)
+            shown = track.table.find_shown_frames(first, last)
             if shown is None:
                 continue
             first = shown.begins
-            borders += (track.table.decodable(shown), shown.last)
+            borders += (track.table.find_decodable(shown), shown.last)
         else:
-            borders += (_run_in(track, first), track.table.since(last))
+            borders += (_find_run_in(track, first), track.table.find_first_since(last))
         shown_at = edit.start + Fraction(first - edit.media, track.unit) - start
         strips.append(_Strip(shown_at, first, last - first))
     if not strips or min(borders) >= max(borders):
@@ -237,27 +237,29 @@ def _share(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
     return _Share(track, min(borders), max(borders), tuple(strips))
 
 
-def _times(track: FilmTrack, edit: Edit, moment: Fraction) -> int:
+def _find_track_time(track: FilmTrack, edit: Edit, moment: Fraction) -> int:
     """Return the first time of the track that is shown at this moment or later, within an edit."""
     within = min(max(moment - edit.start, Fraction(0)), edit.length)
     return edit.media + math.ceil(within * track.unit)
 
 
-def _run_in(track: FilmTrack, first: int) -> int:
+def _find_run_in(track: FilmTrack, first: int) -> int:
     """Return the sample from which sound or text must be decoded."""
-    if track.handler == movie.SOUND and not track.table.alike:
+    if track.handler == movie.SOUND and not track.table.has_equal_sizes:
         first = max(first - math.ceil(_PRE_ROLL * track.unit), 0)
-    return max(track.table.since(first + 1) - 1, 0)
+    return max(track.table.find_first_since(first + 1) - 1, 0)
 
 
-def _places(source: Source, shares: Sequence[_Share]) -> list[tuple[int, Piece]]:
+def _locate_samples(source: Source, shares: Sequence[_Share]) -> list[tuple[int, SamplePiece]]:
     """Return the places of all samples in the order of the file; each piece has the number of its
     share.
     """
     places = [
         (number, piece)
         for number, share in enumerate(shares)
-        for piece in islice(share.track.table.pieces(share.first, share.last), _MOST_PIECES + 1)
+        for piece in islice(
+            share.track.table.list_pieces(share.first, share.last), _MOST_PIECES + 1
+        )
     ]
     if len(places) > _MOST_PIECES:
         raise OverBudget(what=f"this part of {source.name}", limit=f"{_MOST_PIECES} pieces")
@@ -268,7 +270,7 @@ def _places(source: Source, shares: Sequence[_Share]) -> list[tuple[int, Piece]]
     return sorted(places, key=lambda place: place[1].start)
 
 
-def _merged(pieces: Iterable[Piece]) -> Iterator[Span]:
+def _merge_pieces(pieces: Iterable[SamplePiece]) -> Iterator[Span]:
     """Yield spans of the source, as few as possible."""
     open_span: Span | None = None
     for piece in pieces:
@@ -286,33 +288,37 @@ def _merged(pieces: Iterable[Piece]) -> Iterator[Span]:
 # -------
 
 
-def _head(
-    film: Movie, shares: Sequence[_Share], places: Sequence[tuple[int, Piece]], unit: int
+def _build_head(
+    film: Movie, shares: Sequence[_Share], places: Sequence[tuple[int, SamplePiece]], unit: int
 ) -> bytes:
     """Build everything that precedes the media."""
     unit = math.lcm(unit, film.unit, *(share.track.unit for share in shares))
     if unit > _FINEST_UNIT:
         unit = film.unit
-    brands = boxes.box(b"ftyp", film.brands) if film.brands else b""
-    media = boxes.head(b"mdat", sum(piece.length for _, piece in places))
-    drafts = [_draft(share, unit) for share in shares]
-    header = _lasting(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
+    brands = boxes.build_box(b"ftyp", film.brands) if film.brands else b""
+    media = boxes.build_head(b"mdat", sum(piece.length for _, piece in places))
+    drafts = [_draft_track(share, unit) for share in shares]
+    header = _change_duration(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
     contents = b""
     while True:  # the table before the media states where they begin, so its own length matters
         start = len(brands) + len(contents) + len(media)
-        moved = _moved(places, len(shares), start)
-        tracks = (draft.track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True))
-        again = boxes.box(b"moov", header, *tracks)
+        moved = _move_pieces(places, len(shares), start)
+        tracks = (
+            draft.build_track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True)
+        )
+        again = boxes.build_box(b"moov", header, *tracks)
         if len(again) == len(contents):
             return brands + again + media
         contents = again
 
 
-def _moved(places: Sequence[tuple[int, Piece]], shares: int, start: int) -> list[list[Piece]]:
+def _move_pieces(
+    places: Sequence[tuple[int, SamplePiece]], shares: int, start: int
+) -> list[list[SamplePiece]]:
     """Return the pieces of each share at their new places in the part."""
-    moved: list[list[Piece]] = [[] for _ in range(shares)]
+    moved: list[list[SamplePiece]] = [[] for _ in range(shares)]
     for number, (_, length, samples, description) in places:
-        moved[number].append(Piece(start, length, samples, description))
+        moved[number].append(SamplePiece(start, length, samples, description))
         start += length
     return moved
 
@@ -327,31 +333,33 @@ class _Draft(NamedTuple):
     information: bytes
     table: bytes
 
-    def track(self, pieces: Sequence[Piece]) -> bytes:
-        table = boxes.box(b"stbl", self.table, *placed(pieces))
-        information = boxes.box(b"minf", self.information, table)
-        return boxes.box(b"trak", self.headers, boxes.box(b"mdia", self.media, information))
+    def build_track(self, pieces: Sequence[SamplePiece]) -> bytes:
+        table = boxes.build_box(b"stbl", self.table, *build_place_boxes(pieces))
+        information = boxes.build_box(b"minf", self.information, table)
+        return boxes.build_box(
+            b"trak", self.headers, boxes.build_box(b"mdia", self.media, information)
+        )
 
 
-def _draft(share: _Share, unit: int) -> _Draft:
+def _draft_track(share: _Share, unit: int) -> _Draft:
     track = share.track
-    length, edits = _edit_list(share, unit)
-    reference = boxes.full(b"url ", 0, 1)  # in this file
-    references = boxes.full(b"dref", 0, 0, struct.pack(">I", 1), reference)
-    duration = track.table.time(share.last) - share.base
+    length, edits = _build_edit_list(share, unit)
+    reference = boxes.build_full_box(b"url ", 0, 1)  # in this file
+    references = boxes.build_full_box(b"dref", 0, 0, struct.pack(">I", 1), reference)
+    duration = track.table.find_decoding_time(share.last) - share.base_time
     return _Draft(
         length=length,
-        headers=_lasting(b"tkhd", track.header, length, None) + edits,
-        media=_lasting(b"mdhd", track.media_header, duration, track.unit)
-        + b"".join(boxes.box(kind, content) for kind, content in track.media),
-        information=b"".join(boxes.box(kind, content) for kind, content in track.information)
-        + boxes.box(b"dinf", references),
-        table=boxes.box(b"stsd", track.descriptions)
-        + b"".join(track.table.cut(share.first, share.last, share.shift)),
+        headers=_change_duration(b"tkhd", track.header, length, None) + edits,
+        media=_change_duration(b"mdhd", track.media_header, duration, track.unit)
+        + b"".join(boxes.build_box(kind, content) for kind, content in track.media),
+        information=b"".join(boxes.build_box(kind, content) for kind, content in track.information)
+        + boxes.build_box(b"dinf", references),
+        table=boxes.build_box(b"stsd", track.descriptions)
+        + b"".join(track.table.build_cut_boxes(share.first, share.last, share.frame_shift)),
     )
 
 
-def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
+def _build_edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
     """Return the duration of the track in the film's unit, and the box with its edit list."""
     rows: list[tuple[int, int]] = []
     at = 0
@@ -360,16 +368,16 @@ def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
         stop = round((strip.start + Fraction(strip.length, share.track.unit)) * unit)
         if start > at:
             rows.append((start - at, _NOTHING))
-        rows.append((stop - start, strip.begins - share.base + share.shift))
+        rows.append((stop - start, strip.begins - share.base_time + share.frame_shift))
         at = stop
     long = any(length >> 32 or time >> 31 > 0 for length, time in rows)
     form = struct.Struct(">QqI" if long else ">IiI")
     packed = b"".join(form.pack(length, time, movie.NORMAL_RATE) for length, time in rows)
-    listed = boxes.full(b"elst", int(long), 0, struct.pack(">I", len(rows)), packed)
-    return at, boxes.box(b"edts", listed)
+    listed = boxes.build_full_box(b"elst", int(long), 0, struct.pack(">I", len(rows)), packed)
+    return at, boxes.build_box(b"edts", listed)
 
 
-def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) -> bytes:
+def _change_duration(kind: bytes, content: memoryview, duration: int, unit: int | None) -> bytes:
     """Return a header (`mvhd`, `tkhd`, `mdhd`) with another duration, and with another unit if
     given.
     """
@@ -381,7 +389,7 @@ def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) 
     version = int(width == 8 or duration >= 0xFFFFFFFF)
     code = "Q" if version else "I"
     flags = int.from_bytes(content[1:4])
-    return boxes.full(
+    return boxes.build_full_box(
         kind,
         version,
         flags,
@@ -392,7 +400,7 @@ def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) 
     )
 
 
-def _beyond(source: Source, selector: Selector, film: Movie) -> PartOutOfRange:
+def _make_out_of_range(source: Source, selector: Selector, film: Movie) -> PartOutOfRange:
     return PartOutOfRange(
         identifier=source.name,
         selector=str(selector),

@@ -52,7 +52,7 @@ class Picture(NamedTuple):
         return int(self.planes[0].shape[0])
 
     @property
-    def raw(self) -> bytes:
+    def sample_bytes(self) -> bytes:
         """All samples, plane by plane, row by row."""
         return b"".join(plane.tobytes() for plane in self.planes)
 
@@ -60,12 +60,12 @@ class Picture(NamedTuple):
         return f"{self.form} {self.width}x{self.height}"
 
 
-def known(form: str) -> bool:
+def is_known_format(form: str) -> bool:
     """Return whether frames of this format can be read as pictures."""
     return form.replace("yuvj", "yuv") in _FORMS or form in _REPACKED
 
 
-def picture(frame: VideoFrame) -> Picture:
+def read_picture(frame: VideoFrame) -> Picture:
     """Return the samples of a frame in a known format."""
     import numpy as np
 
@@ -81,7 +81,7 @@ def picture(frame: VideoFrame) -> Picture:
     return Picture(form, tuple(planes))
 
 
-def cropped(whole: Picture, left: int, top: int, right: int, bottom: int) -> Picture:
+def crop_picture(whole: Picture, left: int, top: int, right: int, bottom: int) -> Picture:
     """Return the pixels with left <= x < right and top <= y < bottom, which must exist."""
     import numpy as np
 
@@ -98,7 +98,7 @@ def cropped(whole: Picture, left: int, top: int, right: int, bottom: int) -> Pic
     return Picture(form, planes)
 
 
-def framed(shown: Picture) -> VideoFrame:
+def make_frame(shown: Picture) -> VideoFrame:
     """Return a picture as a frame, for an encoder."""
     import numpy as np
     from av import VideoFrame

@@ -26,7 +26,7 @@ from operator import mul, sub
 from typing import NamedTuple
 
 from perdure.errors import OverBudget
-from perdure.extractors.film.boxes import BadBox, fields, full, needed
+from perdure.extractors.film.boxes import BadBox, build_full_box, require_box, unpack_fields
 
 _COUNT = struct.Struct(">4xI")
 _SIZES = struct.Struct(">4xII")
@@ -46,10 +46,10 @@ class Runs:
     def count(self) -> int:
         return self.starts[-1]
 
-    def at(self, sample: int) -> int:
+    def find_value(self, sample: int) -> int:
         return self.values[bisect_right(self.starts, sample) - 1]
 
-    def within(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+    def slice_runs(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the runs of the samples [first, last), as (count, value)."""
         run = bisect_right(self.starts, first) - 1
         while first < last:
@@ -60,7 +60,7 @@ class Runs:
             run += 1
 
 
-class Shown(NamedTuple):
+class ShownFrames(NamedTuple):
     """The frames that an interval shows."""
 
     first: int
@@ -71,7 +71,7 @@ class Shown(NamedTuple):
     """The time at which the first of them is shown."""
 
 
-class Piece(NamedTuple):
+class SamplePiece(NamedTuple):
     """Consecutive samples in the file."""
 
     start: int
@@ -86,15 +86,15 @@ class SampleTable:
 
     def __init__(self, boxes: dict[bytes, memoryview], least: int = 0) -> None:
         """If all samples have one size, it is at least `least`, whatever the table says."""
-        self._deltas = _runs(needed(boxes, b"stts"), "I")
+        self._deltas = _read_runs(require_box(boxes, b"stts"), "I")
         self._times: list[int] = [
             *accumulate(map(mul, self._deltas.counts, self._deltas.values), initial=0)
         ]
-        self._offsets = _runs(boxes[b"ctts"], "i") if b"ctts" in boxes else None
-        self._sync = _table(boxes[b"stss"], "I") if b"stss" in boxes else None
-        self._sizes = _sizes(boxes, least)
-        self._chunks = _chunks(boxes)
-        self._layout = _Layout(needed(boxes, b"stsc"), len(self._chunks))
+        self._offsets = _read_runs(boxes[b"ctts"], "i") if b"ctts" in boxes else None
+        self._sync = _read_table(boxes[b"stss"], "I") if b"stss" in boxes else None
+        self._sizes = _read_sizes(boxes, least)
+        self._chunks = _read_chunk_places(boxes)
+        self._layout = _Layout(require_box(boxes, b"stsc"), len(self._chunks))
         self.count = self._deltas.count
         if isinstance(self._sizes, array) and len(self._sizes) != self.count:
             raise BadBox(f"it has {self.count} samples, but sizes for {len(self._sizes)}")
@@ -104,7 +104,7 @@ class SampleTable:
             raise BadBox(f"it has {self.count} samples, but places for {self._layout.count}")
 
     @property
-    def alike(self) -> bool:
+    def has_equal_sizes(self) -> bool:
         """True if all samples have one size, as in uncompressed sound."""
         return isinstance(self._sizes, int)
 
@@ -117,20 +117,22 @@ class SampleTable:
         if not self.count:
             return 0
         last = range(max(self.count - _DEEPEST_ORDER, 0), self.count)
-        return max(map(self.shown_at, last)) + self._deltas.at(self.count - 1)
+        return max(map(self.find_showing_time, last)) + self._deltas.find_value(self.count - 1)
 
-    def time(self, sample: int) -> int:
+    def find_decoding_time(self, sample: int) -> int:
         """Return the decoding time of a sample; for the one after the last, the duration."""
         run = bisect_right(self._deltas.starts, sample) - 1
         if run >= len(self._deltas.values):
             return self._times[-1]
         return self._times[run] + (sample - self._deltas.starts[run]) * self._deltas.values[run]
 
-    def shown_at(self, sample: int) -> int:
+    def find_showing_time(self, sample: int) -> int:
         """Return the time at which a sample is shown."""
-        return self.time(sample) + (self._offsets.at(sample) if self._offsets else 0)
+        return self.find_decoding_time(sample) + (
+            self._offsets.find_value(sample) if self._offsets else 0
+        )
 
-    def since(self, time: int) -> int:
+    def find_first_since(self, time: int) -> int:
         """Return the first sample that is decoded at this time or later."""
         run = bisect_left(self._times, time)
         if run == 0:
@@ -140,42 +142,50 @@ class SampleTable:
         gone = time - self._times[run - 1]
         return self._deltas.starts[run - 1] + -(-gone // self._deltas.values[run - 1])
 
-    def shown(self, start: int, end: int) -> Shown | None:
+    def find_shown_frames(self, start: int, end: int) -> ShownFrames | None:
         """Return the frames that are shown at times t with start <= t < end, or None."""
         if self._offsets is None:
-            first, last = self.since(start), self.since(end)
-            return Shown(first, last, self.time(first)) if first < last else None
+            first, last = self.find_first_since(start), self.find_first_since(end)
+            return (
+                ShownFrames(first, last, self.find_decoding_time(first)) if first < last else None
+            )
         offsets = self._offsets.values
-        first = self.since(start - max(offsets, default=0))
-        last = self.since(end - min(offsets, default=0))
+        first = self.find_first_since(start - max(offsets, default=0))
+        last = self.find_first_since(end - min(offsets, default=0))
         if last - first > _MOST_SHOWN:
             raise OverBudget(what="this part", limit=f"{_MOST_SHOWN} frames")
-        found = [(sample, time) for sample, time in self._order(first, last) if start <= time < end]
+        found = [
+            (sample, time)
+            for sample, time in self._list_showing_times(first, last)
+            if start <= time < end
+        ]
         if not found:
             return None
-        return Shown(found[0][0], found[-1][0] + 1, min(time for _, time in found))
+        return ShownFrames(found[0][0], found[-1][0] + 1, min(time for _, time in found))
 
-    def _order(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+    def _list_showing_times(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the samples [first, last), each with the time at which it is shown."""
         offsets = (
             offset
-            for count, offset in (self._offsets.within(first, last) if self._offsets else ())
+            for count, offset in (self._offsets.slice_runs(first, last) if self._offsets else ())
             for _ in range(count)
         )
-        time = self.time(first)
-        deltas = (delta for count, delta in self._deltas.within(first, last) for _ in range(count))
+        time = self.find_decoding_time(first)
+        deltas = (
+            delta for count, delta in self._deltas.slice_runs(first, last) for _ in range(count)
+        )
         for sample, (offset, delta) in enumerate(zip(offsets, deltas, strict=True), first):
             yield sample, time + offset
             time += delta
 
-    def earliest(self, first: int, last: int) -> int:
+    def find_least_offset(self, first: int, last: int) -> int:
         """Return the least offset of the samples [first, last). It is negative if one is shown
         before it is decoded.
         """
-        runs = self._offsets.within(first, last) if self._offsets else ()
+        runs = self._offsets.slice_runs(first, last) if self._offsets else ()
         return min((offset for _, offset in runs), default=0)
 
-    def decodable(self, shown: Shown) -> int:
+    def find_decodable(self, shown: ShownFrames) -> int:
         """Return the sample from which all of these can be decoded.
 
         Frames that are shown before the frame that starts the decoding (the leading pictures of an
@@ -186,7 +196,7 @@ class SampleTable:
         at = bisect_right(self._sync, shown.first + 1)
         while at > 0:
             sample = self._sync[at - 1] - 1
-            if self.shown_at(sample) <= shown.begins:
+            if self.find_showing_time(sample) <= shown.begins:
                 return sample
             at -= 1
         return 0
@@ -194,18 +204,18 @@ class SampleTable:
     # places
     # ------
 
-    def pieces(self, first: int, last: int) -> Iterator[Piece]:
+    def list_pieces(self, first: int, last: int) -> Iterator[SamplePiece]:
         """Yield the places of the samples [first, last), chunk by chunk."""
         while first < last:
-            chunk, begins, ends, description = self._layout.chunk_of(first)
+            chunk, begins, ends, description = self._layout.find_chunk(first)
             stop = min(ends, last)
             start = self._chunks[chunk]
             if begins < first:
-                start += self._bytes(begins, first)
-            yield Piece(start, self._bytes(first, stop), stop - first, description)
+                start += self._count_bytes(begins, first)
+            yield SamplePiece(start, self._count_bytes(first, stop), stop - first, description)
             first = stop
 
-    def _bytes(self, first: int, last: int) -> int:
+    def _count_bytes(self, first: int, last: int) -> int:
         if isinstance(self._sizes, int):
             return (last - first) * self._sizes
         return sum(self._sizes[first:last])
@@ -213,32 +223,36 @@ class SampleTable:
     # writing
     # -------
 
-    def cut(self, first: int, last: int, shift: int) -> list[bytes]:
+    def build_cut_boxes(self, first: int, last: int, shift: int) -> list[bytes]:
         """Build the boxes of a table with only the samples [first, last), shown `shift` later.
-        `placed` builds the boxes of their places.
+        `build_place_boxes` builds the boxes of their places.
         """
         count = last - first
-        deltas = [*self._deltas.within(first, last)]
-        boxes = [full(b"stts", 0, 0, _packed("I", [len(deltas)]), _flat(deltas, "I"))]
+        deltas = [*self._deltas.slice_runs(first, last)]
+        boxes = [
+            build_full_box(
+                b"stts", 0, 0, _pack_numbers("I", [len(deltas)]), _pack_runs(deltas, "I")
+            )
+        ]
         if self._offsets is not None or shift:
-            offsets = [*self._offsets.within(first, last)] if self._offsets else [(count, 0)]
+            offsets = [*self._offsets.slice_runs(first, last)] if self._offsets else [(count, 0)]
             offsets = [(length, offset + shift) for length, offset in offsets]
             version = int(any(offset < 0 for _, offset in offsets))
-            packed = (_packed("I", [len(offsets)]), _flat(offsets, "i"))
-            boxes.append(full(b"ctts", version, 0, *packed))
+            packed = (_pack_numbers("I", [len(offsets)]), _pack_runs(offsets, "i"))
+            boxes.append(build_full_box(b"ctts", version, 0, *packed))
         if self._sync is not None:
             lowest, highest = (bisect_left(self._sync, sample + 1) for sample in (first, last))
             sync = [sample - first for sample in self._sync[lowest:highest]]
-            boxes.append(full(b"stss", 0, 0, _packed("I", [len(sync), *sync])))
+            boxes.append(build_full_box(b"stss", 0, 0, _pack_numbers("I", [len(sync), *sync])))
         if isinstance(self._sizes, int):
-            boxes.append(full(b"stsz", 0, 0, _packed("I", [self._sizes, count])))
+            boxes.append(build_full_box(b"stsz", 0, 0, _pack_numbers("I", [self._sizes, count])))
         else:
-            sizes = _packed("I", self._sizes[first:last])
-            boxes.append(full(b"stsz", 0, 0, _packed("I", [0, count]), sizes))
+            sizes = _pack_numbers("I", self._sizes[first:last])
+            boxes.append(build_full_box(b"stsz", 0, 0, _pack_numbers("I", [0, count]), sizes))
         return boxes
 
 
-def placed(pieces: Sequence[Piece]) -> list[bytes]:
+def build_place_boxes(pieces: Sequence[SamplePiece]) -> list[bytes]:
     """Build the boxes with the places of samples."""
     rows: list[int] = []
     chunk = 1
@@ -247,18 +261,20 @@ def placed(pieces: Sequence[Piece]) -> list[bytes]:
     ):
         rows += [chunk, samples, description]
         chunk += sum(1 for _ in alike)
-    layout = full(b"stsc", 0, 0, _packed("I", [len(rows) // 3]), _packed("I", rows))
+    layout = build_full_box(
+        b"stsc", 0, 0, _pack_numbers("I", [len(rows) // 3]), _pack_numbers("I", rows)
+    )
     far = any(piece.start > 0xFFFFFFFF for piece in pieces)
     kind, code = (b"co64", "Q") if far else (b"stco", "I")
-    starts = _packed(code, [piece.start for piece in pieces])
-    return [layout, full(kind, 0, 0, _packed("I", [len(pieces)]), starts)]
+    starts = _pack_numbers(code, [piece.start for piece in pieces])
+    return [layout, build_full_box(kind, 0, 0, _pack_numbers("I", [len(pieces)]), starts)]
 
 
 class _Layout:
     """The chunk of each sample (`stsc`)."""
 
     def __init__(self, content: memoryview, chunks: int) -> None:
-        entries = _table(content, "I", 3)
+        entries = _read_table(content, "I", 3)
         self._first, self._per, self._descriptions = (entries[at::3] for at in range(3))
         behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
         lengths = [*map(mul, map(sub, behind, self._first), self._per)]
@@ -270,7 +286,7 @@ class _Layout:
     def count(self) -> int:
         return self._starts[-1]
 
-    def chunk_of(self, sample: int) -> tuple[int, int, int, int]:
+    def find_chunk(self, sample: int) -> tuple[int, int, int, int]:
         """Return the chunk of a sample, the samples of that chunk, and their description."""
         run = bisect_right(self._starts, sample) - 1
         per = self._per[run]
@@ -283,13 +299,13 @@ class _Layout:
 # -----------------
 
 
-def _table(content: memoryview, code: str, width: int = 1) -> array[int]:
+def _read_table(content: memoryview, code: str, width: int = 1) -> array[int]:
     """Read the numbers of a box that begins with its count of rows."""
-    (count,) = fields(_COUNT, content)
-    return _numbers(content, _COUNT.size, count * width, code)
+    (count,) = unpack_fields(_COUNT, content)
+    return _read_numbers(content, _COUNT.size, count * width, code)
 
 
-def _numbers(content: memoryview, start: int, count: int, code: str) -> array[int]:
+def _read_numbers(content: memoryview, start: int, count: int, code: str) -> array[int]:
     found = array(code)
     stop = start + count * found.itemsize
     if stop > len(content):
@@ -300,36 +316,36 @@ def _numbers(content: memoryview, start: int, count: int, code: str) -> array[in
     return found
 
 
-def _runs(content: memoryview, code: str) -> Runs:
-    rows = _table(content, "I", 2)
+def _read_runs(content: memoryview, code: str) -> Runs:
+    rows = _read_table(content, "I", 2)
     values = rows[1::2]
     return Runs(rows[0::2], values if code == "I" else array(code, values.tobytes()))
 
 
-def size_of_all(boxes: dict[bytes, memoryview]) -> int:
+def read_common_size(boxes: dict[bytes, memoryview]) -> int:
     """Return the size that all samples share, or 0 if each has its own."""
-    return fields(_SIZES, needed(boxes, b"stsz"))[0]
+    return unpack_fields(_SIZES, require_box(boxes, b"stsz"))[0]
 
 
-def _sizes(boxes: dict[bytes, memoryview], least: int) -> int | array[int]:
-    content = needed(boxes, b"stsz")
-    size, count = fields(_SIZES, content)
-    return max(size, least) if size else _numbers(content, _SIZES.size, count, "I")
+def _read_sizes(boxes: dict[bytes, memoryview], least: int) -> int | array[int]:
+    content = require_box(boxes, b"stsz")
+    size, count = unpack_fields(_SIZES, content)
+    return max(size, least) if size else _read_numbers(content, _SIZES.size, count, "I")
 
 
-def _chunks(boxes: dict[bytes, memoryview]) -> array[int]:
+def _read_chunk_places(boxes: dict[bytes, memoryview]) -> array[int]:
     if b"co64" in boxes:
-        return _table(boxes[b"co64"], "Q")
-    return _table(needed(boxes, b"stco"), "I")
+        return _read_table(boxes[b"co64"], "Q")
+    return _read_table(require_box(boxes, b"stco"), "I")
 
 
-def _packed(code: str, numbers: Iterable[int]) -> bytes:
+def _pack_numbers(code: str, numbers: Iterable[int]) -> bytes:
     found = array(code, numbers)
     if sys.byteorder == "little":
         found.byteswap()
     return found.tobytes()
 
 
-def _flat(runs: Iterable[tuple[int, int]], code: str) -> bytes:
+def _pack_runs(runs: Iterable[tuple[int, int]], code: str) -> bytes:
     """Pack runs as rows of count and value."""
-    return _packed(code, (number for row in runs for number in row))
+    return _pack_numbers(code, (number for row in runs for number in row))

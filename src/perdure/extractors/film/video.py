@@ -22,11 +22,11 @@ from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undec
 from perdure.extractors import lasting
 from perdure.extractors.container import EXTRA
 from perdure.extractors.film import mp4
-from perdure.extractors.film.footage import FILMS, OTHERS, Footage, Shot, Sound, opened
-from perdure.extractors.film.matroska import Writer
-from perdure.extractors.film.picture import cropped, framed
+from perdure.extractors.film.footage import FILMS, OTHERS, FilmSound, Footage, Shot, open_footage
+from perdure.extractors.film.matroska import MatroskaWriter
+from perdure.extractors.film.picture import crop_picture, make_frame
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
-from perdure.parts import Crop, Instant, Interval, Media, Rect, Selected, Selector
+from perdure.parts import Crop, Instant, Interval, Media, PartSelector, Rect, Selector
 from perdure.parts.selectors import Area, Time
 
 _AT_ONCE = 16 << 20  # bytes of pixels that are decoded before the first is sent
@@ -39,42 +39,44 @@ class VideoExtractor:
     confined = True
     install = f"perdure[{EXTRA}]"
 
-    def __init__(self, media_types: tuple[str, ...], selectors: tuple[type[Selected], ...]) -> None:
+    def __init__(
+        self, media_types: tuple[str, ...], selectors: tuple[type[PartSelector], ...]
+    ) -> None:
         self.media_types = media_types
         self.selectors = selectors
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if isinstance(selector, Media) and selector.area is None and _keeps_frames(source):
-            return mp4.cut(source, selector)
-        with opened(source, selector) as footage:
+            return mp4.cut_film(source, selector)
+        with open_footage(source, selector) as footage:
             if isinstance(selector, Instant):
-                return _frame(footage, selector)
-            return _part(footage, _scene(footage, selector))
+                return _cut_frame(footage, selector)
+            return _cut_part(footage, _resolve_scene(footage, selector))
 
-    def outline(self, source: Source, selector: Selector) -> Part | None:
+    def outline_part(self, source: Source, selector: Selector) -> Part | None:
         if not isinstance(selector, (Interval, Crop)):  # the others are clipped or single frames
             return None
-        with opened(source, selector) as footage:
-            scene = _scene(footage, selector)
-            if scene.end is None or not footage.reaches(scene.end):
-                raise _missing(footage, scene)
+        with open_footage(source, selector) as footage:
+            scene = _resolve_scene(footage, selector)
+            if scene.end is None or not footage.reaches_time(scene.end):
+                raise _explain_missing(footage, scene)
         return Part(selector=selector, media_type="video/x-matroska", body=Stream(iter(())))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        with opened(source, "sec") as footage:
-            lasts = footage.lasts()
-            times = lasting.extents(lasts)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        with open_footage(source, "sec") as footage:
+            lasts = footage.find_duration()
+            times = lasting.list_time_extents(lasts)
             if not times:
                 return ()
             width, height = footage.width, footage.height
-            crop = Crop(lasting.first_second(lasts), Rect(0, 0, width, height))
+            crop = Crop(lasting.select_first_second(lasts), Rect(0, 0, width, height))
             pixels = Extent(syntax=str(crop), what=f"pixels, {width} x {height}")
         return (pixels,) if _keeps_frames(source) else (pixels, *times)
 
 
 def _keeps_frames(source: Source) -> bool:
     """Return whether another extractor cuts intervals without decoding."""
-    return source.essence in FILMS and mp4.EXTRACTOR.cuts(source)
+    return source.essence in FILMS and mp4.EXTRACTOR.can_cut(source)
 
 
 class _Scene(NamedTuple):
@@ -89,7 +91,7 @@ class _Scene(NamedTuple):
     box: tuple[int, int, int, int] | None = None
 
 
-def _scene(footage: Footage, selector: Selector) -> _Scene:
+def _resolve_scene(footage: Footage, selector: Selector) -> _Scene:
     match selector:
         case Interval(start=start, end=end):
             scene = _Scene(selector, start, end, strict=True)
@@ -98,7 +100,7 @@ def _scene(footage: Footage, selector: Selector) -> _Scene:
         case Crop(time=Interval(start=start, end=end), rect=Rect() as rect):
             box = (rect.left, rect.top, rect.right, rect.bottom)
             if rect.right > footage.width or rect.bottom > footage.height or rect.frame:
-                raise _beyond(footage, selector)  # ruling: part-range
+                raise _make_out_of_range(footage, selector)  # ruling: part-range
             scene = _Scene(selector, start, end, strict=True, box=box)
         case Media(time=time, area=area, tracks=tracks, id=None):
             if not _TRACKS.issuperset(tracks):
@@ -106,7 +108,7 @@ def _scene(footage: Footage, selector: Selector) -> _Scene:
                     identifier=footage.source.name, selector=str(selector), extent="track 1 (video)"
                 )
             begin = (time.start if time else None) or Fraction(0)
-            place = _clipped(area, footage.width, footage.height) if area else None
+            place = _clip_area(area, footage.width, footage.height) if area else None
             scene = _Scene(selector, begin, time.end if time else None, strict=False, box=place)
         case _:
             raise PartNotSupported(
@@ -117,11 +119,11 @@ def _scene(footage: Footage, selector: Selector) -> _Scene:
             )
     left, top, right, bottom = scene.box or (0, 0, 1, 1)
     if left >= right or top >= bottom or (scene.end is not None and scene.start >= scene.end):
-        raise _beyond(footage, selector)
+        raise _make_out_of_range(footage, selector)
     return scene
 
 
-def _clipped(area: Area, width: int, height: int) -> tuple[int, int, int, int]:
+def _clip_area(area: Area, width: int, height: int) -> tuple[int, int, int, int]:
     """Return the pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
     right, bottom = area.x + area.width, area.y + area.height
     if area.unit == "pixel":
@@ -131,42 +133,42 @@ def _clipped(area: Area, width: int, height: int) -> tuple[int, int, int, int]:
     return across[0], down[0], across[1], down[1]
 
 
-def _part(footage: Footage, scene: _Scene) -> Part:
-    taken: list[Shot | Sound] = []
+def _cut_part(footage: Footage, scene: _Scene) -> Part:
+    taken: list[Shot | FilmSound] = []
     digest = hashlib.sha512()
     frames = size = 0
-    for one in _cut(footage, scene):
+    for one in _cut_scene(footage, scene):
         taken.append(one)
-        if isinstance(one, Sound):
+        if isinstance(one, FilmSound):
             size += one.rows.nbytes
             continue
-        raw = one.picture.raw
+        raw = one.picture.sample_bytes
         digest.update(raw)
         frames += 1
         size += len(raw)
         if size > _AT_ONCE:
-            return _long_part(footage.source, scene)
+            return _stream_part(footage.source, scene)
     shots = [one for one in taken if isinstance(one, Shot)]
     ends = max((shot.time + shot.length for shot in shots), default=Fraction(0))
-    if not shots or (scene.strict and not _reached(footage, scene, ends)):
-        raise _missing(footage, scene)
-    writer = Writer(footage, scene.start, _length(scene, ends))
+    if not shots or (scene.strict and not _is_reached(footage, scene, ends)):
+        raise _explain_missing(footage, scene)
+    writer = MatroskaWriter(footage, scene.start, _compute_length(scene, ends))
     return Part(
-        selector=_kept(scene, ends),
+        selector=_clip_selector(scene, ends),
         media_type="video/x-matroska",
-        body=(b"".join(writer.written(taken)),),
+        body=(b"".join(writer.write_shots(taken)),),
         decoded=Decoded(form=f"{shots[0].picture} {frames} frames", sha512=digest.hexdigest()),
     )
 
 
-def _reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
+def _is_reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
     if scene.end is None or ends >= scene.end:
         return True
-    with opened(footage.source, scene.selector) as again:
-        return again.reaches(scene.end)
+    with open_footage(footage.source, scene.selector) as again:
+        return again.reaches_time(scene.end)
 
 
-def _length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
+def _compute_length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
     """Return the duration in seconds of a scene in a film that ends at `ends`, or None
     if unknown.
     """
@@ -175,7 +177,7 @@ def _length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
     return None if ends is None else ends - scene.start
 
 
-def _kept(scene: _Scene, ends: Fraction) -> Selector:
+def _clip_selector(scene: _Scene, ends: Fraction) -> Selector:
     """Return the selector after clipping."""
     if not isinstance(scene.selector, Media):
         return scene.selector
@@ -189,39 +191,43 @@ def _kept(scene: _Scene, ends: Fraction) -> Selector:
     return Media(time=time, area=area, tracks=scene.selector.tracks)
 
 
-def _long_part(source: Source, scene: _Scene) -> Part:
+def _stream_part(source: Source, scene: _Scene) -> Part:
     """Return a part that is decoded again while it is sent."""
     if scene.strict and scene.end is not None:
-        with opened(source, scene.selector) as footage:
-            if not footage.reaches(scene.end):
-                raise _missing(footage, scene)
+        with open_footage(source, scene.selector) as footage:
+            if not footage.reaches_time(scene.end):
+                raise _explain_missing(footage, scene)
     selector = scene.selector
-    return Part(selector=selector, media_type="video/x-matroska", body=Stream(_sent(source, scene)))
+    return Part(
+        selector=selector, media_type="video/x-matroska", body=Stream(_send_scene(source, scene))
+    )
 
 
-def _sent(source: Source, scene: _Scene) -> Iterator[bytes]:
-    with opened(source, scene.selector) as footage:
-        writer = Writer(footage, scene.start, _length(scene, footage.promised))
-        yield from writer.written(_cut(footage, scene))
+def _send_scene(source: Source, scene: _Scene) -> Iterator[bytes]:
+    with open_footage(source, scene.selector) as footage:
+        writer = MatroskaWriter(
+            footage, scene.start, _compute_length(scene, footage.stated_duration)
+        )
+        yield from writer.write_shots(_cut_scene(footage, scene))
 
 
-def _cut(footage: Footage, scene: _Scene) -> Iterator[Shot | Sound]:
+def _cut_scene(footage: Footage, scene: _Scene) -> Iterator[Shot | FilmSound]:
     """Yield the frames of a scene, cropped to its rectangle, and its sound."""
-    for one in footage.between(scene.start, scene.end):
+    for one in footage.decode_interval(scene.start, scene.end):
         if isinstance(one, Shot) and scene.box is not None:
-            yield one._replace(picture=cropped(one.picture, *scene.box))
+            yield one._replace(picture=crop_picture(one.picture, *scene.box))
         else:
             yield one
 
 
-def _frame(footage: Footage, selector: Instant) -> Part:
+def _cut_frame(footage: Footage, selector: Instant) -> Part:
     """Return the frame that is shown at a moment, as a PNG."""
-    shot = footage.shown_at(selector.at)
+    shot = footage.find_frame(selector.at)
     if shot is None:
-        raise _beyond(footage, selector)
+        raise _make_out_of_range(footage, selector)
     from av import CodecContext
 
-    coloured: Any = framed(shot.picture)
+    coloured: Any = make_frame(shot.picture)
     coloured.color_range = footage.video.codec_context.color_range
     coloured.colorspace = footage.video.codec_context.colorspace
     frame = coloured.reformat(format="rgb24")
@@ -240,17 +246,17 @@ def _frame(footage: Footage, selector: Instant) -> Part:
     )
 
 
-def _missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
+def _explain_missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
     """Return the error for missing frames: they never existed, or the film is truncated."""
-    promised = math.floor(footage.promised or 0)
+    promised = math.floor(footage.stated_duration or 0)
     if scene.end is not None and scene.start < scene.end <= promised:
-        return footage.source.undecodable("it is truncated: frames of this part are missing")
-    return _beyond(footage, scene.selector)
+        return footage.source.make_undecodable("it is truncated: frames of this part are missing")
+    return _make_out_of_range(footage, scene.selector)
 
 
-def _beyond(footage: Footage, selector: Selector) -> PartOutOfRange:
-    with opened(footage.source, selector) as again:
-        seconds = f"{float(again.lasts()):.3f}".rstrip("0").rstrip(".")
+def _make_out_of_range(footage: Footage, selector: Selector) -> PartOutOfRange:
+    with open_footage(footage.source, selector) as again:
+        seconds = f"{float(again.find_duration()):.3f}".rstrip("0").rstrip(".")
     return PartOutOfRange(
         identifier=footage.source.name,
         selector=str(selector),

@@ -38,7 +38,7 @@ Corners = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels; right and bottom are exclusive."""
 
 
-class Step(NamedTuple):
+class AnimationStep(NamedTuple):
     """A frame as the file stores it: a rectangle, and how to draw it."""
 
     box: Corners
@@ -57,43 +57,48 @@ class Animation(NamedTuple):
     """The rest of the header: depth, kind of colours, compression, filter and interlacing."""
     shared: bytes
     """Chunks that each frame needs."""
-    steps: tuple[Step, ...]
+    steps: tuple[AnimationStep, ...]
     starts_static: bool
     """Whether the static image is the first frame of the animation."""
 
     @property
-    def frames(self) -> int:
+    def frame_count(self) -> int:
         return len(self.steps) + (not self.starts_static)
 
-    def until(self, number: int) -> tuple[Step, ...]:
+    def list_steps(self, number: int) -> tuple[AnimationStep, ...]:
         """Return the steps that lead to a frame."""
         return self.steps[: number + self.starts_static]
 
-    def file(self, step: Step) -> bytes:
+    def build_file(self, step: AnimationStep) -> bytes:
         """Return a PNG with only the pixels of a step."""
         left, top, right, bottom = step.box
         head = _SIZE.pack(right - left, bottom - top) + self.depth
         data = b"".join(step.data)
-        chunks = (_chunk(b"IHDR", head), self.shared, _chunk(b"IDAT", data), _chunk(b"IEND", b""))
+        chunks = (
+            _build_chunk(b"IHDR", head),
+            self.shared,
+            _build_chunk(b"IDAT", data),
+            _build_chunk(b"IEND", b""),
+        )
         return SIGNATURE + b"".join(chunks)
 
 
-def animation(source: Source, data: memoryview) -> Animation | None:
+def read_animation(source: Source, data: memoryview) -> Animation | None:
     """Return the animation of a PNG, or None if it has none. Raises Undecodable if it
     is damaged.
     """
-    chunks = _chunks(source, data)
+    chunks = _read_chunks(source, data)
     kind, head = next(chunks, (b"", memoryview(b"")))
     if kind != b"IHDR" or len(head) != 13 or not _is_animated(data):
         return None
     reader = _Reader(source, _SIZE.unpack_from(head))
     for kind, content in chunks:
-        reader.take(kind, content)
+        reader.take_chunk(kind, content)
     return Animation(
         size=reader.size,
         depth=bytes(head[_SIZE.size :]),
-        shared=b"".join(_chunk(kind, bytes(one)) for kind, one in reader.shared.items()),
-        steps=reader.checked(),
+        shared=b"".join(_build_chunk(kind, bytes(one)) for kind, one in reader.shared.items()),
+        steps=reader.check_steps(),
         starts_static=reader.starts_static,
     )
 
@@ -115,21 +120,21 @@ class _Reader:
     def __init__(self, source: Source, size: tuple[int, int]) -> None:
         self.size = size
         self.shared: dict[bytes, memoryview] = {}
-        self.steps: list[Step] = []
+        self.steps: list[AnimationStep] = []
         self.starts_static = False
         self._source = source
         self._declared = 0
         self._sequence = 0
         self._seen_static = False
 
-    def take(self, kind: bytes, content: memoryview) -> None:
+    def take_chunk(self, kind: bytes, content: memoryview) -> None:
         if kind == b"acTL":
             self._require(len(content) == 8, "acTL is not 8 bytes long")
             (self._declared,) = _SEQUENCE.unpack_from(content)
         elif kind in _SHARED:
             self.shared.setdefault(kind, content)
         elif kind == b"fcTL":
-            self._control(content)
+            self._read_control(content)
         elif kind == b"IDAT":
             if self.steps and not self._seen_static:
                 self._require(
@@ -140,11 +145,11 @@ class _Reader:
             if self.starts_static:
                 self.steps[0].data.append(content)
         elif kind == b"fdAT":
-            self._count(content)
+            self._check_sequence(content)
             self._require(bool(self.steps) and self._seen_static, "fdAT belongs to no frame")
             self.steps[-1].data.append(content[_SEQUENCE.size :])
 
-    def checked(self) -> tuple[Step, ...]:
+    def check_steps(self) -> tuple[AnimationStep, ...]:
         found = len(self.steps)
         self._require(
             found == self._declared, f"it declares {self._declared} frames, but has {found}"
@@ -152,9 +157,9 @@ class _Reader:
         self._require(all(step.data for step in self.steps), "a frame has no data")
         return tuple(self.steps)
 
-    def _control(self, content: memoryview) -> None:
+    def _read_control(self, content: memoryview) -> None:
         self._require(len(content) == _CONTROL.size, "fcTL is not 26 bytes long")
-        self._count(content)
+        self._check_sequence(content)
         _, width, height, left, top, _, _, disposal, blending = _CONTROL.unpack(content)
         right, bottom = left + width, top + height
         fits = left < right <= self.size[0] and top < bottom <= self.size[1]
@@ -162,9 +167,9 @@ class _Reader:
         known = disposal in _DISPOSALS and blending in _BLENDINGS
         self._require(known, "a frame has an unknown disposal or blending")
         self._require(self._seen_static or not self.steps, "two frames begin before the image data")
-        self.steps.append(Step((left, top, right, bottom), disposal, blending, []))
+        self.steps.append(AnimationStep((left, top, right, bottom), disposal, blending, []))
 
-    def _count(self, content: memoryview) -> None:
+    def _check_sequence(self, content: memoryview) -> None:
         self._require(len(content) >= _SEQUENCE.size, "fdAT has no sequence number")
         in_order = _SEQUENCE.unpack_from(content)[0] == self._sequence
         self._require(in_order, f"chunk {self._sequence} of the animation is missing")
@@ -172,10 +177,10 @@ class _Reader:
 
     def _require(self, holds: bool, otherwise: str) -> None:
         if not holds:
-            raise self._source.undecodable(otherwise)
+            raise self._source.make_undecodable(otherwise)
 
 
-def _chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+def _read_chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     """Yield the kind and content of every chunk. For chunks that libvips does not read, check the
     sum.
     """
@@ -183,20 +188,22 @@ def _chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryvie
     kind = b""
     while kind != b"IEND":
         if at + 12 > len(data):
-            raise source.undecodable("the PNG ends before its end chunk")
+            raise source.make_undecodable("the PNG ends before its end chunk")
         length, kind = _CHUNK.unpack_from(data, at)
         start = at + _CHUNK.size
         at = start + length + 4
         if at > len(data):
-            raise source.undecodable("the PNG ends within a chunk")
+            raise source.make_undecodable("the PNG ends within a chunk")
         if kind not in (b"IDAT", b"IEND"):
             (wanted,) = _SEQUENCE.unpack_from(data, at - 4)
             if zlib.crc32(data[start - 4 : at - 4]) != wanted:
-                raise source.undecodable(f"a chunk {kind.decode('latin-1')!r} has a wrong checksum")
+                raise source.make_undecodable(
+                    f"a chunk {kind.decode('latin-1')!r} has a wrong checksum"
+                )
         yield kind, data[start : at - 4]
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
+def _build_chunk(kind: bytes, content: bytes) -> bytes:
     named = kind + content
     return _SEQUENCE.pack(len(content)) + named + _SEQUENCE.pack(zlib.crc32(named))
 
@@ -205,7 +212,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 # ---------
 
 
-def composed(
+def compose_frame(
     animation: Animation, number: int, box: Corners, static: Any, load: Callable[[bytes], Any]
 ) -> Any:
     """Return the pixels of a box of a frame, with transparency: a `pyvips.Image` in memory.
@@ -214,28 +221,28 @@ def composed(
     frames. Raises `pyvips.Error` if a frame is damaged.
     """
     left, top, right, bottom = box
-    canvas = _transparent(static, right - left, bottom - top)
-    for step in animation.until(number):
+    canvas = _make_transparent(static, right - left, bottom - top)
+    for step in animation.list_steps(number):
         before = shown = canvas
-        x, y, beyond_x, beyond_y = _common(step.box, box)
+        x, y, beyond_x, beyond_y = _intersect_boxes(step.box, box)
         if x >= beyond_x or y >= beyond_y:
             continue
         width, height = beyond_x - x, beyond_y - y
         at = x - left, y - top
-        file = animation.file(step)  # libvips reads it until `copy_memory`
-        pixels = _with_alpha(load(file)).crop(x - step.box[0], y - step.box[1], width, height)
+        file = animation.build_file(step)  # libvips reads it until `copy_memory`
+        pixels = _add_alpha(load(file)).crop(x - step.box[0], y - step.box[1], width, height)
         if step.blending == _OVER:
-            pixels = _over(pixels, canvas.crop(*at, width, height))
+            pixels = _blend_over(pixels, canvas.crop(*at, width, height))
         canvas = canvas.insert(pixels, *at).copy_memory()
         shown = canvas
         if step.disposal == _CLEARED:
-            canvas = canvas.insert(_transparent(static, width, height), *at).copy_memory()
+            canvas = canvas.insert(_make_transparent(static, width, height), *at).copy_memory()
         elif step.disposal == _REVERTED:
             canvas = before
     return shown
 
 
-def _common(one: Corners, other: Corners) -> Corners:
+def _intersect_boxes(one: Corners, other: Corners) -> Corners:
     return (
         max(one[0], other[0]),
         max(one[1], other[1]),
@@ -244,13 +251,13 @@ def _common(one: Corners, other: Corners) -> Corners:
     )
 
 
-def _with_alpha(pixels: Any) -> Any:
+def _add_alpha(pixels: Any) -> Any:
     return pixels if pixels.hasalpha() else pixels.addalpha()
 
 
-def _transparent(static: Any, width: int, height: int) -> Any:
+def _make_transparent(static: Any, width: int, height: int) -> Any:
     """Return fully transparent pixels with the colour profile of the static image."""
-    like = _with_alpha(static)
+    like = _add_alpha(static)
     empty = like.new_from_image([0] * like.bands).crop(0, 0, 1, 1)
     empty = empty.embed(0, 0, width, height).copy_memory()
     profile = "icc-profile-data"
@@ -259,7 +266,7 @@ def _transparent(static: Any, width: int, height: int) -> Any:
     return empty
 
 
-def _over(above: Any, below: Any) -> Any:
+def _blend_over(above: Any, below: Any) -> Any:
     """Blend `above` over `below` (PNG 3, "Alpha channel processing")."""
     most = 65535 if above.format == "ushort" else 255
     last = above.bands - 1

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Indexes, Source
 
 _KIND = "image-tiles-1"
@@ -42,18 +42,18 @@ def cut_from_copy(
     `pyvips.Error`.
     """
     left, top, right, bottom = corners
-    size = _size(image, bottom)
+    size = _estimate_size(image, bottom)
     if size is None:
         return None
-    data = indexes.get_large(
-        source, f"{_KIND}-{number}", size, lambda path: _write(path, load(), source)
+    data = indexes.get_large_index(
+        source, f"{_KIND}-{number}", size, lambda path: _write_tiles(path, load(), source)
     )
     if data is None:
         return None
-    pyvips = library("pyvips", "images", source)
+    pyvips = import_library("pyvips", "images", source)
     mapped = pyvips.Source.new_from_memory(data)
     copy = pyvips.Image.tiffload_source(mapped, access="random", fail_on="warning")
-    if _kind(copy) != _kind(image):
+    if _describe_pixels(copy) != _describe_pixels(image):
         return None
     box = left, top, right - left, bottom - top
     # inserted over all pixels of `image`, it gets its metadata; no pixel of `image` is decoded
@@ -67,14 +67,14 @@ def make_copy(
 
     Raises Undecodable if the image is damaged anywhere, OverBudget or StorageFailed.
     """
-    size = _size(image, image.height)
+    size = _estimate_size(image, image.height)
     if size is not None:
-        indexes.make_large(
-            source, f"{_KIND}-{number}", size, lambda path: _write(path, load(), source)
+        indexes.make_large_index(
+            source, f"{_KIND}-{number}", size, lambda path: _write_tiles(path, load(), source)
         )
 
 
-def _size(image: Any, bottom: int) -> int | None:
+def _estimate_size(image: Any, bottom: int) -> int | None:
     """Return the bytes of a copy, or None if one is impossible or not worth it for the rows above
     `bottom`.
     """
@@ -84,11 +84,11 @@ def _size(image: Any, bottom: int) -> int | None:
     return size if image.interpretation in _COLOURS else None
 
 
-def _write(path: Path, image: Any, source: Source) -> None:
+def _write_tiles(path: Path, image: Any, source: Source) -> None:
     """Write the copy. Raises Undecodable; the rows above the damage can still be cut without a
     copy.
     """
-    pyvips = library("pyvips", "images", source)
+    pyvips = import_library("pyvips", "images", source)
     try:
         image.tiffsave(
             str(path),
@@ -99,8 +99,8 @@ def _write(path: Path, image: Any, source: Source) -> None:
             keep="none",
         )
     except pyvips.Error as error:
-        raise source.undecodable(str(error).strip()) from None
+        raise source.make_undecodable(str(error).strip()) from None
 
 
-def _kind(image: Any) -> tuple[object, ...]:
+def _describe_pixels(image: Any) -> tuple[object, ...]:
     return image.width, image.height, image.bands, image.format, image.interpretation

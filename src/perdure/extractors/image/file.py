@@ -25,9 +25,9 @@ from typing import Any
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
-from perdure.extractors.image.animated_png import Animation, animation, composed
+from perdure.extractors.image.animated_png import Animation, compose_frame, read_animation
 from perdure.extractors.image.copy import cut_from_copy, make_copy
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Indexes, Source
 from perdure.parts import Selector
 
@@ -53,7 +53,7 @@ _MOST_AT_ONCE = 50_000_000  # pixels of an image that can only be decoded comple
 _MOST_BYTES = 128 << 20  # of a part's pixels
 
 
-class Box(msgspec.Struct, frozen=True, gc=False):
+class PixelBox(msgspec.Struct, frozen=True, gc=False):
     """Pixels with left <= x < right and top <= y < bottom."""
 
     left: int
@@ -98,31 +98,31 @@ class Frame:
     @property
     def orientation(self) -> int:
         """The EXIF orientation; 1 is upright."""
-        return int(self._note("orientation", 1))
+        return int(self._read_note("orientation", 1))
 
-    def pixels(self, box: Box, indexes: Indexes) -> Any:
+    def read_pixels(self, box: PixelBox, indexes: Indexes) -> Any:
         """Decode the pixels of a box: a `pyvips.Image` in memory.
 
         Raises Undecodable if they are damaged, OverBudget before anything is decoded.
         """
         self.check_budget(box)
         if self.image.coding != "none":
-            raise self._undecodable(f"its pixels are coded as {self.image.coding}")
-        pyvips = _pyvips(self.source)
+            raise self._make_undecodable(f"its pixels are coded as {self.image.coding}")
+        pyvips = _import_pyvips(self.source)
         try:
-            return self._decoded(pyvips, box, indexes)
+            return self._decode_pixels(pyvips, box, indexes)
         except pyvips.Error as error:
-            raise _failure(error, self.source) from None
+            raise _explain_failure(error, self.source) from None
 
-    def _decoded(self, pyvips: Any, box: Box, indexes: Indexes) -> Any:
+    def _decode_pixels(self, pyvips: Any, box: PixelBox, indexes: Indexes) -> Any:
         loader = _LOADERS[self.source.essence]
         corners = box.left, box.top, box.right, box.bottom
         if self._animated is not None:
 
-            def read(data: bytes) -> Any:
-                return _loaded(pyvips, memoryview(data), loader, {})
+            def load_file(data: bytes) -> Any:
+                return _load_image(pyvips, memoryview(data), loader, {})
 
-            return composed(self._animated, self.number, corners, self.image, read)
+            return compose_frame(self._animated, self.number, corners, self.image, load_file)
         if self._can_be_copied:
             cut = cut_from_copy(
                 self.image,
@@ -130,32 +130,32 @@ class Frame:
                 source=self.source,
                 number=self.number,
                 indexes=indexes,
-                load=self._opened_again,
+                load=self._open_again,
             )
             if cut is not None:
                 return cut
         width, height = box.right - box.left, box.bottom - box.top
         return self.image.crop(box.left, box.top, width, height).copy_memory()
 
-    def prepare(self, indexes: Indexes) -> None:
+    def prepare_copy(self, indexes: Indexes) -> None:
         """Make the copy that boxes are cut from, if it is worth it.
 
         Raises Undecodable, OverBudget before anything is decoded, or StorageFailed.
         """
         if self._can_be_copied:
-            self._bound(self.width * self.height, _MOST_DECODED)
+            self._check_bound(self.width * self.height, _MOST_DECODED)
             make_copy(
                 self.image,
                 source=self.source,
                 number=self.number,
                 indexes=indexes,
-                load=self._opened_again,
+                load=self._open_again,
             )
 
-    def _opened_again(self) -> Any:
+    def _open_again(self) -> Any:
         loader = _LOADERS[self.source.essence]
         page = {"page": self.number, "n": 1} if loader in _PAGED else {}
-        return _loaded(_pyvips(self.source), self._data, loader, page)
+        return _load_image(_import_pyvips(self.source), self._data, loader, page)
 
     @property
     def _can_be_copied(self) -> bool:
@@ -166,94 +166,94 @@ class Frame:
     def _has_tiles(self) -> bool:
         return bool(self.image.get_typeof("tile-width"))
 
-    def check_budget(self, box: Box) -> None:
+    def check_budget(self, box: PixelBox) -> None:
         """Raise OverBudget if decoding a box would cost more than the limit."""
         area = (box.right - box.left) * (box.bottom - box.top)
-        if area * self.image.bands * _bytes(self.image) > _MOST_BYTES:
+        if area * self.image.bands * _count_sample_bytes(self.image) > _MOST_BYTES:
             raise OverBudget(
                 what=f"{area} pixels of {self.source.name}", limit=f"{_MOST_BYTES} bytes"
             )
         decoded = self.width * self.height
         if self._has_tiles:
-            tile = self._note("tile-width", 0), self._note("tile-height", 0)
+            tile = self._read_note("tile-width", 0), self._read_note("tile-height", 0)
             decoded = math.prod(
-                _outward(*span, size)
+                _round_outward(*span, size)
                 for span, size in zip(
                     ((box.left, box.right), (box.top, box.bottom)), tile, strict=True
                 )
             )
-            self._bound(math.prod(tile), _MOST_AT_ONCE)
+            self._check_bound(math.prod(tile), _MOST_AT_ONCE)
         elif self._animated is not None or _LOADERS[self.source.essence] in _COMPOSED:
-            self._bound(decoded, _MOST_AT_ONCE)
+            self._check_bound(decoded, _MOST_AT_ONCE)
             decoded *= self.number + 1
         elif self.image.get_typeof("interlaced"):
-            self._bound(decoded, _MOST_AT_ONCE)
-        self._bound(decoded, _MOST_DECODED)
+            self._check_bound(decoded, _MOST_AT_ONCE)
+        self._check_bound(decoded, _MOST_DECODED)
 
-    def _bound(self, pixels: int, most: int) -> None:
+    def _check_bound(self, pixels: int, most: int) -> None:
         if pixels > most:
             raise OverBudget(
                 what=f"decoding {pixels} pixels of {self.source.name}", limit=f"{most} pixels"
             )
 
-    def _note(self, name: str, otherwise: int) -> int:
+    def _read_note(self, name: str, otherwise: int) -> int:
         return int(self.image.get(name)) if self.image.get_typeof(name) else otherwise
 
-    def _undecodable(self, reason: str) -> Undecodable:
+    def _make_undecodable(self, reason: str) -> Undecodable:
         return Undecodable(
             identifier=self.source.name, media_type=self.source.media_type, reason=reason
         )
 
 
-def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
+def open_frame(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
     """Open a frame of a source, counted from 0; only its header is read.
 
     Raises PartNotFound if there are fewer frames, Undecodable if the bytes are not what the media
     type says, PartNotSupported if pyvips is not installed.
     """
-    pyvips = _pyvips(source, selector)
+    pyvips = _import_pyvips(source, selector)
     loader = _LOADERS[source.essence]
     paged = loader in _PAGED
-    data = source.map()
+    data = source.map_bytes()
     try:
-        image = _loaded(pyvips, data, loader, {"page": 0, "n": 1} if paged else {})
+        image = _load_image(pyvips, data, loader, {"page": 0, "n": 1} if paged else {})
         frames = image.get("n-pages") if image.get_typeof("n-pages") else 1
-        animated = animation(source, data) if loader == "pngload_source" else None
+        animated = read_animation(source, data) if loader == "pngload_source" else None
         if animated is not None:
-            frames = animated.frames
+            frames = animated.frame_count
         if number >= frames:
             extent = "one frame, 0" if frames == 1 else f"{frames} frames, 0 to {frames - 1}"
             raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
         if number and paged:
-            image = _loaded(pyvips, data, loader, {"page": number, "n": 1})
+            image = _load_image(pyvips, data, loader, {"page": number, "n": 1})
     except pyvips.Error as error:
-        raise _failure(error, source) from None
+        raise _explain_failure(error, source) from None
     return Frame(source, number, image, frames, data, animated)
 
 
-def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
+def _load_image(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
     read = getattr(pyvips.Image, loader)
     # if a TIFF tile cannot be inflated, libvips only warns and leaves the tile as it was
     fail_on = "warning" if loader == "tiffload_source" else "error"
 
-    def load(access: str) -> Any:
+    def load_with(access: str) -> Any:
         mapped = pyvips.Source.new_from_memory(data)
         return read(mapped, access=access, fail_on=fail_on, **page)
 
-    image = load("sequential")
+    image = load_with("sequential")
     # random access reads tiles one by one, but would decode all else to its end
-    return load("random") if image.get_typeof("tile-width") else image
+    return load_with("random") if image.get_typeof("tile-width") else image
 
 
-def _pyvips(source: Source, selector: Selector | str = "") -> Any:
-    pyvips = library("pyvips", "images", source, selector)
+def _import_pyvips(source: Source, selector: Selector | str = "") -> Any:
+    pyvips = import_library("pyvips", "images", source, selector)
     pyvips.block_untrusted_set(True)  # loaders not hardened against hostile files
     pyvips.cache_set_max(0)  # it remembers results by names, and names are reused
     pyvips.concurrency_set(1)  # one part gets one core; the other cores are for other parts
     return pyvips
 
 
-def _failure(error: Any, source: Source) -> Undecodable | OverBudget:
+def _explain_failure(error: Any, source: Source) -> Undecodable | OverBudget:
     """Translate an error of libvips, whose message lists the names of operations line by line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = lines[-1] if lines else "libvips gave no reason"
@@ -262,13 +262,13 @@ def _failure(error: Any, source: Source) -> Undecodable | OverBudget:
     return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 
-def _bytes(image: Any) -> int:
+def _count_sample_bytes(image: Any) -> int:
     """Return the number of bytes per sample."""
     return {"uchar": 1, "char": 1, "ushort": 2, "short": 2, "dpcomplex": 16}.get(
         image.format, 8 if image.format in ("double", "complex") else 4
     )
 
 
-def _outward(start: int, stop: int, tile: int) -> int:
+def _round_outward(start: int, stop: int, tile: int) -> int:
     """Return the number of columns or rows in the tiles that overlap [start, stop)."""
     return (math.ceil(stop / tile) - start // tile) * tile

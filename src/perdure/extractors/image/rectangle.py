@@ -20,7 +20,7 @@ import hashlib
 from typing import Any
 
 from perdure.errors import PartNotSupported, PartOutOfRange
-from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Box, Frame, opened
+from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.parts import Media, Rect, Selector
 from perdure.parts.selectors import Area
@@ -66,27 +66,27 @@ class ImageExtractor:
     confined = True
     install = INSTALL
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        return _part(*_placed(source, selector), indexes)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return _cut_part(*_resolve_selector(source, selector), indexes)
 
-    def outline(self, source: Source, selector: Selector) -> Part:
-        frame, kept, box = _placed(source, selector)
+    def outline_part(self, source: Source, selector: Selector) -> Part:
+        frame, kept, box = _resolve_selector(source, selector)
         frame.check_budget(box)
         return Part(
             selector=kept,
-            media_type="image/tiff" if _in_tiff(frame) else "image/png",
+            media_type="image/tiff" if _is_written_as_tiff(frame) else "image/png",
             body=Stream(iter(())),
-            facts=_facts(frame),
+            facts=_list_facts(frame),
         )
 
-    def prepare(self, source: Source, indexes: Indexes) -> None:
-        frame = opened(source)
-        frame.prepare(indexes)
+    def prepare_source(self, source: Source, indexes: Indexes) -> None:
+        frame = open_frame(source)
+        frame.prepare_copy(indexes)
         for number in range(1, frame.frames):
-            opened(source, number).prepare(indexes)
+            open_frame(source, number).prepare_copy(indexes)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        frame = opened(source)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        frame = open_frame(source)
         width, height = frame.width, frame.height
         size = f"{width} x {height}"
         found = [
@@ -104,19 +104,19 @@ class ImageExtractor:
         return tuple(found)
 
 
-def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
+def _resolve_selector(source: Source, selector: Selector) -> tuple[Frame, Selector, PixelBox]:
     """Return the frame that a selector addresses, the selector after clipping, and the pixels."""
     match selector:
         case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
-            frame = opened(source, number, selector)
+            frame = open_frame(source, number, selector)
             if not (left < right <= frame.width and top < bottom <= frame.height):
-                raise _beyond(frame, selector)  # ruling: part-range
-            return frame, selector, Box(left, top, right, bottom)
+                raise _make_out_of_range(frame, selector)  # ruling: part-range
+            return frame, selector, PixelBox(left, top, right, bottom)
         case Media(time=None, area=Area() as area, tracks=(), id=None):
-            frame = opened(source, 0, selector)
-            box = _clipped(area, frame.width, frame.height)
+            frame = open_frame(source, 0, selector)
+            box = _clip_area(area, frame.width, frame.height)
             if box.left >= box.right or box.top >= box.bottom:
-                raise _beyond(frame, selector)
+                raise _make_out_of_range(frame, selector)
             width, height = box.right - box.left, box.bottom - box.top
             return frame, Media(area=Area("pixel", box.left, box.top, width, height)), box
     raise PartNotSupported(
@@ -127,12 +127,12 @@ def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
     )
 
 
-def _clipped(area: Area, width: int, height: int) -> Box:
+def _clip_area(area: Area, width: int, height: int) -> PixelBox:
     """Return the pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
     right, bottom = area.x + area.width, area.y + area.height
     if area.unit == "pixel":
-        return Box(area.x, area.y, min(right, width), min(bottom, height))
-    return Box(
+        return PixelBox(area.x, area.y, min(right, width), min(bottom, height))
+    return PixelBox(
         area.x * width // 100,
         area.y * height // 100,
         min(-(-right * width // 100), width),
@@ -140,7 +140,7 @@ def _clipped(area: Area, width: int, height: int) -> Box:
     )
 
 
-def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
+def _make_out_of_range(frame: Frame, selector: Selector) -> PartOutOfRange:
     return PartOutOfRange(
         identifier=frame.source.name,
         selector=str(selector),
@@ -148,31 +148,31 @@ def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
     )
 
 
-def _part(frame: Frame, selector: Selector, box: Box, indexes: Indexes) -> Part:
-    pixels = frame.pixels(box, indexes)
-    in_tiff = _in_tiff(frame)
+def _cut_part(frame: Frame, selector: Selector, box: PixelBox, indexes: Indexes) -> Part:
+    pixels = frame.read_pixels(box, indexes)
+    in_tiff = _is_written_as_tiff(frame)
     raw = pixels.write_to_memory()
-    data = _tiff(pixels, len(raw)) if in_tiff else _png(pixels)
+    data = _encode_tiff(pixels, len(raw)) if in_tiff else _encode_png(pixels)
     return Part(
         selector=selector,
         media_type="image/tiff" if in_tiff else "image/png",
         body=(bytes(data),),
-        decoded=Decoded(form=_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
-        facts=_facts(frame),
+        decoded=Decoded(form=_describe_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
+        facts=_list_facts(frame),
     )
 
 
-def _in_tiff(frame: Frame) -> bool:
+def _is_written_as_tiff(frame: Frame) -> bool:
     return frame.source.essence in _TIFF or frame.image.interpretation == "cmyk"
 
 
-def _png(pixels: Any) -> bytes:
+def _encode_png(pixels: Any) -> bytes:
     # with a palette, differences between rows would hide repeated colours
     differences = "none" if pixels.get_typeof("palette") else "up"
     return bytes(pixels.pngsave_buffer(compression=_EFFORT, filter=differences, keep="icc"))
 
 
-def _tiff(pixels: Any, length: int) -> bytes:
+def _encode_tiff(pixels: Any, length: int) -> bytes:
     plain = pixels.copy()
     plain.remove("orientation")  # it would be written, whatever `keep` says
     if length < _SMALL:
@@ -180,13 +180,13 @@ def _tiff(pixels: Any, length: int) -> bytes:
     return bytes(plain.tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc"))
 
 
-def _form(pixels: Any) -> str:
+def _describe_form(pixels: Any) -> str:
     kind = pixels.interpretation, pixels.bands
     colours = _COLOURS.get(kind, f"{pixels.bands}-band ")
     return f"{colours}{_SAMPLES[pixels.format]} {pixels.width}x{pixels.height}"
 
 
-def _facts(frame: Frame) -> dict[str, str]:
+def _list_facts(frame: Frame) -> dict[str, str]:
     facts = {}
     if frame.orientation != 1:
         facts["orientation"] = f"{frame.orientation}, not applied"

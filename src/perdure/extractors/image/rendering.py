@@ -22,8 +22,8 @@ from typing import Any
 import msgspec
 
 from perdure.errors import OverBudget, PartNotSupported, Undecodable
-from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Box, Frame, opened
-from perdure.extractors.libraries import library
+from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Information, Rendering, Selector, iiif
 
@@ -44,20 +44,20 @@ class RenderingExtractor:
     confined = True
     install = INSTALL
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        frame = opened(source, 0, selector)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        frame = open_frame(source, 0, selector)
         match selector:
             case Information():
-                return _information(frame)
+                return _describe_image(frame)
             case Rendering():
-                return _picture(frame, selector, indexes)
+                return _render_picture(frame, selector, indexes)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # no fragment can name a rendering
 
 
-def _information(frame: Frame) -> Part:
+def _describe_image(frame: Frame) -> Part:
     width, height = _upright_size(frame)
     colours = frame.image.interpretation not in ("b-w", "grey16") and frame.image.bands > 2
     known = {"width": width, "height": height, "color": colours}
@@ -68,15 +68,15 @@ def _information(frame: Frame) -> Part:
     )
 
 
-def _picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
-    pyvips = library("pyvips", "images", frame.source, asked)
-    settled = iiif.settle(asked, *_upright_size(frame), name=frame.source.name)
-    box, picture = _in_file(frame, settled.box), settled.selector
+def _render_picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
+    pyvips = import_library("pyvips", "images", frame.source, asked)
+    settled = iiif.settle_picture(asked, *_upright_size(frame), name=frame.source.name)
+    box, picture = _locate_box(frame, settled.box), settled.selector
     try:
-        region = _decoded(frame, box, settled.size, indexes)
-        shown = _coloured(_scaled(region.autorot(), *settled.size))
-        shown = _turned(shown, mirrored=picture.mirrored, degrees=float(picture.degrees))
-        data = _encoded(_toned(shown, picture.quality), picture)
+        region = _decode_box(frame, box, settled.size, indexes)
+        shown = _convert_colours(_scale_pixels(region.autorot(), *settled.size))
+        shown = _turn_pixels(shown, mirrored=picture.mirrored, degrees=float(picture.degrees))
+        data = _encode_picture(_tone_pixels(shown, picture.quality), picture)
     except pyvips.Error as error:
         if "out of memory" in str(error):
             what = f"{picture} of {frame.source.name}"
@@ -99,39 +99,39 @@ def _upright_size(frame: Frame) -> tuple[int, int]:
     return frame.height, frame.width
 
 
-def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
+def _locate_box(frame: Frame, box: tuple[int, int, int, int]) -> PixelBox:
     """Return the place in the file of a box of the upright picture (Exif 2.32, tag 274)."""
     left, top, right, bottom = box
     width, height = frame.width, frame.height
     match frame.orientation:
         case 2:
-            return Box(width - right, top, width - left, bottom)
+            return PixelBox(width - right, top, width - left, bottom)
         case 3:
-            return Box(width - right, height - bottom, width - left, height - top)
+            return PixelBox(width - right, height - bottom, width - left, height - top)
         case 4:
-            return Box(left, height - bottom, right, height - top)
+            return PixelBox(left, height - bottom, right, height - top)
         case 5:
-            return Box(top, left, bottom, right)
+            return PixelBox(top, left, bottom, right)
         case 6:
-            return Box(top, height - right, bottom, height - left)
+            return PixelBox(top, height - right, bottom, height - left)
         case 7:
-            return Box(width - bottom, height - right, width - top, height - left)
+            return PixelBox(width - bottom, height - right, width - top, height - left)
         case 8:
-            return Box(width - bottom, left, width - top, right)
-    return Box(left, top, right, bottom)
+            return PixelBox(width - bottom, left, width - top, right)
+    return PixelBox(left, top, right, bottom)
 
 
 # changes to the pixels
 # ---------------------
 
 
-def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) -> Any:
+def _decode_box(frame: Frame, box: PixelBox, size: tuple[int, int], indexes: Indexes) -> Any:
     """Return the pixels of a box, or a smaller image of the box that is still larger
     than `size`.
     """
     width, height = box.right - box.left, box.bottom - box.top
-    if width * height <= _MOST_KEPT or not _flows(frame):
-        return frame.pixels(box, indexes)
+    if width * height <= _MOST_KEPT or not _can_decode_piecewise(frame):
+        return frame.read_pixels(box, indexes)
     if frame.width * frame.height > _MOST_DECODED:
         what = f"decoding {frame.width} x {frame.height} pixels of {frame.source.name}"
         raise OverBudget(what=what, limit=f"{_MOST_DECODED} pixels")
@@ -143,7 +143,7 @@ def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) ->
     return (flat.unpremultiply().cast(depth) if transparent else flat).copy_memory()
 
 
-def _flows(frame: Frame) -> bool:
+def _can_decode_piecewise(frame: Frame) -> bool:
     """Return whether the image can be decoded piece by piece, a few rows or tiles at a time."""
     if frame.source.essence in _WHOLE or frame.image.get_typeof("interlaced"):
         return False
@@ -154,7 +154,7 @@ def _flows(frame: Frame) -> bool:
     return int(frame.image.get("tile-width")) * int(frame.image.get("tile-height")) <= _MOST_KEPT
 
 
-def _scaled(pixels: Any, width: int, height: int) -> Any:
+def _scale_pixels(pixels: Any, width: int, height: int) -> Any:
     if (pixels.width, pixels.height) == (width, height):
         return pixels
     transparent = pixels.hasalpha()
@@ -167,7 +167,7 @@ def _scaled(pixels: Any, width: int, height: int) -> Any:
     return flat.gravity("north-west", width, height, extend="copy")
 
 
-def _coloured(pixels: Any) -> Any:
+def _convert_colours(pixels: Any) -> Any:
     """Convert colours to sRGB, or to grays, with eight bits each."""
     if pixels.interpretation in ("b-w", "grey16"):
         return pixels.colourspace("b-w")
@@ -179,7 +179,7 @@ def _coloured(pixels: Any) -> Any:
     return pixels.colourspace("srgb")
 
 
-def _turned(pixels: Any, *, mirrored: bool, degrees: float) -> Any:
+def _turn_pixels(pixels: Any, *, mirrored: bool, degrees: float) -> Any:
     shown = pixels.fliphor() if mirrored else pixels
     match degrees:
         case 0:
@@ -191,24 +191,24 @@ def _turned(pixels: Any, *, mirrored: bool, degrees: float) -> Any:
     return shown.premultiply().rotate(degrees).unpremultiply().cast("uchar")
 
 
-def _toned(pixels: Any, quality: str) -> Any:
+def _tone_pixels(pixels: Any, quality: str) -> Any:
     if quality not in ("gray", "bitonal"):
         return pixels
     gray = pixels.colourspace("b-w")
     if quality == "gray":
         return gray
-    return (_opaque(gray) >= _MIDDLE).copy(interpretation="b-w")
+    return (_flatten_pixels(gray) >= _MIDDLE).copy(interpretation="b-w")
 
 
-def _opaque(pixels: Any) -> Any:
+def _flatten_pixels(pixels: Any) -> Any:
     return pixels.flatten(background=_WHITE) if pixels.hasalpha() else pixels
 
 
-def _encoded(pixels: Any, picture: Rendering) -> bytes:
+def _encode_picture(pixels: Any, picture: Rendering) -> bytes:
     two = picture.quality == "bitonal"
     match picture.format:
         case "jpg":
-            data = _opaque(pixels).jpegsave_buffer(Q=85, keep="none")
+            data = _flatten_pixels(pixels).jpegsave_buffer(Q=85, keep="none")
         case "png":
             data = pixels.pngsave_buffer(keep="none", compression=6, bitdepth=1 if two else 8)
         case "webp":

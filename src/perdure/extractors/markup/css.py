@@ -12,7 +12,7 @@ What must stay true: a selector that is too long or too deep is refused before i
 from __future__ import annotations
 
 from perdure.errors import MalformedPart, OverBudget
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Source
 from perdure.parts import Css
 
@@ -22,7 +22,7 @@ _COMBINING = " >+~(,"
 _RULE = "Selectors Level 3"
 
 
-def as_xpath(source: Source, selector: Css, *, html: bool) -> str:
+def translate_to_xpath(source: Source, selector: Css, *, html: bool) -> str:
     """Return an XPath 1.0 expression for the same elements; in HTML, names are case-insensitive.
 
     Raises MalformedPart, OverBudget, and PartNotSupported if cssselect is not installed.
@@ -33,7 +33,7 @@ def as_xpath(source: Source, selector: Css, *, html: bool) -> str:
     if sum(map(text.count, _COMBINING)) > _MOST_COMBINED:
         limit = f"{_MOST_COMBINED} combinators and functions"
         raise OverBudget(what=f"the selector {text[:80]}", limit=limit)
-    cssselect = library("cssselect", "html" if html else "xml", source, selector)
+    cssselect = import_library("cssselect", "html" if html else "xml", source, selector)
     translator = cssselect.HTMLTranslator() if html else cssselect.GenericTranslator()
     try:
         expression: str = translator.css_to_xpath(text)

@@ -23,7 +23,7 @@ from html import entities
 
 import msgspec
 
-from perdure.extractors.markup.tags import HTML, Rule, Tag, Tags, View, attributes, read
+from perdure.extractors.markup.tags import HTML, Rule, Tag, Tags, View, read_attributes, read_tag
 
 _DEEPEST = 512
 _LONGEST = 4096  # units of a name; longer identifiers are ignored too
@@ -39,7 +39,7 @@ class Element(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last: int
 
 
-class Called(msgspec.Struct, frozen=True, array_like=True):
+class NamedElements(msgspec.Struct, frozen=True, array_like=True):
     """The first element of each name, and of each ID, in the order of the document."""
 
     names: dict[str, Element]
@@ -48,7 +48,7 @@ class Called(msgspec.Struct, frozen=True, array_like=True):
     """Elements by the attribute `id`; in HTML also by the `name` of an `a`."""
 
 
-def called(view: View, tags: Tags, rule: Rule, text: Text) -> Called:
+def find_named_elements(view: View, tags: Tags, rule: Rule, text: Text) -> NamedElements:
     """Return the named elements of a document; `text` decodes a slice of the view."""
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -56,8 +56,8 @@ def called(view: View, tags: Tags, rule: Rule, text: Text) -> Called:
     for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
         if not _MENTIONED.search(view, start, stop) or view[start + 1] == 0x2F:
             continue
-        tag = read(view, start, stop)
-        for key, value in _naming(view, start, stop, rule, text).items():
+        tag = read_tag(view, start, stop)
+        for key, value in _read_names(view, start, stop, rule, text).items():
             if key == "id":
                 ids.setdefault(value, number)
                 continue
@@ -65,28 +65,28 @@ def called(view: View, tags: Tags, rule: Rule, text: Text) -> Called:
             if rule.folds and tag.name.lower() == b"a":
                 weak.setdefault(value, number)
     ids = weak | ids
-    ends = _ends(view, tags, rule, {*names.values(), *ids.values()})
-    return Called(
+    ends = _find_ends(view, tags, rule, {*names.values(), *ids.values()})
+    return NamedElements(
         {name: Element(number, ends[number]) for name, number in names.items()},
-        {name: Element(number, ends[number]) for name, number in _in_order(ids)},
+        {name: Element(number, ends[number]) for name, number in _sort_numbers(ids)},
     )
 
 
-def _in_order(numbers: dict[str, int]) -> list[tuple[str, int]]:
+def _sort_numbers(numbers: dict[str, int]) -> list[tuple[str, int]]:
     return sorted(numbers.items(), key=lambda item: item[1])
 
 
-def _naming(view: View, start: int, stop: int, rule: Rule, text: Text) -> dict[str, str]:
+def _read_names(view: View, start: int, stop: int, rule: Rule, text: Text) -> dict[str, str]:
     """Return the attributes `name` and `id` of a tag, decoded; the first of each counts."""
     found: dict[str, str] = {}
-    for attribute in attributes(view, start, stop):
+    for attribute in read_attributes(view, start, stop):
         key = attribute.name.lower() if rule.folds else attribute.name
-        if key in (b"name", b"id") and _length(attribute.value) <= _LONGEST:
-            found.setdefault(key.decode(), decoded(text(attribute.value), rule))
+        if key in (b"name", b"id") and _measure_slice(attribute.value) <= _LONGEST:
+            found.setdefault(key.decode(), decode_value(text(attribute.value), rule))
     return found
 
 
-def _length(part: slice) -> int:
+def _measure_slice(part: slice) -> int:
     length: int = part.stop - part.start
     return length
 
@@ -97,7 +97,7 @@ def _length(part: slice) -> int:
 _REFERENCE = re.compile(r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|[A-Za-z][A-Za-z0-9]*+;?)(=?)")
 
 
-def decoded(written: str, rule: Rule) -> str:
+def decode_value(written: str, rule: Rule) -> str:
     """Return an attribute value with its character references replaced.
 
     In HTML, a reference without a semicolon is text if `=`, a letter or a digit follows (13.2.5.73
@@ -106,10 +106,10 @@ def decoded(written: str, rule: Rule) -> str:
     text = written.replace("\r\n", "\n").replace("\r", "\n")
     if rule is not HTML:
         text = text.replace("\n", " ").replace("\t", " ")  # XML 1.0, 3.3.3
-    return _REFERENCE.sub(_replaced, text) if "&" in text else text
+    return _REFERENCE.sub(_replace_reference, text) if "&" in text else text
 
 
-def _replaced(found: re.Match[str]) -> str:
+def _replace_reference(found: re.Match[str]) -> str:
     reference = found[0].removesuffix("=")
     if reference[1] == "#":
         return html.unescape(reference) + found[1]
@@ -121,18 +121,18 @@ def _replaced(found: re.Match[str]) -> str:
 # --------
 
 
-def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int]:
+def _find_ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int]:
     """Return the end tag of each wanted start tag, or the start tag itself if it has none."""
     ends = {number: number for number in wanted}
     last = max(wanted, default=-1)
     opened = _Open() if rule is HTML else _Nested(folds=rule.folds)
     missing = len(wanted)
     for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
-        tag = read(view, start, stop)
+        tag = read_tag(view, start, stop)
         if not tag.closing:
-            opened.start(number, tag)
+            opened.start_element(number, tag)
             continue
-        begun = opened.end(tag)
+        begun = opened.end_element(tag)
         if begun in ends:
             ends[begun] = number
             missing -= 1
@@ -141,21 +141,21 @@ def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int
     return ends
 
 
-def depths(view: View, tags: Tags) -> Iterator[int]:
+def measure_depths(view: View, tags: Tags) -> Iterator[int]:
     """Yield the depth of open HTML elements after each start tag: the number of formatting elements
     or of all others, whichever is greater.
     """
     opened = _Open()
     for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
-        tag = read(view, start, stop)
+        tag = read_tag(view, start, stop)
         if tag.closing:
-            opened.end(tag)
+            opened.end_element(tag)
         else:
-            opened.start(number, tag)
+            opened.start_element(number, tag)
             yield opened.depth
 
 
-def closings(
+def match_end_tags(
     view: View, tags: Tags, rule: Rule, first: int, stop: int
 ) -> Iterator[tuple[int, int | None, bytes]]:
     """Yield the end tags among [first, stop): the number, the number of its start tag in that
@@ -163,11 +163,11 @@ def closings(
     """
     opened = _Open() if rule is HTML else _Nested(folds=rule.folds)
     for number in range(first, stop):
-        tag = read(view, tags.starts[number], tags.stops[number])
+        tag = read_tag(view, tags.starts[number], tags.stops[number])
         if tag.closing:
-            yield number, opened.end(tag), tag.name.lower()
+            yield number, opened.end_element(tag), tag.name.lower()
         else:
-            opened.start(number, tag)
+            opened.start_element(number, tag)
 
 
 class _Nested:
@@ -180,13 +180,13 @@ class _Nested:
         self._stack: list[tuple[bytes, int]] = []
         self._names: Counter[bytes] = Counter()
 
-    def start(self, number: int, tag: Tag) -> None:
+    def start_element(self, number: int, tag: Tag) -> None:
         if not tag.empty:
             name = tag.name.lower() if self._folds else tag.name
             self._stack.append((name, number))
             self._names[name] += 1
 
-    def end(self, tag: Tag) -> int | None:
+    def end_element(self, tag: Tag) -> int | None:
         """Return the start tag that this end tag belongs to."""
         name = tag.name.lower() if self._folds else tag.name
         if not self._names[name]:
@@ -200,21 +200,21 @@ class _Nested:
         return None
 
 
-def _set(names: str) -> frozenset[bytes]:
+def _split_names(names: str) -> frozenset[bytes]:
     return frozenset(names.encode().split())
 
 
-VOID = _set(
+VOID = _split_names(
     "area base basefont bgsound br col embed frame hr image img input isindex keygen link meta "
     "nextid param source spacer track wbr"
 )
-_FORMATTING = _set("a b big code em font i nobr s small strike strong tt u")
-_MARKING = _set("applet caption marquee object td template th")
-_FOREIGN = _set("annotation-xml desc foreignobject mi mn mo ms mtext")  # of MathML and SVG
-_SCOPE = _FOREIGN | _set("applet caption html marquee object table td template th")
-_TABLE = _set("html table template")
-_HEADING = _set("h1 h2 h3 h4 h5 h6")
-_BLOCK = _HEADING | _set(
+_FORMATTING = _split_names("a b big code em font i nobr s small strike strong tt u")
+_MARKING = _split_names("applet caption marquee object td template th")
+_FOREIGN = _split_names("annotation-xml desc foreignobject mi mn mo ms mtext")  # of MathML and SVG
+_SCOPE = _FOREIGN | _split_names("applet caption html marquee object table td template th")
+_TABLE = _split_names("html table template")
+_HEADING = _split_names("h1 h2 h3 h4 h5 h6")
+_BLOCK = _HEADING | _split_names(
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
     "footer form header hgroup hr listing main menu nav ol p plaintext pre search section summary "
     "ul xmp li dd dt"
@@ -222,27 +222,32 @@ _BLOCK = _HEADING | _set(
 _SPECIAL = (
     _BLOCK
     | _SCOPE
-    | _set("body button colgroup frameset head iframe noembed noframes noscript script select")
-    | _set("style tbody textarea tfoot thead title tr")
+    | _split_names(
+        "body button colgroup frameset head iframe noembed noframes noscript script select"
+    )
+    | _split_names("style tbody textarea tfoot thead title tr")
 )
 _CLOSES = {  # by start tag: the elements that it closes, and those that stop the search
-    b"li": (_set("li"), _SPECIAL - _set("address div p li dd dt")),
-    b"option": (_set("option"), _set("select datalist optgroup") | _SCOPE),
-    b"optgroup": (_set("option optgroup"), _set("select") | _SCOPE),
-    b"tr": (_set("caption colgroup td th tr"), _TABLE),
-    b"button": (_set("button"), _SCOPE),
-    b"select": (_set("select"), _SCOPE),
+    b"li": (_split_names("li"), _SPECIAL - _split_names("address div p li dd dt")),
+    b"option": (_split_names("option"), _split_names("select datalist optgroup") | _SCOPE),
+    b"optgroup": (_split_names("option optgroup"), _split_names("select") | _SCOPE),
+    b"tr": (_split_names("caption colgroup td th tr"), _TABLE),
+    b"button": (_split_names("button"), _SCOPE),
+    b"select": (_split_names("select"), _SCOPE),
 }
-_CLOSES |= dict.fromkeys(_set("dd dt"), (_set("dd dt"), _SPECIAL - _set("address div p dd dt li")))
-_CLOSES |= dict.fromkeys(_set("td th"), (_set("caption colgroup td th"), _TABLE))
 _CLOSES |= dict.fromkeys(
-    _set("tbody thead tfoot caption colgroup"),
-    (_set("caption colgroup tbody td tfoot th thead tr"), _TABLE),
+    _split_names("dd dt"),
+    (_split_names("dd dt"), _SPECIAL - _split_names("address div p dd dt li")),
+)
+_CLOSES |= dict.fromkeys(_split_names("td th"), (_split_names("caption colgroup td th"), _TABLE))
+_CLOSES |= dict.fromkeys(
+    _split_names("tbody thead tfoot caption colgroup"),
+    (_split_names("caption colgroup tbody td tfoot th thead tr"), _TABLE),
 )
 _STOPS = {  # by end tag: the elements that it does not reach beyond
-    b"li": _SCOPE | _set("ol ul"),
-    b"p": _SCOPE | _set("button"),
-} | dict.fromkeys(_set("caption table tbody td tfoot th thead tr"), _TABLE)
+    b"li": _SCOPE | _split_names("ol ul"),
+    b"p": _SCOPE | _split_names("button"),
+} | dict.fromkeys(_split_names("caption table tbody td tfoot th thead tr"), _TABLE)
 _STOPS |= dict.fromkeys(_FOREIGN, _SPECIAL)
 
 
@@ -260,17 +265,17 @@ class _Open:
         """The number of open formatting elements or of all others, whichever is greater."""
         return max(len(self._stack), len(self._formatting))
 
-    def start(self, number: int, tag: Tag) -> None:
+    def start_element(self, number: int, tag: Tag) -> None:
         name = tag.name.lower()
         foreign = self._names[b"svg"] or self._names[b"math"] or name in (b"svg", b"math")
         if name in VOID or (tag.empty and foreign):
             return
         if name in _BLOCK:
-            self._close(_set("p"), _STOPS[b"p"])
+            self._close_elements(_split_names("p"), _STOPS[b"p"])
         if name in _HEADING and self._stack and self._stack[-1][0] in _HEADING:
-            self._cut(1)
+            self._cut_stack(1)
         if name in _CLOSES:
-            self._close(*_CLOSES[name])
+            self._close_elements(*_CLOSES[name])
         if name in _FORMATTING:
             if name in (b"a", b"nobr"):
                 self._take_formatting(name)
@@ -281,15 +286,17 @@ class _Open:
         if name in _MARKING:
             self._formatting.append((name, -1))
 
-    def end(self, tag: Tag) -> int | None:
+    def end_element(self, tag: Tag) -> int | None:
         """Return the start tag that this end tag belongs to."""
         name = tag.name.lower()
         if name in _FORMATTING:
             return self._take_formatting(name)
         stops = _STOPS.get(name, _SCOPE if name in _SPECIAL else _SPECIAL)
-        return self._close(_HEADING if name in _HEADING else frozenset((name,)), stops, name)
+        return self._close_elements(
+            _HEADING if name in _HEADING else frozenset((name,)), stops, name
+        )
 
-    def _close(
+    def _close_elements(
         self, names: frozenset[bytes], stops: frozenset[bytes], name: bytes | None = None
     ) -> int | None:
         """Close up to the outermost of `names` that comes before any of `stops`. For an end tag,
@@ -302,14 +309,14 @@ class _Open:
             if other in names:
                 reached = up
                 if name is not None:
-                    self._cut(up)
+                    self._cut_stack(up)
                     return number if other == name else None
             elif other in stops:
                 break
-        self._cut(reached)
+        self._cut_stack(reached)
         return None
 
-    def _cut(self, up: int) -> None:
+    def _cut_stack(self, up: int) -> None:
         for _ in range(up):
             name, _ = self._stack.pop()
             self._names[name] -= 1

@@ -19,7 +19,7 @@ from perdure.errors import PartNotFound, PartNotSupported
 from perdure.extractors.markup import css
 from perdure.extractors.markup.html_tree import HtmlTree
 from perdure.extractors.markup.tagged import Markup
-from perdure.extractors.markup.xpath_expression import Evaluator, check
+from perdure.extractors.markup.xpath_expression import Evaluator, check_expression
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import ChildSequence, Css, Selector, XPath
 
@@ -39,38 +39,38 @@ class HtmlExtractor:
     confined = True
     install = "perdure[html]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case XPath(expression=expression):
-                check(source, selector)
+                check_expression(source, selector)
                 if _RANGES.search(expression):
-                    raise _unsupported(source, selector)
+                    raise _make_unsupported(source, selector)
             case Css():
-                expression = css.as_xpath(source, selector, html=True)
+                expression = css.translate_to_xpath(source, selector, html=True)
             case ChildSequence():
                 expression = ""
             case _:
-                raise _unsupported(source, selector)
+                raise _make_unsupported(source, selector)
         markup = Markup(source, selector, indexes)
         tree = HtmlTree(markup, selector)
         if isinstance(selector, ChildSequence):
-            element = _child(tree, selector, source)
+            element = _find_child(tree, selector, source)
         else:
             namespaces = selector.namespaces if isinstance(selector, XPath) else ()
             evaluator = Evaluator(tree.etree, source, selector, namespaces)
-            element = evaluator.one(expression, tree.root.getroottree())
+            element = evaluator.select_one(expression, tree.root.getroottree())
         if not tree.etree.iselement(element):
-            raise _unsupported(source, selector)
-        return markup.part(selector, tree.span(element))
+            raise _make_unsupported(source, selector)
+        return markup.make_part(selector, tree.find_span(element))
 
-    def seconds(self, source: Source) -> int:
+    def limit_seconds(self, source: Source) -> int:
         return _SECONDS + source.length // _BUILT_IN_ONE
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # the extents of tags and IDs show what can be found
 
 
-def _child(tree: HtmlTree, selector: ChildSequence, source: Source) -> Any:
+def _find_child(tree: HtmlTree, selector: ChildSequence, source: Source) -> Any:
     """Return the element at the end of `element(intro/2/1)` or `element(/1/2)`."""
     steps = selector.steps
     if selector.id is not None:
@@ -90,7 +90,7 @@ def _child(tree: HtmlTree, selector: ChildSequence, source: Source) -> Any:
     return element
 
 
-def _unsupported(source: Source, selector: Selector) -> PartNotSupported:
+def _make_unsupported(source: Source, selector: Selector) -> PartNotSupported:
     return PartNotSupported(media_type=source.media_type, selector=str(selector), offered=_OFFERED)
 
 

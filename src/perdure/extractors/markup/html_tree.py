@@ -25,11 +25,11 @@ from functools import cached_property
 from typing import Any
 
 from perdure.errors import OverBudget, PartNotFound
-from perdure.extractors.libraries import library
-from perdure.extractors.markup.elements import VOID, closings, depths
+from perdure.extractors.libraries import import_library
+from perdure.extractors.markup.elements import VOID, match_end_tags, measure_depths
 from perdure.extractors.markup.tagged import Markup
-from perdure.extractors.markup.tags import HTML, read
-from perdure.extractors.markup.text_content import UNREAD, text_content
+from perdure.extractors.markup.tags import HTML, read_tag
+from perdure.extractors.markup.text_content import UNREAD, read_text_content
 from perdure.extractors.port import Span
 from perdure.parts import Selector
 
@@ -53,11 +53,11 @@ class HtmlTree:
         if source.length > LARGEST:
             raise OverBudget(what=f"the tree of {source.name}", limit=f"{LARGEST} bytes")
         self._markup, self._selector = markup, selector
-        self.etree = library("lxml.etree", "html", source, selector)
-        lexbor = library("selectolax.lexbor", "html", source, selector)
-        for count, depth in enumerate(depths(markup.view(), markup.tags())):
-            self._check(count, depth)  # building takes the square of the depth
-        mark, numbered = _numbered(markup)
+        self.etree = import_library("lxml.etree", "html", source, selector)
+        lexbor = import_library("selectolax.lexbor", "html", source, selector)
+        for count, depth in enumerate(measure_depths(markup.make_view(), markup.list_tags())):
+            self._check_bounds(count, depth)  # building takes the square of the depth
+        mark, numbered = _number_tags(markup)
         try:
             parsed = lexbor.LexborHTMLParser(numbered)
         except lexbor.SelectolaxError:  # the only possible reason: any text is HTML
@@ -65,53 +65,59 @@ class HtmlTree:
             raise OverBudget(what=f"the tree of {source.name}", limit=limit) from None
         self._tags: dict[Any, int] = {}
         """The number of its start tag for each element, in the order of the document."""
-        self.root = self._copied(parsed.root, mark)
+        self.root = self._copy_tree(parsed.root, mark)
 
-    def span(self, element: Any) -> Span:
+    def find_span(self, element: Any) -> Span:
         """Return the bytes of an element. Raises PartNotFound if they cannot be determined."""
         first = self._tags[element]
         if first == _NO_TAG:
-            raise self._missing(f"a {element.tag} element there that has no tag of its own")
+            raise self._make_not_found(f"a {element.tag} element there that has no tag of its own")
         inside = {self._tags[one] for one in element.iterdescendants()} - {_NO_TAG}
-        for last, span in self._extents(element, first):
+        for last, span in self._list_ends(element, first):
             written = {tag for tag in self._tags.values() if first < tag <= last}
             if inside == written and self._reads_alike(element, span):
                 return span
-        raise self._missing(f"a {element.tag} element there that is not written in one piece")
+        raise self._make_not_found(
+            f"a {element.tag} element there that is not written in one piece"
+        )
 
     # possible ends
     # -------------
 
-    def _extents(self, element: Any, first: int) -> Iterator[tuple[int, Span]]:
+    def _list_ends(self, element: Any, first: int) -> Iterator[tuple[int, Span]]:
         """Yield the possible ends of an element, its own end tag first: its last tag, and its
         bytes.
         """
         markup = self._markup
         if self._is_empty(element, first):
-            yield first, markup.span(first, first)
+            yield first, markup.find_span(first, first)
             return
         names = {str(one.tag).encode() for one in element.iterancestors()}
-        beyond = self._next(element, first)
+        beyond = self._find_next(element, first)
         around = beyond
-        for number, begun, name in closings(markup.view(), markup.tags(), HTML, first, beyond):
+        for number, begun, name in match_end_tags(
+            markup.make_view(), markup.list_tags(), HTML, first, beyond
+        ):
             if begun == first:
-                yield number, markup.span(first, number)
+                yield number, markup.find_span(first, number)
             elif begun is None and name in names:
                 around = min(around, number)
         for stop in sorted({around, beyond}):
-            end = markup.span(stop, stop).start if stop < markup.count else markup.source.length
-            yield stop - 1, Span(markup.span(first, first).start, end)
+            end = (
+                markup.find_span(stop, stop).start if stop < markup.count else markup.source.length
+            )
+            yield stop - 1, Span(markup.find_span(first, first).start, end)
 
     def _is_empty(self, element: Any, first: int) -> bool:
         """Return whether it can have no end tag."""
         if str(element.tag).encode() in VOID:
             return True
-        span = self._markup.span(first, first)
+        span = self._markup.find_span(first, first)
         width = self._markup.encoding.width
-        tag = read(self._markup.view(), span.start // width, span.stop // width)
+        tag = read_tag(self._markup.make_view(), span.start // width, span.stop // width)
         return tag.empty and any(one.tag in _FOREIGN for one in (element, *element.iterancestors()))
 
-    def _next(self, element: Any, first: int) -> int:
+    def _find_next(self, element: Any, first: int) -> int:
         """Return the next start tag outside an element, or the count of tags at the end."""
         inside = set(element.iter())
         later = (tag for one, tag in self._tags.items() if tag > first and one not in inside)
@@ -122,16 +128,16 @@ class HtmlTree:
 
     def _reads_alike(self, element: Any, span: Span) -> bool:
         """Return whether the text of an element is that of its bytes, white space aside."""
-        content = self._content
+        content = self._text_content
         written = content.text[content.at(span.start) : content.at(span.stop)]
-        read_in_tree = "".join(_texts(element))
+        read_in_tree = "".join(_list_texts(element))
         return _NOT_XML.sub("", "".join(written.split())) == "".join(read_in_tree.split())
 
     @cached_property
-    def _content(self) -> Any:
-        return text_content(self._markup)
+    def _text_content(self) -> Any:
+        return read_text_content(self._markup)
 
-    def _missing(self, extent: str) -> PartNotFound:
+    def _make_not_found(self, extent: str) -> PartNotFound:
         return PartNotFound(
             identifier=self._markup.source.name, selector=str(self._selector), extent=extent
         )
@@ -139,32 +145,32 @@ class HtmlTree:
     # building
     # --------
 
-    def _copied(self, root: Any, mark: str) -> Any:
+    def _copy_tree(self, root: Any, mark: str) -> Any:
         """Return the tree for libxml2; characters and names that XML forbids are replaced or left
         out.
         """
         seen = set[int]()
         around: list[_Open] = []
         document = None
-        for count, (node, depth) in enumerate(_walk(root)):
-            self._check(count, depth)
+        for count, (node, depth) in enumerate(_walk_tree(root)):
+            self._check_bounds(count, depth)
             del around[depth:]
             if node.is_text_node:
                 around[-1].add_text(_NOT_XML.sub("", node.text_content or ""))
                 continue
             attributes = dict(node.attributes)
             tag = int(attributes.pop(mark, None) or _NO_TAG)
-            element = self._element(node.tag, attributes)
+            element = self._make_element(node.tag, attributes)
             self._tags[element] = _NO_TAG if tag in seen else tag  # a number seen before: a clone
             seen.add(tag)
             if around:
-                around[-1].add(element)
+                around[-1].add_element(element)
             else:
                 document = element
             around.append(_Open(element))
         return document
 
-    def _check(self, count: int, depth: int) -> None:
+    def _check_bounds(self, count: int, depth: int) -> None:
         """Raise OverBudget if a tree is too large or too deep."""
         name = self._markup.source.name
         if count > _MOST:
@@ -172,7 +178,7 @@ class HtmlTree:
         if depth > _DEEPEST:
             raise OverBudget(what=f"nesting in {name}", limit=f"{_DEEPEST} levels")
 
-    def _element(self, name: str, attributes: dict[str, str | None]) -> Any:
+    def _make_element(self, name: str, attributes: dict[str, str | None]) -> Any:
         try:
             element = self.etree.Element(name)
         except ValueError:
@@ -185,11 +191,11 @@ class HtmlTree:
         return element
 
 
-def _numbered(markup: Markup) -> tuple[str, str]:
+def _number_tags(markup: Markup) -> tuple[str, str]:
     """Return a name that is nowhere in the document, and the document in which each start tag has
     its number as an attribute of that name.
     """
-    data, view, tags = markup.source.map(), markup.view(), markup.tags()
+    data, view, tags = markup.source.map_bytes(), markup.make_view(), markup.list_tags()
     width, codec = markup.encoding.width, markup.encoding.codec
     plain = bytes(view).lower()
     mark = next(
@@ -209,7 +215,7 @@ def _numbered(markup: Markup) -> tuple[str, str]:
     return mark, b"".join(pieces).decode(codec, "replace").removeprefix("\ufeff")
 
 
-def _walk(root: Any) -> Iterator[tuple[Any, int]]:
+def _walk_tree(root: Any) -> Iterator[tuple[Any, int]]:
     """Yield elements and texts in the order of the document, each with its depth."""
     node, depth = root, 0
     while node is not None:
@@ -233,7 +239,7 @@ class _Open:
         self._element = element
         self._last: Any = None
 
-    def add(self, child: Any) -> None:
+    def add_element(self, child: Any) -> None:
         self._element.append(child)
         self._last = child
 
@@ -244,7 +250,7 @@ class _Open:
             self._last.tail = (self._last.tail or "") + text
 
 
-def _texts(element: Any) -> Iterator[str]:
+def _list_texts(element: Any) -> Iterator[str]:
     """Yield the readable text in an element."""
     for one in element.iter():
         if one.tag not in _UNREAD:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors.markup.tagged import XML_TYPES, Markup
 from perdure.extractors.markup.tags import TEXT
-from perdure.extractors.markup.text_content import TextContent, text_content
+from perdure.extractors.markup.text_content import TextContent, read_text_content
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
 
@@ -47,9 +47,9 @@ class QuotedTextExtractor:
     confined = True
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         markup = Markup(source, selector, indexes)
-        content = text_content(markup)
+        content = read_text_content(markup)
         match selector:
             case TextPosition(start=start, end=end):
                 if not start < end <= len(content.text):
@@ -59,22 +59,22 @@ class QuotedTextExtractor:
                         extent=f"{len(content.text)} characters of text",
                     )
             case TextQuote():
-                start, end = _quoted(content, selector)
+                start, end = _find_quotation(content, selector)
             case TextDirective():
-                start, end = _directed(content, selector)
+                start, end = _find_directed(content, selector)
             case _:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        return markup.part(selector, content.span(start, end))
+        return markup.make_part(selector, content.find_span(start, end))
 
     def read_text(self, source: Source, indexes: Indexes) -> TextContent | None:
         markup = Markup(source, "text", indexes)
         if markup.rule is TEXT or markup.encoding.shifts:
             return None  # another extractor reads text without tags
-        return text_content(markup)
+        return read_text_content(markup)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
-            size = len(text_content(Markup(source, "text", indexes)).text)
+            size = len(read_text_content(Markup(source, "text", indexes)).text)
         except (PartNotSupported, OverBudget):
             return ()  # its text is not searched
         if not size:
@@ -87,14 +87,20 @@ class QuotedTextExtractor:
 # ----------
 
 
-def _quoted(content: TextContent, selector: TextQuote) -> tuple[int, int]:
+def _find_quotation(content: TextContent, selector: TextQuote) -> tuple[int, int]:
     """Return the place of the only occurrence of a quotation."""
     prefix, exact, suffix = selector.prefix, selector.exact, selector.suffix
     wanted = [rf"(?<={re.escape(prefix)})" if prefix else "", re.escape(exact)]
-    found = _occurrences(content, "".join([*wanted, f"(?={re.escape(suffix)})"])) if exact else []
+    found = (
+        _find_occurrences(content, "".join([*wanted, f"(?={re.escape(suffix)})"])) if exact else []
+    )
     if not found and exact.strip():
-        spaced = [_spaced(prefix), f"({_spaced(exact)})", f"(?={_spaced(suffix)})"]
-        found = _occurrences(content, r"\s*+".join(filter(None, spaced)))
+        spaced = [
+            _build_spaced_pattern(prefix),
+            f"({_build_spaced_pattern(exact)})",
+            f"(?={_build_spaced_pattern(suffix)})",
+        ]
+        found = _find_occurrences(content, r"\s*+".join(filter(None, spaced)))
     if len(found) == 1:
         return found[0]
     if not found:
@@ -105,12 +111,12 @@ def _quoted(content: TextContent, selector: TextQuote) -> tuple[int, int]:
     raise PartNotFound(identifier=content.source.name, selector=str(selector), extent=extent)
 
 
-def _spaced(text: str) -> str:
+def _build_spaced_pattern(text: str) -> str:
     """Return a pattern for a text in which any white space matches any other."""
     return r"\s++".join(map(re.escape, text.split()))
 
 
-def _occurrences(content: TextContent, pattern: str) -> list[tuple[int, int]]:
+def _find_occurrences(content: TextContent, pattern: str) -> list[tuple[int, int]]:
     found = []
     for match in re.finditer(pattern, content.text):
         found.append(match.span(match.lastindex or 0))
@@ -134,7 +140,7 @@ class _Folded(NamedTuple):
     tables: list[list[int] | None]
     """The place of each character within the piece, or None if no character has moved."""
 
-    def origin(self, place: int) -> int:
+    def find_origin(self, place: int) -> int:
         piece = bisect_right(self.places, place) - 1
         inside, table = place - self.places[piece], self.tables[piece]
         return self.origins[piece] + (inside if table is None else table[inside])
@@ -149,12 +155,12 @@ class _Folds(dict[str, str]):
         """The characters that do not fold to exactly one character."""
 
     def __missing__(self, character: str) -> str:
-        folded = self[character] = _fold(character)
+        folded = self[character] = _fold_characters(character)
         if len(folded) != 1:
             self.uneven.add(character)
         return folded
 
-    def of(self, text: str) -> tuple[str, list[int] | None]:
+    def fold_text(self, text: str) -> tuple[str, list[int] | None]:
         """Return a folded text and the original place of each of its characters, or None if none
         has moved.
         """
@@ -167,14 +173,14 @@ class _Folds(dict[str, str]):
         return "".join(folded), [*places, len(text)]
 
 
-def _folded(content: TextContent) -> _Folded:
+def _fold_content(content: TextContent) -> _Folded:
     folded, folds = _Folded("", [], [], []), _Folds()
     written: list[str] = []
     length, start = 0, 0
     for stop in (*content.blocks, len(content.text)):
         if stop == start:
             continue
-        text, table = folds.of(content.text[start:stop])
+        text, table = folds.fold_text(content.text[start:stop])
         folded.places.append(length)
         folded.origins.append(start)
         folded.tables.append(table)
@@ -184,38 +190,41 @@ def _folded(content: TextContent) -> _Folded:
     return folded._replace(text="".join(written))
 
 
-def _fold(text: str) -> str:
+def _fold_characters(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(one for one in plain if not unicodedata.combining(one))
 
 
-def _directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
+def _find_directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
     """Return the place of the first match of a text directive."""
-    folded = _folded(content)
+    folded = _fold_content(content)
     bounded = selector.suffix is None or selector.end is not None
-    before = f"{_BEFORE}{_term(selector.prefix)}{_GAP}" if selector.prefix else _BEFORE
-    suffix = f"(?={_GAP}{_term(selector.suffix)}{_AFTER})" if selector.suffix else ""
-    opening = f"{before}({_term(selector.start)}){_AFTER if bounded else ''}"
+    before = (
+        f"{_BEFORE}{_build_term_pattern(selector.prefix)}{_GAP}" if selector.prefix else _BEFORE
+    )
+    suffix = f"(?={_GAP}{_build_term_pattern(selector.suffix)}{_AFTER})" if selector.suffix else ""
+    opening = f"{before}({_build_term_pattern(selector.start)}){_AFTER if bounded else ''}"
     closing = ""
     if selector.end is not None:
-        closing = f"{_BEFORE}({_term(selector.end)}){'' if selector.suffix else _AFTER}{suffix}"
+        after = "" if selector.suffix else _AFTER
+        closing = f"{_BEFORE}({_build_term_pattern(selector.end)}){after}{suffix}"
     else:
         opening += suffix
-    begun = re.search(opening, folded.text) if _term(selector.start) else None
+    begun = re.search(opening, folded.text) if _build_term_pattern(selector.start) else None
     ended = re.compile(closing).search(folded.text, begun.end(1)) if begun and closing else begun
     if not begun or not ended:
         raise PartNotFound(
             identifier=content.source.name, selector=str(selector), extent="no such text"
         )
-    end = folded.origin(ended.end(1) - 1) + 1
-    while end < len(content.text) and not _fold(content.text[end]):
+    end = folded.find_origin(ended.end(1) - 1) + 1
+    while end < len(content.text) and not _fold_characters(content.text[end]):
         end += 1  # characters that combine with the last one
-    return folded.origin(begun.start(1)), end
+    return folded.find_origin(begun.start(1)), end
 
 
-def _term(text: str) -> str:
+def _build_term_pattern(text: str) -> str:
     """Return a pattern for a term, which does not match across blocks."""
-    return _spaced(_fold(text))
+    return _build_spaced_pattern(_fold_characters(text))
 
 
 EXTRACTOR = QuotedTextExtractor()

@@ -66,12 +66,12 @@ _XML = rb"""
 """
 
 
-def _compile(pattern: bytes) -> re.Pattern[bytes]:
+def _compile_pattern(pattern: bytes) -> re.Pattern[bytes]:
     whole = pattern.replace(b"ATTRIBUTES", _ATTRIBUTES).replace(b"END", _END)
     return re.compile(whole % {b"s": _SPACE}, _REST)
 
 
-_MORE = _compile(rb"ATTRIBUTES END")
+_MORE = _compile_pattern(rb"ATTRIBUTES END")
 
 
 class Rule(NamedTuple):
@@ -92,7 +92,7 @@ class Tags(NamedTuple):
     stops: array[int]
 
 
-def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
+def scan_tags(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
     """Return the first `most` tags of a document in an ASCII-compatible encoding, in order."""
     code = "I" if len(view) < 1 << 32 else "Q"
     starts, stops = array(code), array(code)
@@ -111,7 +111,7 @@ def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
             break
         start, at = match.span()
         if kind == "other":
-            at = _end_of_other(view, start, at, rule)
+            at = _find_end_of_other(view, start, at, rule)
             continue
         while kind == "more":
             rest = _MORE.match(view, at)
@@ -120,11 +120,11 @@ def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
             add_start(start)
             add_stop(at)
             raw = match.groupdict().get("raw")
-            at = _end_of_text(view, at, raw.lower()) if raw else at
+            at = _find_end_of_text(view, at, raw.lower()) if raw else at
     return Tags(starts, stops)
 
 
-class Piece(NamedTuple):
+class CharacterData(NamedTuple):
     """Character data at [start, stop)."""
 
     start: int
@@ -133,26 +133,26 @@ class Piece(NamedTuple):
     """Whether an ampersand stands for itself, as in a CDATA section."""
 
 
-def text_between(view: View, start: int, stop: int, rule: Rule) -> Iterator[Piece]:
+def read_text_between(view: View, start: int, stop: int, rule: Rule) -> Iterator[CharacterData]:
     """Yield the character data between two consecutive tags."""
     at = start
     while match := rule.pattern.search(view, at, stop):
         if match.start() > at:
-            yield Piece(at, match.start(), verbatim=False)
+            yield CharacterData(at, match.start(), verbatim=False)
         at = match.end() if match.lastgroup == "skip" else stop
         if match.lastgroup == "other":
-            at = min(_end_of_other(view, match.start(), match.end(), rule), stop)
+            at = min(_find_end_of_other(view, match.start(), match.end(), rule), stop)
             if match[0].startswith(b"<![") and (opening := _CDATA.match(view, match.start())):
                 close = at - 3 if view[at - 3 : at] == b"]]>" else at
-                yield Piece(opening.end(), max(close, opening.end()), verbatim=True)
+                yield CharacterData(opening.end(), max(close, opening.end()), verbatim=True)
     if at < stop:
-        yield Piece(at, stop, verbatim=False)
+        yield CharacterData(at, stop, verbatim=False)
 
 
 _CDATA = re.compile(rb"<!\[\s*+(?i:CDATA|RCDATA)\s*+\[")
 
 
-def _end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
+def _find_end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
     for begins, end in rule.ends:
         if begins.match(view, start):
             return end(view, at)
@@ -163,19 +163,19 @@ def _end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
 # --------------------
 
 
-def _after(pattern: bytes) -> Callable[[View, int], int]:
+def _make_end_finder(pattern: bytes) -> Callable[[View, int], int]:
     """Return a function that ends after the next match, or at the end of the document."""
     search = re.compile(pattern).search
 
-    def end(view: View, at: int) -> int:
+    def find_end(view: View, at: int) -> int:
         found = search(view, at)
         return found.end() if found else len(view)
 
-    return end
+    return find_end
 
 
-_after_cdata = _after(rb"\]\]>")
-_after_dashes = _after(rb"--!?>")
+_after_cdata = _make_end_finder(rb"\]\]>")
+_after_dashes = _make_end_finder(rb"--!?>")
 _ABRUPT = re.compile(rb"-?>")
 
 
@@ -214,10 +214,10 @@ def _after_doctype(view: View, at: int, *, instruction: Callable[[View, int], in
     return len(view)
 
 
-_after_xml_comment = _after(rb"-->")
-_after_xml_instruction = _after(rb"\?>")
-_after_sgml_instruction = _after(rb">")
-_after_opening = _after(rb"\[")
+_after_xml_comment = _make_end_finder(rb"-->")
+_after_xml_instruction = _make_end_finder(rb"\?>")
+_after_sgml_instruction = _make_end_finder(rb">")
+_after_opening = _make_end_finder(rb"\[")
 
 
 def _after_xml_doctype(view: View, at: int) -> int:
@@ -232,12 +232,12 @@ def _after_sgml_doctype(view: View, at: int) -> int:
 # --------------------------------
 
 
-def _end_of_text(view: View, at: int, name: bytes) -> int:
+def _find_end_of_text(view: View, at: int, name: bytes) -> int:
     """Return the place of the end tag that ends the text of a raw element, or the end of the
     document.
     """
     if name == b"script":
-        return _end_of_script(view, at)
+        return _find_end_of_script(view, at)
     found = _END_TAGS[name].search(view, at)
     return found.start() if found else len(view)
 
@@ -249,7 +249,7 @@ _END_TAGS = {
 _IN_SCRIPT = re.compile(rb"<!--|-->|<(/?+)(?i:script)[\t\n\f\r />]")
 
 
-def _end_of_script(view: View, at: int) -> int:
+def _find_end_of_script(view: View, at: int) -> int:
     """Return the end of a script (HTML standard, 13.2.5.15 to 13.2.5.31: a script within a comment
     within a script).
     """
@@ -270,7 +270,7 @@ def _end_of_script(view: View, at: int) -> int:
     return len(view)
 
 
-def _rules(
+def _compile_ends(
     *ends: tuple[bytes, Callable[[View, int], int]],
 ) -> tuple[tuple[re.Pattern[bytes], Callable[[View, int], int]], ...]:
     return tuple((re.compile(begins), end) for begins, end in ends)
@@ -278,14 +278,14 @@ def _rules(
 
 HTML = Rule(
     "html",
-    _compile(_HTML),
-    _rules((rb"<!--", _after_html_comment), (rb"<!\[CDATA\[", _after_cdata)),
+    _compile_pattern(_HTML),
+    _compile_ends((rb"<!--", _after_html_comment), (rb"<!\[CDATA\[", _after_cdata)),
     folds=True,
 )
 XML = Rule(
     "xml",
-    _compile(_XML),
-    _rules(
+    _compile_pattern(_XML),
+    _compile_ends(
         (rb"<!--", _after_xml_comment),
         (rb"<!\[CDATA\[", _after_cdata),
         (rb"<!(?i:DOCTYPE)", _after_xml_doctype),
@@ -295,8 +295,8 @@ XML = Rule(
 )
 SGML = Rule(
     "sgml",
-    _compile(_XML),
-    _rules(
+    _compile_pattern(_XML),
+    _compile_ends(
         (rb"<!--", _after_xml_comment),
         (rb"<!\[\s*+(?i:CDATA|RCDATA|IGNORE)\s*+\[", _after_cdata),
         (rb"<!\[", _after_opening),
@@ -343,15 +343,15 @@ _ONE_ATTRIBUTE = re.compile(
 )
 
 
-def read(view: View, start: int, stop: int) -> Tag:
-    """Return the tag at [start, stop), which `scan` has found."""
+def read_tag(view: View, start: int, stop: int) -> Tag:
+    """Return the tag at [start, stop), which `scan_tags` has found."""
     named = _NAME.match(view, start, stop)
     assert named, "scan finds only tags"  # noqa: S101  (a failure is a mistake of the caller)
-    empty = view[stop - 2] == 0x2F and not _unquoted_slash(view, start, stop)
+    empty = view[stop - 2] == 0x2F and not _has_unquoted_slash(view, start, stop)
     return Tag(named.group(2), bool(named.group(1)), empty)
 
 
-def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
+def read_attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
     """Yield the attributes of the tag at [start, stop), in order. In HTML the first of a name
     counts.
     """
@@ -365,7 +365,7 @@ def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
         yield Attribute(found[1], start, end, value)
 
 
-def _unquoted_slash(view: View, start: int, stop: int) -> bool:
+def _has_unquoted_slash(view: View, start: int, stop: int) -> bool:
     """Return whether the slash before the end belongs to a value: `<a href=/>`."""
-    found = list(attributes(view, start, stop))
+    found = list(read_attributes(view, start, stop))
     return bool(found) and found[-1].stop == stop - 1

@@ -23,7 +23,7 @@ import msgspec
 
 from perdure.errors import PartNotSupported
 from perdure.extractors.markup.tagged import Markup
-from perdure.extractors.markup.tags import HTML, TEXT, Piece, read, text_between
+from perdure.extractors.markup.tags import HTML, TEXT, CharacterData, read_tag, read_text_between
 from perdure.extractors.plain_text import check_size
 from perdure.extractors.port import Source, Span
 from perdure.parts import TextPosition
@@ -61,46 +61,46 @@ class TextContent(NamedTuple):
     blocks: array[int]
     """Places in the text where an element other than inline text begins or ends."""
 
-    def span(self, start: int, stop: int) -> Span:
+    def find_span(self, start: int, stop: int) -> Span:
         """Return the bytes from the first of code points [start, stop) through the last."""
-        return Span(self._byte(start, after=False), self._byte(stop - 1, after=True))
+        return Span(self._find_byte(start, after=False), self._find_byte(stop - 1, after=True))
 
-    def select(self, start: int, stop: int) -> TextPosition:
+    def select_part(self, start: int, stop: int) -> TextPosition:
         """Return a selector for code points of the text content (Web Annotation)."""
         return TextPosition(start, stop)
 
-    def at(self, byte: int) -> int:
+    def find_character(self, byte: int) -> int:
         """Return the first code point that is written at or after a byte."""
         run = bisect_right(self.starts, byte) - 1
         if run < 0:
             return 0
         if byte >= self.stops[run] or not self.literal[run]:
             inside = self.starts[run] < byte
-            return self._text_end(run) if inside else self.texts[run]
-        written = self.source.read(self.starts[run], byte)
+            return self._find_text_end(run) if inside else self.texts[run]
+        written = self.source.read_bytes(self.starts[run], byte)
         return self.texts[run] + len(written.decode(self.codec, "replace"))
 
-    def _text_end(self, run: int) -> int:
+    def _find_text_end(self, run: int) -> int:
         return self.texts[run + 1] if run + 1 < len(self.texts) else len(self.text)
 
-    def _byte(self, place: int, *, after: bool) -> int:
+    def _find_byte(self, place: int, *, after: bool) -> int:
         """Return the byte at which a code point begins, or ends."""
         run = bisect_right(self.texts, place) - 1
         if not self.literal[run]:
             return self.stops[run] if after else self.starts[run]
         wanted = place - self.texts[run] + after
-        if wanted == self._text_end(run) - self.texts[run]:
+        if wanted == self._find_text_end(run) - self.texts[run]:
             return self.stops[run]
-        return self.starts[run] + self._length(run, wanted, after=after)
+        return self.starts[run] + self._measure_bytes(run, wanted, after=after)
 
-    def _length(self, run: int, wanted: int, *, after: bool) -> int:
+    def _measure_bytes(self, run: int, wanted: int, *, after: bool) -> int:
         """Return the bytes of the first characters of a run.
 
         Bytes that are not text in the charset may come out as several characters at once: such a
         place is before all of them, or after.
         """
         decoder = codecs.getincrementaldecoder(self.codec)("replace")
-        written = self.source.read(self.starts[run], self.stops[run])
+        written = self.source.read_bytes(self.starts[run], self.stops[run])
         at, step = 0, _STEP
         while wanted > 0:
             state = decoder.getstate()
@@ -115,7 +115,7 @@ class TextContent(NamedTuple):
         return at
 
 
-def text_content(markup: Markup) -> TextContent:
+def read_text_content(markup: Markup) -> TextContent:
     """Return the text of a document. Raises OverBudget if it is larger than 20 MiB."""
     source, encoding = markup.source, markup.encoding
     check_size(source)
@@ -126,11 +126,11 @@ def text_content(markup: Markup) -> TextContent:
             offered=("char range", "tag range", "name range", "byte range"),
         )
 
-    def build(_: Source) -> bytes:
-        return _Building(markup).kept()
+    def build_content(_: Source) -> bytes:
+        return _Building(markup).build_bytes()
 
-    kind = f"content-{markup.kind(encoding.codec)}-1"
-    kept = msgspec.msgpack.decode(markup.indexes.get(source, kind, build), type=_Kept)
+    kind = f"content-{markup.name_index(encoding.codec)}-1"
+    kept = msgspec.msgpack.decode(markup.indexes.get_index(source, kind, build_content), type=_Kept)
     columns = [array(code, column) for code, column in zip("IIIBI", kept.columns, strict=True)]
     return TextContent(source, encoding.codec, kept.text, *columns)
 
@@ -140,49 +140,49 @@ class _Building:
 
     def __init__(self, markup: Markup) -> None:
         self._markup = markup
-        self._data = markup.source.map()
-        self._view, self._tags = markup.view(), markup.tags()
+        self._data = markup.source.map_bytes()
+        self._view, self._tags = markup.make_view(), markup.list_tags()
         self._text: list[str] = []
         self._length = 0
         self._runs = array("I"), array("I"), array("I"), array("B")
         self._blocks = array("I")
 
-    def kept(self) -> bytes:
-        for piece in self._pieces():
-            self._add(piece)
+    def build_bytes(self) -> bytes:
+        for piece in self._list_pieces():
+            self._add_piece(piece)
         columns = [column.tobytes() for column in (*self._runs, self._blocks)]
         return msgspec.msgpack.encode(_Kept("".join(self._text), columns))
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _list_pieces(self) -> Iterator[CharacterData]:
         view, rule = self._view, self._markup.rule
-        at, name = self._after_mark(), b""
+        at, name = self._skip_mark(), b""
         for start, stop in zip(self._tags.starts, self._tags.stops, strict=True):
-            yield from self._between(at, start, name)
-            tag = read(view, start, stop)
+            yield from self._list_between(at, start, name)
+            tag = read_tag(view, start, stop)
             name = b"" if tag.closing else tag.name.lower()
             if rule is not HTML or tag.name.lower() not in _INLINE:
                 self._blocks.append(self._length)
             at = stop
-        yield from self._between(at, len(view), name)
+        yield from self._list_between(at, len(view), name)
 
-    def _after_mark(self) -> int:
+    def _skip_mark(self) -> int:
         """Return the units of a byte-order mark, which is not text."""
         encoding = self._markup.encoding
         written = "\ufeff".encode(encoding.codec, "ignore")
         marked = written and self._data[: len(written)] == written
         return len(written) // encoding.width if marked else 0
 
-    def _between(self, start: int, stop: int, name: bytes) -> Iterator[Piece]:
+    def _list_between(self, start: int, stop: int, name: bytes) -> Iterator[CharacterData]:
         """Yield the text after the start tag `name`, or after another tag."""
         rule = self._markup.rule
         if start == stop or (rule is HTML and name in UNREAD):
             return
         if rule is TEXT or (rule is HTML and name in _VERBATIM):
-            yield Piece(start, stop, verbatim=rule is TEXT)
+            yield CharacterData(start, stop, verbatim=rule is TEXT)
         else:
-            yield from text_between(self._view, start, stop, rule)
+            yield from read_text_between(self._view, start, stop, rule)
 
-    def _add(self, piece: Piece) -> None:
+    def _add_piece(self, piece: CharacterData) -> None:
         """Add the runs of a piece. References and line ends look the same in every view."""
         at = piece.start
         pattern = _LINE_END if piece.verbatim else _MADE
@@ -191,19 +191,19 @@ class _Building:
             written = made[0].decode("ascii")
             read_as = "\n" if written[0] == "\r" else html.unescape(written)
             if read_as != written:
-                self._literal(at, start)
-                self._run(read_as, start, stop, literal=False)
+                self._add_literal(at, start)
+                self._add_run(read_as, start, stop, literal=False)
                 at = stop
-        self._literal(at, piece.stop)
+        self._add_literal(at, piece.stop)
 
-    def _literal(self, start: int, stop: int) -> None:
+    def _add_literal(self, start: int, stop: int) -> None:
         """Add a run that is written as it reads."""
         if start < stop:
             width, codec = self._markup.encoding.width, self._markup.encoding.codec
             written = str(self._data[start * width : stop * width], codec, "replace")
-            self._run(written, start, stop, literal=True)
+            self._add_run(written, start, stop, literal=True)
 
-    def _run(self, text: str, start: int, stop: int, *, literal: bool) -> None:
+    def _add_run(self, text: str, start: int, stop: int, *, literal: bool) -> None:
         texts, starts, stops, kinds = self._runs
         width = self._markup.encoding.width
         texts.append(self._length)

@@ -24,8 +24,8 @@ from xml.parsers import expat
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
-from perdure.extractors.markup.tagged import XML_TYPES, Markup, choice_of
-from perdure.extractors.markup.tags import attributes
+from perdure.extractors.markup.tagged import XML_TYPES, Markup, describe_choice
+from perdure.extractors.markup.tags import read_attributes
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ChildSequence, ElementById, Selector
 
@@ -66,7 +66,7 @@ class Nodes(NamedTuple):
     ids: dict[str, int]
     """Elements by ID, the first of each."""
 
-    def child(self, parent: int, number: int) -> int | None:
+    def find_child(self, parent: int, number: int) -> int | None:
         """Return child element `number`, from 1, of an element."""
         child = parent + 1
         while child < len(self.firsts) and self.firsts[child] <= self.lasts[parent]:
@@ -85,7 +85,7 @@ class XmlDocument:
         self.markup = Markup(source, selector, indexes)
         self._selector = selector
         kind = f"elements-xml-{self.markup.encoding.codec}-1"
-        kept = msgspec.msgpack.decode(indexes.get(source, kind, self._read), type=_Kept)
+        kept = msgspec.msgpack.decode(indexes.get_index(source, kind, self._pack_nodes), type=_Kept)
         self.nodes = Nodes(
             array("I", kept.firsts),
             array("I", kept.lasts),
@@ -95,7 +95,7 @@ class XmlDocument:
             kept.ids,
         )
 
-    def _read(self, source: Source) -> bytes:
+    def _pack_nodes(self, source: Source) -> bytes:
         encoding = self.markup.encoding
         if encoding.width > 2 or encoding.shifts:
             raise PartNotSupported(
@@ -103,46 +103,48 @@ class XmlDocument:
                 selector=str(self._selector),
                 offered=("char range", "tag range", "name range", "byte range"),
             )
-        nodes = _Reading(self.markup).nodes()
+        nodes = _Reading(self.markup).read_nodes()
         *columns, ids = nodes
         return msgspec.msgpack.encode([*(column.tobytes() for column in columns), ids])
 
-    def span(self, element: int) -> Span:
+    def find_span(self, element: int) -> Span:
         """Return the bytes from the start tag of an element through its end tag."""
-        return self.markup.span(self.nodes.firsts[element], self.nodes.lasts[element])
+        return self.markup.find_span(self.nodes.firsts[element], self.nodes.lasts[element])
 
-    def part(self, selector: Selector, element: int) -> Part:
-        context = self.context(element)
+    def make_part(self, selector: Selector, element: int) -> Part:
+        context = self.list_lost_namespaces(element)
         facts = {"namespaces": context} if context else {}
-        return self.markup.part(selector, self.span(element), **facts)
+        return self.markup.make_part(selector, self.find_span(element), **facts)
 
-    def context(self, element: int) -> str:
+    def list_lost_namespaces(self, element: int) -> str:
         """Return the namespaces that a slice loses: the declarations in scope that it does not
         contain.
         """
         found: dict[str, str] = {}
-        kept = set(self._declarations(element))
+        kept = set(self._read_declarations(element))
         while (element := self.nodes.parents[element]) != _NO_PARENT:
-            for name, uri in self._declarations(element).items():
+            for name, uri in self._read_declarations(element).items():
                 found.setdefault(name, uri)
         return " ".join(f'{name}="{uri}"' for name, uri in found.items() if name not in kept)
 
-    def _declarations(self, element: int) -> dict[str, str]:
+    def _read_declarations(self, element: int) -> dict[str, str]:
         first = self.nodes.firsts[element]
-        span = self.markup.span(first, first)
-        tag = self.source.read(span.start, span.stop).decode(self.markup.encoding.codec, "replace")
+        span = self.markup.find_span(first, first)
+        tag = self.source.read_bytes(span.start, span.stop).decode(
+            self.markup.encoding.codec, "replace"
+        )
         written = tag.encode()
         return {
             one.name.decode(): written[one.value].decode()
-            for one in attributes(written, 0, len(written))
+            for one in read_attributes(written, 0, len(written))
             if one.name == b"xmlns" or one.name.startswith(b"xmlns:")
         }
 
-    def by_id(self, selector: Selector, name: str) -> int:
+    def find_by_id(self, selector: Selector, name: str) -> int:
         """Return the element with this ID. Raises PartNotFound if there is none."""
         if name in self.nodes.ids:
             return self.nodes.ids[name]
-        raise _missing(self, selector, choice_of(tuple(self.nodes.ids), "IDs"))
+        raise _make_not_found(self, selector, describe_choice(tuple(self.nodes.ids), "IDs"))
 
 
 class _Reading:
@@ -150,7 +152,7 @@ class _Reading:
 
     def __init__(self, markup: Markup) -> None:
         self._source, self._encoding = markup.source, markup.encoding
-        self._tags, self._view = markup.tags(), markup.view()
+        self._tags, self._view = markup.list_tags(), markup.make_view()
         self._tag = 0
         """The tag that the next event belongs to."""
         self._open: list[int] = []
@@ -162,39 +164,41 @@ class _Reading:
         self._by_name = False
         """Whether every `id` is an ID."""
 
-    def nodes(self) -> Nodes:
+    def read_nodes(self) -> Nodes:
         """Read the document. Raises Undecodable and OverBudget."""
         codec = self._encoding.codec
         self._parser = parser = expat.ParserCreate(_CODECS.get(codec, codec.replace("_", "-")))
         parser.ordered_attributes = True
         parser.specified_attributes = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.EndDoctypeDeclHandler = self._content
-        parser.AttlistDeclHandler = self._attribute
-        parser.EntityDeclHandler = self._entity
-        parser.CommentHandler = partial(self._mark, COMMENT)
-        parser.ProcessingInstructionHandler = partial(self._mark, INSTRUCTION)
-        parser.SkippedEntityHandler = partial(self._mark, REFERENCE)
+        parser.StartElementHandler = self._start_element
+        parser.EndElementHandler = self._end_element
+        parser.StartDoctypeDeclHandler = self._start_doctype
+        parser.EndDoctypeDeclHandler = self._end_doctype
+        parser.AttlistDeclHandler = self._declare_attribute
+        parser.EntityDeclHandler = self._refuse_entity
+        parser.CommentHandler = partial(self._add_mark, COMMENT)
+        parser.ProcessingInstructionHandler = partial(self._add_mark, INSTRUCTION)
+        parser.SkippedEntityHandler = partial(self._add_mark, REFERENCE)
         try:
-            parser.Parse(self._source.map(), True)  # at once: in pieces, long tokens are quadratic
+            parser.Parse(
+                self._source.map_bytes(), True
+            )  # at once: in pieces, long tokens are quadratic
         except expat.ExpatError as error:
-            raise self._damaged(
+            raise self._make_undecodable(
                 f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
             ) from None
         except PerdureError:
             raise
         except ValueError as error:  # an encoding that expat does not have
-            raise self._damaged(str(error)) from None
+            raise self._make_undecodable(str(error)) from None
         return Nodes(self._firsts, self._lasts, self._parents, self._marks, self._kinds, self._ids)
 
-    def _damaged(self, reason: str) -> Undecodable:
+    def _make_undecodable(self, reason: str) -> Undecodable:
         return Undecodable(
             identifier=self._source.name, media_type=self._source.media_type, reason=reason
         )
 
-    def _take(self) -> int:
+    def _take_tag(self) -> int:
         """Return the tag that an event belongs to."""
         number = self._tag
         at = self._parser.CurrentByteIndex
@@ -202,18 +206,18 @@ class _Reading:
             number == len(self._tags.starts)
             or self._tags.starts[number] * self._encoding.width != at
         ):
-            raise self._damaged(f"no tag is recognizable at byte {at}")
+            raise self._make_undecodable(f"no tag is recognizable at byte {at}")
         self._tag += 1
         return number
 
-    def _start(self, name: str, pairs: list[str]) -> None:
+    def _start_element(self, name: str, pairs: list[str]) -> None:
         if len(self._open) == DEEPEST:
             raise OverBudget(what=f"nesting in {self._source.name}", limit=f"{DEEPEST} levels")
         number = len(self._firsts)
         if not number:
             self._by_name = not _IDS_BY_NAME.isdisjoint(pairs)
         self._parents.append(self._open[-1] if self._open else _NO_PARENT)
-        self._firsts.append(self._take())
+        self._firsts.append(self._take_tag())
         self._lasts.append(self._firsts[-1])
         self._open.append(number)
         for at in range(0, len(pairs), 2):
@@ -225,25 +229,27 @@ class _Reading:
             ):
                 self._ids.setdefault(pairs[at + 1].strip(" "), number)
 
-    def _end(self, _: str) -> None:
+    def _end_element(self, _: str) -> None:
         number = self._open.pop()
         if self._view[self._tags.stops[self._firsts[number]] - 2] != ord("/"):  # not of <a/>
-            self._lasts[number] = self._take()
+            self._lasts[number] = self._take_tag()
 
-    def _doctype(self, *_: object) -> None:
+    def _start_doctype(self, *_: object) -> None:
         self._in_doctype = True
 
-    def _content(self) -> None:
+    def _end_doctype(self) -> None:
         self._in_doctype = False
 
-    def _attribute(self, element: str, name: str, kind: str, *_: object) -> None:
+    def _declare_attribute(self, element: str, name: str, kind: str, *_: object) -> None:
         if kind == "ID":
             self._declared.add((element, name))
 
-    def _entity(self, name: str, *_: object) -> None:
-        raise self._damaged(f"it declares entities ({name}), which perdure does not expand")
+    def _refuse_entity(self, name: str, *_: object) -> None:
+        raise self._make_undecodable(
+            f"it declares entities ({name}), which perdure does not expand"
+        )
 
-    def _mark(self, kind: int, *_: object) -> None:
+    def _add_mark(self, kind: int, *_: object) -> None:
         if not self._in_doctype:
             self._marks.append(self._parser.CurrentByteIndex)
             self._kinds.append(kind)
@@ -257,17 +263,17 @@ class XmlExtractor:
     confined = True
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case ElementById(id=name):
                 document = XmlDocument(source, selector, indexes)
-                return document.part(selector, document.by_id(selector, name))
+                return document.make_part(selector, document.find_by_id(selector, name))
             case ChildSequence():
                 document = XmlDocument(source, selector, indexes)
-                return document.part(selector, _counted(document, selector))
+                return document.make_part(selector, _follow_sequence(document, selector))
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
             nodes = XmlDocument(source, "element", indexes).nodes
         except (Undecodable, OverBudget, PartNotSupported):
@@ -283,33 +289,33 @@ class XmlExtractor:
         )
 
 
-def _counted(document: XmlDocument, selector: ChildSequence) -> int:
+def _follow_sequence(document: XmlDocument, selector: ChildSequence) -> int:
     """Return the element that a child sequence reaches (XPointer element() Scheme, section 3)."""
     steps = selector.steps
     if selector.id is not None:
-        element = document.by_id(selector, selector.id)
+        element = document.find_by_id(selector, selector.id)
     else:
         element, steps = _ROOT, steps[1:]
         if selector.steps[:1] != (1,):
-            raise _missing(document, selector, "one root element, so the first step is 1")
+            raise _make_not_found(document, selector, "one root element, so the first step is 1")
     for number, step in enumerate(steps, 1):
-        child = document.nodes.child(element, step)
+        child = document.nodes.find_child(element, step)
         if child is None:
-            children = _children(document.nodes, element)
-            raise _missing(
+            children = _count_children(document.nodes, element)
+            raise _make_not_found(
                 document, selector, f"an element with {children} children at step {number}"
             )
         element = child
     return element
 
 
-def _children(nodes: Nodes, parent: int) -> int:
+def _count_children(nodes: Nodes, parent: int) -> int:
     start = bisect_left(nodes.firsts, nodes.firsts[parent])
     stop = bisect_right(nodes.firsts, nodes.lasts[parent])
     return sum(nodes.parents[one] == parent for one in range(start, stop))
 
 
-def _missing(document: XmlDocument, selector: Selector, extent: str) -> PartNotFound:
+def _make_not_found(document: XmlDocument, selector: Selector, extent: str) -> PartNotFound:
     return PartNotFound(identifier=document.source.name, selector=str(selector), extent=extent)
 
 

@@ -18,13 +18,13 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from perdure.errors import OverBudget, PartNotSupported, Undecodable
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.markup import css
 from perdure.extractors.markup.tagged import XML_TYPES
-from perdure.extractors.markup.tags import attributes
-from perdure.extractors.markup.text_content import TextContent, text_content
+from perdure.extractors.markup.tags import read_attributes
+from perdure.extractors.markup.text_content import TextContent, read_text_content
 from perdure.extractors.markup.xml import COMMENT, INSTRUCTION, XmlDocument
-from perdure.extractors.markup.xpath_expression import Evaluator, check, malformed
+from perdure.extractors.markup.xpath_expression import Evaluator, check_expression, make_malformed
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Css, Selector, XPath
 
@@ -48,40 +48,40 @@ class XPathExtractor:
     confined = True
     install = "perdure[xml]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case XPath():
-                check(source, selector)
+                check_expression(source, selector)
                 asked = selector
             case Css():
-                asked = XPath(css.as_xpath(source, selector, html=False))
+                asked = XPath(css.translate_to_xpath(source, selector, html=False))
             case _:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        etree = library("lxml.etree", "xml", source, selector)
+        etree = import_library("lxml.etree", "xml", source, selector)
         if source.length > LARGEST:
             raise OverBudget(what=f"XPath over {source.name}", limit=f"{LARGEST} bytes")
         document = XmlDocument(source, selector, indexes)
         evaluation = _Evaluation(etree, document, selector, asked)
-        found = evaluation.element() if isinstance(selector, Css) else evaluation.found()
-        context = document.context(found.element) if found.element is not None else ""
+        found = evaluation.find_element() if isinstance(selector, Css) else evaluation.find_place()
+        context = document.list_lost_namespaces(found.element) if found.element is not None else ""
         facts = {"namespaces": context} if context else {}
-        return document.markup.part(selector, found.span, **facts)
+        return document.markup.make_part(selector, found.span, **facts)
 
-    def seconds(self, source: Source) -> int:
+    def limit_seconds(self, source: Source) -> int:
         return _SECONDS + source.length // _READ_IN_ONE
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # the extents of elements and IDs show what XPath can find
 
 
-def _split(expression: str) -> tuple[str, str] | None:
+def _split_range(expression: str) -> tuple[str, str] | None:
     """Split `a/range-to(b)` into a and b if range-to is the last step."""
     depth = 0
     for token in _TOKEN.finditer(expression):
         if token[0][0] == "/" and depth == 0:
             inner = expression[token.end() :].rstrip()
             if not inner.endswith(")"):
-                raise malformed(expression, token.start(), "range-to as the last step")
+                raise make_malformed(expression, token.start(), "range-to as the last step")
             return expression[: token.start()], inner[:-1]
         depth += token[0][0] in "([/"
         depth -= token[0] in ")]"
@@ -106,10 +106,10 @@ class _Evaluation:
     def __init__(self, etree: Any, document: XmlDocument, selector: Selector, asked: XPath) -> None:
         self._etree, self._document, self._asked = etree, document, asked
         self._nodes, self._markup = document.nodes, document.markup
-        self._tree = self._parsed()
+        self._tree = self._parse_tree()
         self._evaluator = Evaluator(etree, document.source, selector, asked.namespaces)
 
-    def _parsed(self) -> Any:
+    def _parse_tree(self) -> Any:
         source, etree = self._document.source, self._etree
         parser = etree.XMLParser(
             encoding="utf-8",
@@ -119,7 +119,7 @@ class _Evaluation:
             huge_tree=False,
         )
         try:
-            text = source.read().decode(self._markup.encoding.codec)
+            text = source.read_bytes().decode(self._markup.encoding.codec)
             return etree.fromstring(text.encode(), parser).getroottree()
         except (etree.XMLSyntaxError, UnicodeError) as error:
             if getattr(error, "code", None) == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
@@ -128,51 +128,53 @@ class _Evaluation:
                 identifier=source.name, media_type=source.media_type, reason=str(error)
             ) from None
 
-    def element(self) -> _Found:
+    def find_element(self) -> _Found:
         """Return the one element that the expression selects. Names have no namespaces: in CSS, `p`
         matches a p of any namespace.
         """
         for element in self._tree.iter("*"):
             element.tag = self._etree.QName(element).localname
-        return self._place(self._evaluator.one(self._asked.expression, self._tree))
+        return self._locate_node(self._evaluator.select_one(self._asked.expression, self._tree))
 
-    def found(self) -> _Found:
+    def find_place(self) -> _Found:
         """Return the one place that the expression selects."""
         expression = self._asked.expression
         if opening := _STRING_RANGE.match(expression):
-            return self._string_range(expression, opening.end())
-        ends = _split(expression)
+            return self._find_string_range(expression, opening.end())
+        ends = _split_range(expression)
         if ends is None:
-            return self._place(self._evaluator.one(expression, self._tree))
-        first = self._evaluator.one(ends[0], self._tree)
-        last = self._evaluator.one(ends[1], first)
-        start, stop = self._place(first), self._place(last)
+            return self._locate_node(self._evaluator.select_one(expression, self._tree))
+        first = self._evaluator.select_one(ends[0], self._tree)
+        last = self._evaluator.select_one(ends[1], first)
+        start, stop = self._locate_node(first), self._locate_node(last)
         if start.span.start >= stop.span.stop:
-            raise self._evaluator.missing("a range that ends before it starts")
+            raise self._evaluator.make_not_found("a range that ends before it starts")
         return _Found(Span(start.span.start, stop.span.stop), start.element)
 
-    def _place(self, node: Any) -> _Found:
+    def _locate_node(self, node: Any) -> _Found:
         etree = self._etree
         if isinstance(node, etree._Comment):
-            return _Found(self._mark_span(node), None)
+            return _Found(self._find_mark_span(node), None)
         if isinstance(node, etree._ProcessingInstruction):
-            return _Found(self._mark_span(node), None)
+            return _Found(self._find_mark_span(node), None)
         if isinstance(node, etree._Entity):
-            raise self._evaluator.missing("an entity reference there, whose content is unknown")
+            raise self._evaluator.make_not_found(
+                "an entity reference there, whose content is unknown"
+            )
         if etree.iselement(node):
-            number = self._number(node)
-            return _Found(self._document.span(number), number)
+            number = self._number_element(node)
+            return _Found(self._document.find_span(number), number)
         if getattr(node, "is_attribute", False):
-            return self._attribute(node)
+            return self._locate_attribute(node)
         if getattr(node, "is_text", False) or getattr(node, "is_tail", False):
-            return self._text(node)
-        raise self._evaluator.missing("a namespace node, which has no place in the source")
+            return self._locate_text(node)
+        raise self._evaluator.make_not_found("a namespace node, which has no place in the source")
 
-    def _number(self, node: Any) -> int:
+    def _number_element(self, node: Any) -> int:
         """Return the number of an element in the order of the document."""
         return int(node.xpath("count(preceding::*) + count(ancestor::*)"))
 
-    def _mark(self, node: Any) -> int:
+    def _find_mark(self, node: Any) -> int:
         """Return the byte at which a comment or an instruction begins."""
         comment = isinstance(node, self._etree._Comment)
         test = "comment()" if comment else "processing-instruction()"
@@ -182,59 +184,61 @@ class _Evaluation:
         mark = next(at for at, one in zip(marks, alike, strict=True) if one is node)
         return self._nodes.marks[mark]
 
-    def _mark_span(self, node: Any) -> Span:
-        start = self._mark(node)
-        width, view = self._markup.encoding.width, bytes(self._markup.view())
+    def _find_mark_span(self, node: Any) -> Span:
+        start = self._find_mark(node)
+        width, view = self._markup.encoding.width, bytes(self._markup.make_view())
         close = b"-->" if isinstance(node, self._etree._Comment) else b"?>"
         return Span(start, (view.index(close, start // width + 2) + len(close)) * width)
 
-    def _attribute(self, value: Any) -> _Found:
+    def _locate_attribute(self, value: Any) -> _Found:
         parent = value.getparent()
-        number = self._number(parent)
+        number = self._number_element(parent)
         tag = self._nodes.firsts[number]
-        whole = self._markup.span(tag, tag)
-        width, view = self._markup.encoding.width, self._markup.view()
-        for one in attributes(view, whole.start // width, whole.stop // width):
-            prefix, _, local = self._text_of(one.start, one.start + len(one.name)).rpartition(":")
+        whole = self._markup.find_span(tag, tag)
+        width, view = self._markup.encoding.width, self._markup.make_view()
+        for one in read_attributes(view, whole.start // width, whole.stop // width):
+            prefix, _, local = self._read_view(one.start, one.start + len(one.name)).rpartition(":")
             uri = _XML if prefix == "xml" else parent.nsmap.get(prefix) if prefix else None
             if value.attrname == (f"{{{uri}}}{local}" if uri else local):
                 return _Found(Span(one.start * width, one.stop * width), number)
-        raise self._evaluator.missing(
+        raise self._evaluator.make_not_found(
             "an attribute that comes from the document type, not from a tag"
         )
 
-    def _text_of(self, start: int, stop: int) -> str:
+    def _read_view(self, start: int, stop: int) -> str:
         """Return the text at an interval of the view."""
         encoding = self._markup.encoding
-        written = self._document.source.read(start * encoding.width, stop * encoding.width)
+        written = self._document.source.read_bytes(start * encoding.width, stop * encoding.width)
         return written.decode(encoding.codec, "replace")
 
-    def _text(self, node: Any) -> _Found:
+    def _locate_text(self, node: Any) -> _Found:
         """Return the place of a text node: from the tag, comment or instruction before it to the
         next.
         """
         before = node.getparent()
         if node.is_text:
-            element = self._number(before)
+            element = self._number_element(before)
             tag = self._nodes.firsts[element]
-            start = self._markup.span(tag, tag).stop
+            start = self._markup.find_span(tag, tag).stop
         elif isinstance(before, self._etree._Comment | self._etree._ProcessingInstruction):
-            element = self._number(before.getparent())
-            start = self._mark_span(before).stop
+            element = self._number_element(before.getparent())
+            start = self._find_mark_span(before).stop
         elif isinstance(before, self._etree._Entity):
-            raise self._evaluator.missing("text after an entity reference, whose place is unknown")
+            raise self._evaluator.make_not_found(
+                "text after an entity reference, whose place is unknown"
+            )
         else:
-            number = self._number(before)
+            number = self._number_element(before)
             element = self._nodes.parents[number]
-            start = self._document.span(number).stop
+            start = self._document.find_span(number).stop
         mark = bisect_left(self._nodes.marks, start)
         stops = list(self._nodes.marks[mark : mark + 1])
-        return _Found(Span(start, min([self._markup.next_tag(start), *stops])), element)
+        return _Found(Span(start, min([self._markup.find_next_tag(start), *stops])), element)
 
     # string-range
     # ------------
 
-    def _string_range(self, expression: str, at: int) -> _Found:
+    def _find_string_range(self, expression: str, at: int) -> _Found:
         """Evaluate `string-range(location-set, "string", offset, length)[n]`: the draft's section
         5.4.2.
         """
@@ -246,41 +250,41 @@ class _Evaluation:
             if match := _STRING_ARGUMENTS.match(expression, end):
                 break
         if match is None:
-            raise malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
+            raise make_malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
         wanted, offset, length = match[1][1:-1], int(match[2] or 1), match[3]
-        content = text_content(self._markup)
-        starts = self._occurrences(content, self._locations(expression[at:end]), wanted)
+        content = read_text_content(self._markup)
+        starts = self._find_occurrences(content, self._list_locations(expression[at:end]), wanted)
         if not starts:
-            raise self._evaluator.missing(f"no {wanted!r} in the text there")
+            raise self._evaluator.make_not_found(f"no {wanted!r} in the text there")
         chosen = int(match[4]) if match[4] else 1
         if match[4] is None and len(starts) > 1:
-            raise self._evaluator.missing(
+            raise self._evaluator.make_not_found(
                 f"a set of {len(starts)} ranges; the first is {expression}[1]"
             )
         if not 1 <= chosen <= len(starts):
-            raise self._evaluator.missing(f"a set of {len(starts)} ranges")
+            raise self._evaluator.make_not_found(f"a set of {len(starts)} ranges")
         start = starts[chosen - 1] + offset - 1
         stop = start + (len(wanted) - offset + 1 if length is None else int(length))
         if not 0 <= start < stop <= len(content.text):
-            raise self._evaluator.missing("a range that is empty or goes beyond the text")
-        return _Found(content.span(start, stop), None)
+            raise self._evaluator.make_not_found("a range that is empty or goes beyond the text")
+        return _Found(content.find_span(start, stop), None)
 
-    def _locations(self, expression: str) -> list[Any]:
+    def _list_locations(self, expression: str) -> list[Any]:
         """Return the nodes of a set. The root is replaced by its only element, which has all of its
         text.
         """
-        nodes = self._evaluator.evaluated(expression, self._tree)
+        nodes = self._evaluator.evaluate_expression(expression, self._tree)
         if not isinstance(nodes, list):
-            raise self._evaluator.missing("a value that is not a set of nodes")
+            raise self._evaluator.make_not_found("a value that is not a set of nodes")
         if self._evaluator.has_root(expression, self._tree):
             nodes.append(self._tree.getroot())
         return nodes
 
-    def _occurrences(self, content: TextContent, nodes: list[Any], wanted: str) -> list[int]:
+    def _find_occurrences(self, content: TextContent, nodes: list[Any], wanted: str) -> list[int]:
         found: set[int] = set()
         for node in nodes:
-            span = self._place(node).span
-            start, stop = content.at(span.start), content.at(span.stop)
+            span = self._locate_node(node).span
+            start, stop = content.find_character(span.start), content.find_character(span.stop)
             while wanted and (at := content.text.find(wanted, start, stop)) >= 0:
                 found.add(at)
                 start = at + len(wanted)

@@ -33,7 +33,7 @@ _CALL = re.compile(r"([A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*\(")
 _SEARCH = re.compile(r"//|\b(?:descendant|descendant-or-self|following|preceding)\s*::")
 
 
-def check(source: Source, selector: XPath) -> None:
+def check_expression(source: Source, selector: XPath) -> None:
     """Refuse an expression that takes too long or is not XPath 1.0."""
     expression = selector.expression
     if len(expression) > _LONGEST:
@@ -52,14 +52,14 @@ def check(source: Source, selector: XPath) -> None:
                 offered=("XPath 1.0", "range-to", "string-range"),
             )
         if call[1] not in _FUNCTIONS:
-            raise malformed(expression, call.start(), "a function of XPath 1.0")
+            raise make_malformed(expression, call.start(), "a function of XPath 1.0")
     for prefix, uri in selector.namespaces:
         if "exslt.org" in uri:
             reason = f"XPath without the functions of {prefix}"
-            raise malformed(expression, 0, reason)
+            raise make_malformed(expression, 0, reason)
 
 
-def malformed(expression: str, at: int, expected: str) -> MalformedPart:
+def make_malformed(expression: str, at: int, expected: str) -> MalformedPart:
     return MalformedPart(text=expression, at=at, expected=expected, rule=_RULE)
 
 
@@ -76,21 +76,21 @@ class Evaluator:
         self._etree, self._source, self._selector = etree, source, selector
         self._namespaces = dict(namespaces)
 
-    def one(self, expression: str, context: Any) -> Any:
+    def select_one(self, expression: str, context: Any) -> Any:
         """Return the only node of a set. Raises PartNotFound if there are several or none."""
-        nodes = self.evaluated(expression, context)
+        nodes = self.evaluate_expression(expression, context)
         if not isinstance(nodes, list):
             kind = {bool: "a truth value", float: "a number"}.get(type(nodes), "a string")
-            raise self.missing(
+            raise self.make_not_found(
                 f"{kind} as the value of {expression!r}, which is not a set of nodes"
             )
         if len(nodes) == 1:
             return nodes[0]
         if not nodes:
-            raise self.missing(f"no node for {expression!r}")
-        raise self.missing(f"a set of {len(nodes)} nodes; the first is ({expression})[1]")
+            raise self.make_not_found(f"no node for {expression!r}")
+        raise self.make_not_found(f"a set of {len(nodes)} nodes; the first is ({expression})[1]")
 
-    def evaluated(self, expression: str, context: Any) -> Any:
+    def evaluate_expression(self, expression: str, context: Any) -> Any:
         """Return a value of XPath. Raises MalformedPart."""
         etree = self._etree
         try:
@@ -98,16 +98,16 @@ class Evaluator:
             return compiled(context)
         except (etree.XPathError, ValueError, TypeError) as error:
             reason = str(error).lower() or "it cannot be evaluated"
-            raise malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
+            raise make_malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
 
     def has_root(self, expression: str, context: Any) -> bool:
         """Return whether the root of the document is in a set: lxml returns the nodes
         without it.
         """
-        nodes = self.evaluated(expression, context)
-        return bool(self.evaluated(f"count({expression})", context) > len(nodes))
+        nodes = self.evaluate_expression(expression, context)
+        return bool(self.evaluate_expression(f"count({expression})", context) > len(nodes))
 
-    def missing(self, extent: str) -> PartNotFound:
+    def make_not_found(self, extent: str) -> PartNotFound:
         """Return the error that the document has something else, which `extent` names."""
         return PartNotFound(
             identifier=self._source.name, selector=str(self._selector), extent=extent

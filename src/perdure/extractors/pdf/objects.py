@@ -46,31 +46,31 @@ _OF_THE_UNPACKED = frozenset(("/Length", "/Filter", "/DecodeParms"))
 _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 
 
-def decoded(page: pikepdf.Page) -> Decoded | None:
+def digest_page(page: pikepdf.Page) -> Decoded | None:
     """Return the digest of a page's form, or None if the form is too long or cannot be unpacked."""
     pikepdf.settings.set_qpdf_limits(flate_max_memory=_MOST, run_length_max_memory=_MOST)
     objects = _Objects(page.obj)
     sha512 = hashlib.sha512()
     left = _MOST
     try:
-        for piece in objects.written():
+        for piece in objects.write_objects():
             left -= len(piece)
             if left < 0:
                 return None
             sha512.update(piece)
     except (pikepdf.DataDecodingError, pikepdf.QpdfRuntimeError, MemoryError):
         return None
-    form = f"pdf {_size(page.obj)}{objects.count} objects"
+    form = f"pdf {_describe_size(page.obj)}{objects.count} objects"
     return Decoded(form=form, sha512=sha512.hexdigest())
 
 
-def _size(page: Any) -> str:
+def _describe_size(page: Any) -> str:
     """Return the visible width and height of a page, or nothing if the page does not state them."""
     box = page.get("/CropBox", page.get("/MediaBox"))
     sides: list[Any] = list(box) if isinstance(box, pikepdf.Array) else []
     match [Decimal(one) for one in sides if isinstance(one, (int, Decimal))]:
         case [left, bottom, right, top]:
-            return f"{_number(abs(right - left))}x{_number(abs(top - bottom))} "
+            return f"{_write_number(abs(right - left))}x{_write_number(abs(top - bottom))} "
     return ""
 
 
@@ -85,52 +85,52 @@ class _Objects:
     def count(self) -> int:
         return len(self._met)
 
-    def written(self) -> Iterator[bytes]:
+    def write_objects(self) -> Iterator[bytes]:
         for number, one in enumerate(self._met):  # the list grows meanwhile
             yield b"%d 0 obj " % number
             if isinstance(one, pikepdf.Stream):
-                octets, left_out = _unpacked(one)
-                yield from self._value(one, left_out)
+                octets, left_out = _unpack_stream(one)
+                yield from self._write_value(one, left_out)
                 yield from (b"stream ", octets, b" endstream ")
             else:
-                yield from self._value(one, _NONE if number else _OF_A_PAGE)
+                yield from self._write_value(one, _NONE if number else _OF_A_PAGE)
             yield b"endobj "
 
-    def _value(self, top: pikepdf.Object, left_out: frozenset[str]) -> Iterator[bytes]:
+    def _write_value(self, top: pikepdf.Object, left_out: frozenset[str]) -> Iterator[bytes]:
         """Yield an object without recursion, because a hostile file may nest values to
         any depth.
         """
-        rest = _inside(top, left_out)
+        rest = _list_inside(top, left_out)
         while rest:
             one = rest.pop()
             if isinstance(one, bytes):
                 yield one + b" "
             elif not isinstance(one, (pikepdf.Array, pikepdf.Dictionary, pikepdf.Stream)):
-                yield _scalar(one) + b" "
+                yield _write_scalar(one) + b" "
             elif one.is_indirect:
-                yield b"%d 0 R " % self._number_of(one)
+                yield b"%d 0 R " % self._assign_number(one)
             else:
-                rest += _inside(one, _NONE)
+                rest += _list_inside(one, _NONE)
 
-    def _number_of(self, one: pikepdf.Object) -> int:
+    def _assign_number(self, one: pikepdf.Object) -> int:
         if one.objgen not in self._numbers:
             self._numbers[one.objgen] = len(self._met)
             self._met.append(one)
         return self._numbers[one.objgen]
 
 
-def _inside(one: Any, left_out: frozenset[str]) -> list[Any]:
+def _list_inside(one: Any, left_out: frozenset[str]) -> list[Any]:
     """Return the words and values of an array, a dictionary or a stream's dictionary,
     last first.
     """
     if isinstance(one, pikepdf.Array):
         return [b"]", *reversed(list(one)), b"["]
-    written = {_name(key): value for key, value in one.items() if key not in left_out}
+    written = {_write_name(key): value for key, value in one.items() if key not in left_out}
     pairs = (word for key in sorted(written, reverse=True) for word in (written[key], key))
     return [b">>", *pairs, b"<<"]
 
 
-def _unpacked(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
+def _unpack_stream(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
     """Return the octets of a stream, and the keys to leave out of its dictionary."""
     try:
         return stream.read_bytes(pikepdf.StreamDecodeLevel.specialized), _OF_THE_UNPACKED
@@ -140,7 +140,7 @@ def _unpacked(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
         return stream.read_raw_bytes(), _OF_A_STREAM
 
 
-def _scalar(one: Any) -> bytes:
+def _write_scalar(one: Any) -> bytes:
     """Return a value other than an array, a dictionary or a stream."""
     match one:
         case None:
@@ -148,22 +148,22 @@ def _scalar(one: Any) -> bytes:
         case bool():
             return b"true" if one else b"false"
         case int() | Decimal():
-            return _number(Decimal(one)).encode()
+            return _write_number(Decimal(one)).encode()
         case pikepdf.String():
             return b"<%s>" % bytes(one).hex().encode()
-    return _name(
-        _ESCAPED.sub(_unescaped, one.unparse(resolved=True)).decode("utf-8", "surrogateescape")
+    return _write_name(
+        _ESCAPED.sub(_unescape_octet, one.unparse(resolved=True)).decode("utf-8", "surrogateescape")
     )
 
 
-def _number(value: Decimal) -> str:
+def _write_number(value: Decimal) -> str:
     return f"{value.normalize() + 0:f}"  # + 0 turns a negative zero into zero
 
 
-def _name(name: str) -> bytes:
+def _write_name(name: str) -> bytes:
     octets = name.removeprefix("/").encode("utf-8", "surrogateescape")
     return b"/" + _IRREGULAR.sub(lambda one: b"#%02x" % one[0][0], octets)
 
 
-def _unescaped(found: re.Match[bytes]) -> bytes:
+def _unescape_octet(found: re.Match[bytes]) -> bytes:
     return bytes.fromhex(found[1].decode())

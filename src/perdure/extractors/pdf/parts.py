@@ -31,7 +31,7 @@ from perdure.errors import (
     PartOutOfRange,
     PerdureError,
 )
-from perdure.extractors.libraries import library
+from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.formats import MediaType
 from perdure.parts import Destination, Embedded, Page, Selector
@@ -59,23 +59,23 @@ class PdfExtractor:
     confined = True
     install = f"perdure[{_EXTRA}]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        with _opened(source, selector) as pdf:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        with _open_pdf(source, selector) as pdf:
             match selector:
                 case Page(number=number, view=view):
-                    return _page(source, selector, pdf, number, view)
+                    return _cut_page(source, selector, pdf, number, view)
                 case Destination(name=name):
-                    number = _leads_to(source, selector, pdf, name)
-                    return _page(source, Page(number), pdf, number, None)
+                    number = _find_target_page(source, selector, pdf, name)
+                    return _cut_page(source, Page(number), pdf, number, None)
                 case Embedded(name=name):
-                    return _embedded(source, selector, pdf, name)
+                    return _read_embedded(source, selector, pdf, name)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        with _opened(source, "pages") as pdf:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        with _open_pdf(source, "pages") as pdf:
             found = [Extent(syntax="page=1", what="pages, from 1", size=len(pdf.pages))]
             for syntax, what, names in (
-                ("nameddest={}", "named destinations", tuple(dict(_destinations(pdf)))),
+                ("nameddest={}", "named destinations", tuple(dict(_list_destinations(pdf)))),
                 ("ef={}", "embedded files", tuple(pdf.attachments)),
             ):
                 if names:
@@ -86,19 +86,19 @@ class PdfExtractor:
 
 
 @contextmanager
-def _opened(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
+def _open_pdf(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
     """Open a document. Raises Undecodable if it is damaged, encrypted or not a PDF."""
-    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    pikepdf = import_library("pikepdf", _EXTRA, source, selector)
     try:
-        with source.open() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
+        with source.open_file() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
             yield pdf
     except pikepdf.PasswordError:
-        raise source.undecodable("it is encrypted and needs a password") from None
+        raise source.make_undecodable("it is encrypted and needs a password") from None
     except PerdureError:
         raise
     except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
         # raised for an object of the wrong type
-        raise source.undecodable(str(error)) from None
+        raise source.make_undecodable(str(error)) from None
     except RecursionError:
         raise OverBudget(what=f"{source.name}", limit="the supported depth of nesting") from None
 
@@ -107,14 +107,14 @@ def _opened(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
 # -----
 
 
-def _page(
+def _cut_page(
     source: Source,
     selector: Page,
     pdf: pikepdf.Pdf,
     number: int,
     view: tuple[Fraction, Fraction, Fraction, Fraction] | None,
 ) -> Part:
-    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    pikepdf = import_library("pikepdf", _EXTRA, source, selector)
     from perdure.extractors.pdf import objects as pdf_objects
 
     count = len(pdf.pages)
@@ -125,9 +125,9 @@ def _page(
     alone = pikepdf.new()
     alone.pages.append(pdf.pages[number - 1])
     page = alone.pages[0]
-    _disarm(page.obj, pikepdf.Name("/Stamp"))
+    _disarm_page(page.obj, pikepdf.Name("/Stamp"))
     if view is not None:
-        page.cropbox = _box(source, selector, page, view)
+        page.cropbox = _find_crop_box(source, selector, page, view)
     written = io.BytesIO()
     alone.save(
         written,
@@ -141,12 +141,12 @@ def _page(
         selector=selector,
         media_type=_MEDIA_TYPE,
         body=(written.getvalue(),),
-        decoded=pdf_objects.decoded(page),
+        decoded=pdf_objects.digest_page(page),
         facts={"mended": str(mended[0])[:_LONGEST_FACT]} if mended else {},
     )
 
 
-def _disarm(page: Any, stamp: Any) -> None:
+def _disarm_page(page: Any, stamp: Any) -> None:
     """Remove everything that a page or its annotations do by themselves or in other programs.
 
     A form field is cut off from its form, which may have scripts and is not in the part. It becomes
@@ -172,7 +172,7 @@ def _disarm(page: Any, stamp: Any) -> None:
             del action["/Next"]
 
 
-def _box(
+def _find_crop_box(
     source: Source,
     selector: Page,
     page: Any,
@@ -199,59 +199,61 @@ def _box(
 # -----
 
 
-def _leads_to(source: Source, selector: Selector, pdf: pikepdf.Pdf, name: str) -> int:
+def _find_target_page(source: Source, selector: Selector, pdf: pikepdf.Pdf, name: str) -> int:
     """Return the number of the page to which a named destination leads."""
-    known = dict(_destinations(pdf))
-    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    known = dict(_list_destinations(pdf))
+    pikepdf = import_library("pikepdf", _EXTRA, source, selector)
     target = known.get(name)
     if isinstance(target, pikepdf.Dictionary):
         target = target["/D"]
-    number = _page_number(pdf, target) if isinstance(target, pikepdf.Array) else None
+    number = _find_page_number(pdf, target) if isinstance(target, pikepdf.Array) else None
     if number is None:
         names = ", ".join(list(known)[:_SHOWN]) or "no named destination"
         raise PartNotFound(identifier=source.name, selector=str(selector), extent=names)
     return number
 
 
-def _page_number(pdf: pikepdf.Pdf, target: Any) -> int | None:
+def _find_page_number(pdf: pikepdf.Pdf, target: Any) -> int | None:
     """Return the page of an explicit destination, `[page /XYZ …]`."""
     place = target[0].objgen
     numbers = (number for number, page in enumerate(pdf.pages, 1) if page.obj.objgen == place)
     return next(numbers, None)
 
 
-def _destinations(pdf: pikepdf.Pdf) -> Iterator[tuple[str, Any]]:
+def _list_destinations(pdf: pikepdf.Pdf) -> Iterator[tuple[str, Any]]:
     """Yield names and their destinations, from the tree of names and from the older dictionary."""
     root: Any = pdf.Root
     tree = root.get("/Names", {}).get("/Dests") if "/Names" in root else None
     if tree is not None:
-        yield from _names(tree, 0)
+        yield from _list_names(tree, 0)
     if "/Dests" in root:
         for name, target in root["/Dests"].items():
             yield name.removeprefix("/"), target
 
 
-def _names(node: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def _list_names(node: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > _DEEPEST:
         return
     names = node.get("/Names", ())
     for at in range(0, len(names) - 1, 2):
         yield str(names[at]), names[at + 1]
     for kid in node.get("/Kids", ()):
-        yield from _names(kid, depth + 1)
+        yield from _list_names(kid, depth + 1)
 
 
-def _embedded(source: Source, selector: Embedded, pdf: pikepdf.Pdf, name: str) -> Part:
+def _read_embedded(source: Source, selector: Embedded, pdf: pikepdf.Pdf, name: str) -> Part:
     if name not in pdf.attachments:
         names = ", ".join(list(pdf.attachments)[:_SHOWN]) or "no embedded file"
         raise PartNotFound(identifier=source.name, selector=str(selector), extent=names)
     file = pdf.attachments[name].get_file()
     if (file.size or 0) > _MOST_EMBEDDED:
         raise OverBudget(what=f"{selector} of {source.name}", limit=f"{_MOST_EMBEDDED} bytes")
-    return Part(selector=selector, media_type=_sane(file.mime_type), body=(file.read_bytes(),))
+    return Part(
+        selector=selector, media_type=_check_media_type(file.mime_type), body=(file.read_bytes(),)
+    )
 
 
-def _sane(media_type: str) -> str:
+def _check_media_type(media_type: str) -> str:
     """Return the media type that the document states, if it is valid."""
     try:
         return MediaType.parse(media_type).essence

@@ -28,7 +28,7 @@ _MULAW = 1
 _ANNOTATION = bytes(4)  # the header asks for one
 
 
-class Sound(msgspec.Struct, frozen=True):
+class AuSound(msgspec.Struct, frozen=True):
     """The place of the samples, and their format."""
 
     encoding: int
@@ -50,15 +50,17 @@ class AuExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        sound = read(source)
-        return samples.cut(source, selector, sound, partial(header, sound), even=False)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        sound = read_sound(source)
+        return samples.cut_samples(
+            source, selector, sound, partial(build_header, sound), even=False
+        )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        return samples.extents(read(source))
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return samples.list_extents(read_sound(source))
 
 
-def header(sound: Sound, length: int) -> bytes:
+def build_header(sound: AuSound, length: int) -> bytes:
     """Return the header of a file with `length` bytes of samples, which follow it."""
     head = _HEAD.pack(
         *(_MAGIC, _HEAD.size + len(_ANNOTATION), min(length, _UNKNOWN)),
@@ -67,15 +69,15 @@ def header(sound: Sound, length: int) -> bytes:
     return head + _ANNOTATION
 
 
-def read(source: Source) -> Sound:
+def read_sound(source: Source) -> AuSound:
     """Find the format and the samples. Raises Undecodable or PartNotSupported."""
-    head = source.read(0, _HEAD.size)
+    head = source.read_bytes(0, _HEAD.size)
     if head[:4] != _MAGIC:
         if source.essence == "audio/basic":  # RFC 2046 section 4.3
-            return Sound(_MULAW, 8000, 1, Span(0, source.length))
-        raise source.undecodable("it does not begin like an AU file")
+            return AuSound(_MULAW, 8000, 1, Span(0, source.length))
+        raise source.make_undecodable("it does not begin like an AU file")
     if len(head) < _HEAD.size:
-        raise source.undecodable("its header is truncated")
+        raise source.make_undecodable("its header is truncated")
     _, start, length, encoding, rate, channels = _HEAD.unpack(head)
     if encoding not in _SIZES:
         raise PartNotSupported(
@@ -84,16 +86,16 @@ def read(source: Source) -> Sound:
             offered=("byte range",),
         )
     if not (rate and channels) or start < _HEAD.size or start > source.length:
-        raise source.undecodable("its header contradicts itself")
+        raise source.make_undecodable("its header contradicts itself")
     left = source.length - start
     if length == _UNKNOWN:
         length = left
     if length > left:
-        raise source.undecodable(
+        raise source.make_undecodable(
             f"its header promises {length} bytes of samples, but it has {left}"
         )
     block = _SIZES[encoding] * channels
-    return Sound(encoding, rate, channels, Span(start, start + length - length % block))
+    return AuSound(encoding, rate, channels, Span(start, start + length - length % block))
 
 
 EXTRACTOR = AuExtractor()

@@ -71,7 +71,7 @@ _FORMATS = {
 }
 
 
-class Form(msgspec.Struct, frozen=True):
+class SampleForm(msgspec.Struct, frozen=True):
     """The format of the samples of a stream."""
 
     name: str
@@ -86,7 +86,7 @@ class Form(msgspec.Struct, frozen=True):
         return self.width * self.channels
 
     @property
-    def chunk(self) -> bytes:
+    def format_chunk(self) -> bytes:
         """The format as a `fmt ` chunk of WAV."""
         return struct.pack(
             "<HHIIHH",
@@ -106,29 +106,31 @@ class AudioExtractor:
     confined = True
     install = f"perdure[{container.EXTRA}]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        with _opened(source, selector) as sound:
-            return _part(source, selector, sound)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        with _open_sound(source, selector) as sound:
+            return _cut_part(source, selector, sound)
 
-    def outline(self, source: Source, selector: Selector) -> Part | None:
+    def outline_part(self, source: Source, selector: Selector) -> Part | None:
         if not isinstance(
             selector, Interval
         ):  # the others are clipped, so their end must be found first
             return None
-        with _opened(source, selector) as sound:
-            first, last = _bounds(source, selector, sound.form.rate)
-            if last is None or first >= last or not sound.reaches(last):
-                raise _beyond(source, selector, sound)
+        with _open_sound(source, selector) as sound:
+            first, last = _find_bounds(source, selector, sound.form.rate)
+            if last is None or first >= last or not sound.reaches_sample(last):
+                raise _make_out_of_range(source, selector, sound)
             length = (last - first) * sound.form.block
-            head = wav.header(sound.form.chunk, length)
+            head = wav.build_header(sound.form.format_chunk, length)
         total = len(head) + length + length % 2
         return Part(selector=selector, media_type="audio/wav", body=Stream(iter(()), total))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        with _opened(source, "sec") as sound:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        with _open_sound(source, "sec") as sound:
             form, lasts = sound.form, sound.container.duration
             seconds = None if lasts is None else Fraction(lasts, 1_000_000)
-            return lasting.extents(seconds, f", {form.channels} channels at {form.rate} Hz")
+            return lasting.list_time_extents(
+                seconds, f", {form.channels} channels at {form.rate} Hz"
+            )
 
 
 class _Sound:
@@ -140,59 +142,59 @@ class _Sound:
         self._stream = stream
         self._zero = stream.start_time or 0
         if not stream.rate:
-            raise source.undecodable("it contains no frame of sound")
+            raise source.make_undecodable("it contains no frame of sound")
         form: Any = stream.format
         if form is None:
-            raise source.undecodable("it does not state the format of its samples")
+            raise source.make_undecodable("it does not state the format of its samples")
         kind = form.packed.name
         if kind not in _FORMATS:
             raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
         name, code, width = _FORMATS[kind]
-        self.form = Form(name, code, width, stream.channels, stream.rate)
+        self.form = SampleForm(name, code, width, stream.channels, stream.rate)
 
-    def from_sample(self, first: int) -> Iterator[tuple[int, bytes]]:
+    def decode_from(self, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield frames as packed bytes, each with the number of its first sample, starting with
         sample `first`.
         """
         start = Fraction(first, self.form.rate) - _PRE_ROLL
         if start > 0 and self._stream.codec_context.name not in _FROM_THE_START:
-            place = self._zero + math.floor(start / self._base)
+            place = self._zero + math.floor(start / self._time_base)
             self.container.seek(place, stream=self._stream, backward=True)
         expected: int | None = None
         for frame in self.container.decode(self._stream):
             if not frame.samples:
                 continue
             if frame.pts is None:
-                raise self._source.undecodable("one of its frames has no time")
-            at = round((frame.pts - self._zero) * self._base * self.form.rate)
+                raise self._source.make_undecodable("one of its frames has no time")
+            at = round((frame.pts - self._zero) * self._time_base * self.form.rate)
             if (at > first) if expected is None else (at != expected):
-                raise self._source.undecodable(f"samples are missing before number {at}")
+                raise self._source.make_undecodable(f"samples are missing before number {at}")
             expected = at + frame.samples
             if expected > first:
-                yield at, _packed(frame)
+                yield at, _pack_frame(frame)
 
     @property
-    def _base(self) -> Fraction:
+    def _time_base(self) -> Fraction:
         base = self._stream.time_base
         if base is None:
-            raise self._source.undecodable("it states no unit for its times")
+            raise self._source.make_undecodable("it states no unit for its times")
         return base
 
-    def between(self, first: int, last: int | None) -> Iterator[bytes]:
+    def decode_samples(self, first: int, last: int | None) -> Iterator[bytes]:
         """Yield the samples [first, last), or to the end; fewer if the sound ends earlier."""
         block = self.form.block
-        for at, data in self.from_sample(first):
+        for at, data in self.decode_from(first):
             stop = None if last is None else (last - at) * block
             yield data[max(first - at, 0) * block : stop]
             if last is not None and at * block + len(data) >= last * block:
                 return
 
-    def reaches(self, last: int) -> bool:
+    def reaches_sample(self, last: int) -> bool:
         """Return whether there is a sample before number `last`."""
-        return any(True for data in self.between(last - 1, last) if data)
+        return any(True for data in self.decode_samples(last - 1, last) if data)
 
 
-def _packed(frame: Any) -> bytes:
+def _pack_frame(frame: Any) -> bytes:
     """Return the samples with the channels interleaved; planar frames have a row for
     each channel.
     """
@@ -201,69 +203,69 @@ def _packed(frame: Any) -> bytes:
     return packed
 
 
-def _part(source: Source, selector: Selector, sound: _Sound) -> Part:
+def _cut_part(source: Source, selector: Selector, sound: _Sound) -> Part:
     form = sound.form
-    first, last = _bounds(source, selector, form.rate)
+    first, last = _find_bounds(source, selector, form.rate)
     if last is not None and first >= last:
-        raise _beyond(source, selector, sound)
+        raise _make_out_of_range(source, selector, sound)
     taken: list[bytes] = []
     length = 0
-    for piece in sound.between(first, last):
+    for piece in sound.decode_samples(first, last):
         taken.append(piece)
         length += len(piece)
         if length > _AT_ONCE:
-            return _long_part(source, selector, sound, first, last)
+            return _stream_part(source, selector, sound, first, last)
     whole = last is not None and length == (last - first) * form.block
     if not length or (isinstance(selector, Interval) and not whole):
-        raise _beyond(source, selector, sound)
+        raise _make_out_of_range(source, selector, sound)
     data = b"".join(taken)
     if isinstance(selector, Media):
-        selector = _clipped(selector, Fraction(first + length // form.block, form.rate))
+        selector = _clip_selector(selector, Fraction(first + length // form.block, form.rate))
     return Part(
         selector=selector,
         media_type="audio/wav",
-        body=(wav.header(form.chunk, length), data, b"\0" * (length % 2)),
+        body=(wav.build_header(form.format_chunk, length), data, b"\0" * (length % 2)),
         decoded=Decoded(form=str(form), sha512=hashlib.sha512(data).hexdigest()),
     )
 
 
-def _clipped(selector: Media, end: Fraction) -> Media:
+def _clip_selector(selector: Media, end: Fraction) -> Media:
     time = selector.time or Time(None, None)
     asked = end if time.end is None else time.end
     return Media(time=Time(time.start or Fraction(0), min(asked, end)))
 
 
-def _long_part(
+def _stream_part(
     source: Source, selector: Selector, sound: _Sound, first: int, last: int | None
 ) -> Part:
     """Return a part that is decoded again while it is sent. If its end is not known yet, its length
     is not stated either.
     """
-    if last is not None and not sound.reaches(last):
+    if last is not None and not sound.reaches_sample(last):
         if isinstance(selector, Interval):
-            raise _beyond(source, selector, sound)
+            raise _make_out_of_range(source, selector, sound)
         last = None
     form = sound.form
     length = None if last is None else (last - first) * form.block
-    head = wav.header(form.chunk, length)
-    chunks = _again(source, selector, head, first, last)
+    head = wav.build_header(form.format_chunk, length)
+    chunks = _decode_again(source, selector, head, first, last)
     total = None if length is None else len(head) + length + length % 2
     return Part(selector=selector, media_type="audio/wav", body=Stream(chunks, total))
 
 
-def _again(
+def _decode_again(
     source: Source, selector: Selector, head: bytes, first: int, last: int | None
 ) -> Iterator[bytes]:
     yield head
-    with _opened(source, selector) as sound:
+    with _open_sound(source, selector) as sound:
         length = 0
-        for piece in sound.between(first, last):
+        for piece in sound.decode_samples(first, last):
             length += len(piece)
             yield piece
         yield b"\0" * (length % 2)
 
 
-def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | None]:
+def _find_bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | None]:
     """Return the first and last sample of a selector, before the number of samples is known."""
     match selector:
         case Interval(start=start, end=end):
@@ -282,12 +284,12 @@ def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | N
 
 
 @contextmanager
-def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
+def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
     """Open the first stream of sound. Raises Undecodable or PartNotSupported."""
-    with container.opened(source, _DEMUXERS[source.essence], selector) as found:
+    with container.open_container(source, _DEMUXERS[source.essence], selector) as found:
         streams = found.streams.audio
         if not streams:
-            raise source.undecodable("it contains no sound")
+            raise source.make_undecodable("it contains no sound")
         if streams[0].codec_context is None:
             raise PartNotSupported(
                 media_type=f"{source.media_type} in an unknown codec",
@@ -298,7 +300,7 @@ def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
         yield _Sound(source, found, streams[0])
 
 
-def _beyond(source: Source, selector: Selector, sound: _Sound) -> PartOutOfRange:
+def _make_out_of_range(source: Source, selector: Selector, sound: _Sound) -> PartOutOfRange:
     duration = sound.container.duration
     extent = "less than that" if duration is None else f"about {duration / 1_000_000:.3f} seconds"
     return PartOutOfRange(identifier=source.name, selector=str(selector), extent=extent)

@@ -34,7 +34,7 @@ class Samples(msgspec.Struct, frozen=True):
     selector: Selector
 
 
-class Sound(Protocol):
+class StoredSound(Protocol):
     """Consecutive samples in a source."""
 
     @property
@@ -52,15 +52,20 @@ class Sound(Protocol):
         """All samples."""
 
 
-def cut(
-    source: Source, selector: Selector, sound: Sound, head: Callable[[int], bytes], *, even: bool
+def cut_samples(
+    source: Source,
+    selector: Selector,
+    sound: StoredSound,
+    head: Callable[[int], bytes],
+    *,
+    even: bool,
 ) -> Part:
     """Cut a part of a sound: the output of `head` for its number of bytes, and a span of the
     source.
 
-    `even`: an odd number of bytes is padded with one more. Raises what `select` raises.
+    `even`: an odd number of bytes is padded with one more. Raises what `select_samples` raises.
     """
-    found = select(source, selector, sound.rate, sound.data.length // sound.block)
+    found = select_samples(source, selector, sound.rate, sound.data.length // sound.block)
     start = sound.data.start
     span = Span(start + found.first * sound.block, start + found.last * sound.block)
     padding = bytes(span.length % 2) if even else b""
@@ -72,14 +77,14 @@ def cut(
     )
 
 
-def extents(sound: Sound) -> tuple[Extent, ...]:
+def list_extents(sound: StoredSound) -> tuple[Extent, ...]:
     """Return the extents of a sound."""
     count = sound.data.length // sound.block
     about = f", {sound.channels} channels of {count} samples at {sound.rate} Hz"
-    return lasting.extents(Fraction(count, sound.rate), about)
+    return lasting.list_time_extents(Fraction(count, sound.rate), about)
 
 
-def select(source: Source, selector: Selector, rate: int, count: int) -> Samples:
+def select_samples(source: Source, selector: Selector, rate: int, count: int) -> Samples:
     """Return the samples that a selector addresses, of `count` samples at `rate` per second.
 
     Raises PartOutOfRange or PartNotSupported.
@@ -87,10 +92,10 @@ def select(source: Source, selector: Selector, rate: int, count: int) -> Samples
     match selector:
         case Interval(start=start, end=end):
             if end * rate > count:  # ruling: part-range
-                raise _beyond(source, selector, rate, count)
+                raise _make_out_of_range(source, selector, rate, count)
         case Instant(at=at):
             if at * rate >= count:
-                raise _beyond(source, selector, rate, count)
+                raise _make_out_of_range(source, selector, rate, count)
             first = math.floor(at * rate)
             return Samples(first, first + 1, selector)
         case Media(time=Time() as time, area=None, tracks=(), id=None):
@@ -105,13 +110,13 @@ def select(source: Source, selector: Selector, rate: int, count: int) -> Samples
             )
     first, last = math.ceil(start * rate), math.ceil(end * rate)
     if first >= last:
-        raise _beyond(source, selector, rate, count)
+        raise _make_out_of_range(source, selector, rate, count)
     if isinstance(selector, Media):
         selector = Media(time=Time(start, end))
     return Samples(first, last, selector)
 
 
-def _beyond(source: Source, selector: Selector, rate: int, count: int) -> PartOutOfRange:
+def _make_out_of_range(source: Source, selector: Selector, rate: int, count: int) -> PartOutOfRange:
     return PartOutOfRange(
         identifier=source.name,
         selector=str(selector),

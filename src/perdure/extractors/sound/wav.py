@@ -34,7 +34,7 @@ _BY_SAMPLE = frozenset((_PCM, _FLOAT, _ALAW, _MULAW))
 _SUBFORMAT = slice(24, 26)  # of an extensible format: the old code, before a fixed GUID
 
 
-class Sound(msgspec.Struct, frozen=True):
+class WavSound(msgspec.Struct, frozen=True):
     """The place of the samples, and their format."""
 
     format: bytes
@@ -54,15 +54,17 @@ class WavExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        sound = read(source)
-        return samples.cut(source, selector, sound, partial(header, sound.format), even=True)
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        sound = read_sound(source)
+        return samples.cut_samples(
+            source, selector, sound, partial(build_header, sound.format), even=True
+        )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        return samples.extents(read(source))
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return samples.list_extents(read_sound(source))
 
 
-def header(format: bytes, length: int | None) -> bytes:
+def build_header(format: bytes, length: int | None) -> bytes:
     """Return the header of a file with this format and `length` bytes of samples, which follow it.
 
     None leaves the sizes open: the samples end where the file does.
@@ -80,36 +82,38 @@ def header(format: bytes, length: int | None) -> bytes:
     return long + body + _CHUNK.pack(b"data", _UNKNOWN)
 
 
-def read(source: Source) -> Sound:
+def read_sound(source: Source) -> WavSound:
     """Find the format and the samples. Raises Undecodable or PartNotSupported."""
-    head = source.read(0, 12)
+    head = source.read_bytes(0, 12)
     if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
-        raise source.undecodable("it does not begin like a RIFF WAVE file")
+        raise source.make_undecodable("it does not begin like a RIFF WAVE file")
     open_ended = int.from_bytes(head[4:8], "little") in _OPEN and head[:4] == b"RIFF"
     format, long = b"", 0
     at = 12
     for _ in range(_MOST_CHUNKS):
-        name, size = _CHUNK.unpack(source.read(at, at + _CHUNK.size).ljust(_CHUNK.size, b"\0"))
+        name, size = _CHUNK.unpack(
+            source.read_bytes(at, at + _CHUNK.size).ljust(_CHUNK.size, b"\0")
+        )
         at += _CHUNK.size
         if at > source.length:
-            raise source.undecodable("it has no data chunk")
+            raise source.make_undecodable("it has no data chunk")
         if name == b"ds64":
-            long = struct.unpack("<8xQ", source.read(at, at + 16).ljust(16, b"\0"))[0]
+            long = struct.unpack("<8xQ", source.read_bytes(at, at + 16).ljust(16, b"\0"))[0]
         elif name == b"fmt ":
-            format = source.read(at, at + min(size, _LONGEST_FORMAT))
+            format = source.read_bytes(at, at + min(size, _LONGEST_FORMAT))
         elif name == b"data":
             if size == _UNKNOWN and long:
                 size = long
             elif size in _OPEN and open_ended:
                 size = source.length - at
-            return _sound(source, format, Span(at, at + size))
+            return _check_sound(source, format, Span(at, at + size))
         at += size + size % 2
-    raise source.undecodable(f"it has more than {_MOST_CHUNKS} chunks before its data")
+    raise source.make_undecodable(f"it has more than {_MOST_CHUNKS} chunks before its data")
 
 
-def _sound(source: Source, format: bytes, data: Span) -> Sound:
+def _check_sound(source: Source, format: bytes, data: Span) -> WavSound:
     if len(format) < _FORMAT.size:
-        raise source.undecodable("it has no fmt chunk before its data")
+        raise source.make_undecodable("it has no fmt chunk before its data")
     code, channels, rate, _, block, bits = _FORMAT.unpack_from(format)
     if code == _EXTENSIBLE and len(format) >= _SUBFORMAT.stop:
         code = int.from_bytes(format[_SUBFORMAT], "little")
@@ -120,16 +124,16 @@ def _sound(source: Source, format: bytes, data: Span) -> Sound:
             offered=("byte range",),
         )
     if not (rate and channels and block == channels * -(-bits // 8)):
-        raise source.undecodable(
+        raise source.make_undecodable(
             f"its header states impossible samples: {bits} bits in {channels} channels"
         )
     left = source.length - data.start
     if data.length > left:
-        raise source.undecodable(
+        raise source.make_undecodable(
             f"its header promises {data.length} bytes of samples, but it has {left}"
         )
     whole = data.stop - data.length % block
-    return Sound(format, channels, rate, block, Span(data.start, whole))
+    return WavSound(format, channels, rate, block, Span(data.start, whole))
 
 
 EXTRACTOR = WavExtractor()

@@ -61,14 +61,16 @@ class Encoding(NamedTuple):
         return named if self.width > 1 else None
 
 
-def encoding(source: Source, selector: Selector | str) -> Encoding:
+def find_encoding(source: Source, selector: Selector | str) -> Encoding:
     """Return the encoding given by the byte-order mark, by the source or by the document, in this
     order. The default is UTF-8 for XML, ISO 8859-1 for all others (ruling: pdi-charset).
 
     Raises PartNotSupported if markup cannot be found in the bytes of the encoding.
     """
-    head = source.read(0, _HEAD)
-    codec = _codec(source.charset, head, "utf_8" if source.essence.endswith("xml") else "latin_1")
+    head = source.read_bytes(0, _HEAD)
+    codec = _find_codec(
+        source.charset, head, "utf_8" if source.essence.endswith("xml") else "latin_1"
+    )
     if codec in _TANGLED:
         raise PartNotSupported(
             media_type=f"{source.essence}; charset={codec.replace('_', '-')}",
@@ -76,46 +78,46 @@ def encoding(source: Source, selector: Selector | str) -> Encoding:
             offered=("char range", "byte range"),
         )
     shifts = codec.startswith("iso2022") or codec == "hz"
-    plain = codec not in _WIDTHS and not shifts and _table(codec) is None
+    plain = codec not in _WIDTHS and not shifts and _build_table(codec) is None
     return Encoding(codec, _WIDTHS.get(codec, 1), plain, shifts)
 
 
-def ascii_view(data: bytes | memoryview, encoding: Encoding) -> bytes | memoryview:
+def make_ascii_view(data: bytes | memoryview, encoding: Encoding) -> bytes | memoryview:
     """Return the view of a document, or of a part of one that begins in the unshifted state."""
     if encoding.plain:
         return data
     if encoding.width > 1:
-        return _narrowed(data, encoding)
+        return _narrow_units(data, encoding)
     if encoding.shifts:
         pattern = _HZ if encoding.codec == "hz" else _SHIFTED
         return pattern.sub(lambda shifted: b"\xff" * len(shifted[0]), data)
-    return bytes(data).translate(_table(encoding.codec))
+    return bytes(data).translate(_build_table(encoding.codec))
 
 
-def _codec(charset: str | None, head: bytes, default: str) -> str:
+def _find_codec(charset: str | None, head: bytes, default: str) -> str:
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec
-    declared = None if charset else formats.declared_charset(head)
+    declared = None if charset else formats.find_declared_charset(head)
     said = charset or declared
     if not said:
-        return _by_zeros(head) or default
-    known = formats.charset(said)
+        return _detect_wide_codec(head) or default
+    known = formats.find_charset(said)
     try:
         info = codecs.lookup((known and known.codec) or said)
     except (LookupError, ValueError):  # an unknown or invalid name
-        return _by_zeros(head) or default
+        return _detect_wide_codec(head) or default
     codec = info.name.replace("-", "_")
     if not info._is_text_encoding:
         return default
     if declared and codec.startswith(("utf_16", "utf_32")):
         return "utf_8"  # a label readable as ASCII is in neither (HTML standard, 13.2.3.2)
     if codec in {"utf_16", "utf_32"}:  # RFC 2781, 4.3: big-endian without a mark
-        return _by_zeros(head) or f"{codec}_be"
+        return _detect_wide_codec(head) or f"{codec}_be"
     return "utf_8" if codec == "utf_8_sig" else codec
 
 
-def _by_zeros(head: bytes) -> str | None:
+def _detect_wide_codec(head: bytes) -> str | None:
     """Return the encoding of `<` and another ASCII character if its units are wide (XML
     1.0, F.1).
     """
@@ -131,7 +133,7 @@ def _by_zeros(head: bytes) -> str | None:
     return None
 
 
-def _narrowed(data: bytes | memoryview, encoding: Encoding) -> bytes:
+def _narrow_units(data: bytes | memoryview, encoding: Encoding) -> bytes:
     units = array("H" if encoding.width == 2 else "I")
     units.frombytes(data[: len(data) - len(data) % encoding.width])
     if encoding.codec.endswith("be") == (sys.byteorder == "little"):
@@ -139,7 +141,7 @@ def _narrowed(data: bytes | memoryview, encoding: Encoding) -> bytes:
     return bytes(unit if unit < 0x80 else 0xFF for unit in units)
 
 
-def _table(codec: str) -> bytes | None:
+def _build_table(codec: str) -> bytes | None:
     """Return a table to ASCII from a set of 256 characters that arranges it
     differently, or None.
     """

@@ -24,11 +24,11 @@ import msgspec
 
 from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange, Undecodable
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
-from perdure.extractors.text.coding import Coding, coding
+from perdure.extractors.text.coding import Coding, find_coding
 from perdure.extractors.text.decoded import DecodedText, read_decoded
-from perdure.extractors.text.index import BLOCK, Mark, TextIndex, Unit, open_index
+from perdure.extractors.text.index import BLOCK, TextIndex, TextMark, Unit, open_index
 from perdure.parts import CharRange, Selector, TextRange
-from perdure.parts.port import MARKUP, SGML, XML, fits
+from perdure.parts.port import MARKUP, SGML, XML, covers_type
 from perdure.parts.selectors import Check
 
 _AT_ONCE = 1 << 20  # bytes that are converted before the first is sent
@@ -67,32 +67,34 @@ class TextExtractor:
         self._block = block
         self._at_once = at_once
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """Cut a part of a text. Raises PartOutOfRange, PartCheckFailed, Undecodable, and
         PartNotSupported if the charset is unknown.
         """
-        how = coding(source)
+        how = find_coding(source)
         if isinstance(selector, TextRange):
             for check in selector.checks:
-                _hold(check, source, how)
+                _hold_check(check, source, how)
         index = open_index(source, how, indexes, block=self._block)
         match selector:
             case CharRange():
-                start, end = _canonical_places(index, selector)
-                return self._part(_Cut(index, start, end, canonical=True), selector)
+                start, end = _find_canonical_places(index, selector)
+                return self._make_part(_Cut(index, start, end, canonical=True), selector)
             case TextRange():
-                found, start, end = _stored_places(index, selector)
-                return self._part(_Cut(index, start, end, canonical=False), found)
+                found, start, end = _find_stored_places(index, selector)
+                return self._make_part(_Cut(index, start, end, canonical=False), found)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
     def read_text(self, source: Source, indexes: Indexes) -> DecodedText | None:
-        if any(fits(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
+        if any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
             return None  # people do not read its tags
-        return read_decoded(source, open_index(source, coding(source), indexes, block=self._block))
+        return read_decoded(
+            source, open_index(source, find_coding(source), indexes, block=self._block)
+        )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        index = open_index(source, coding(source), indexes, block=self._block)
-        size = index.size(Unit.CANONICAL)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        index = open_index(source, find_coding(source), indexes, block=self._block)
+        size = index.count_units(Unit.CANONICAL)
         if not size:
             return ()
         example = f"char=0,{min(size, _SHOWN)}"
@@ -105,12 +107,12 @@ class TextExtractor:
             Extent(
                 syntax=example,
                 what="characters, with a line break as one (RFC 5147)",
-                size=index.size(Unit.CHARACTER),
+                size=index.count_units(Unit.CHARACTER),
             ),
-            Extent(syntax="line=0,1", what="lines", size=index.size(Unit.LINE)),
+            Extent(syntax="line=0,1", what="lines", size=index.count_units(Unit.LINE)),
         )
 
-    def _part(self, cut: _Cut, selector: CharRange | TextRange) -> Part:
+    def _make_part(self, cut: _Cut, selector: CharRange | TextRange) -> Part:
         source, how = cut.index.source, cut.index.coding
         span = cut.span
         slices: tuple[Span, ...] = (span,)
@@ -118,9 +120,9 @@ class TextExtractor:
         if not cut.is_slice:
             try:
                 if how.kind == "shifted":
-                    body, slices = _rewritten(cut, self._at_once), ()
+                    body, slices = _rewrite_cut(cut, self._at_once), ()
                 else:
-                    body = _converted(cut, self._at_once)
+                    body = _convert_cut(cut, self._at_once)
             except UnicodeEncodeError as error:
                 raise Undecodable(
                     identifier=source.name,
@@ -140,31 +142,33 @@ class TextExtractor:
 # ------
 
 
-def _canonical_places(index: TextIndex, selector: CharRange) -> tuple[Mark, Mark]:
-    size = index.size(Unit.CANONICAL)
+def _find_canonical_places(index: TextIndex, selector: CharRange) -> tuple[TextMark, TextMark]:
+    size = index.count_units(Unit.CANONICAL)
     if not selector.start < selector.end <= size:  # ruling: part-range
         raise PartOutOfRange(
             identifier=index.source.name, selector=str(selector), extent=f"{size} characters"
         )
     unit = Unit.CANONICAL
-    return index.find(unit, selector.start), index.find(unit, selector.end)
+    return index.find_place(unit, selector.start), index.find_place(unit, selector.end)
 
 
-def _stored_places(index: TextIndex, selector: TextRange) -> tuple[TextRange, Mark, Mark]:
+def _find_stored_places(
+    index: TextIndex, selector: TextRange
+) -> tuple[TextRange, TextMark, TextMark]:
     """Return the range as far as it is within the text (RFC 5147 section 2.1.2), with its ends."""
     unit = Unit.LINE if selector.unit == "line" else Unit.CHARACTER
-    size = index.size(unit)
+    size = index.count_units(unit)
     last = min(size, size if selector.end is None else selector.end)
     first = min(selector.start or 0, last)
-    start, end = (_as_stored(index, index.find(unit, one)) for one in (first, last))
+    start, end = (_convert_skip(index, index.find_place(unit, one)) for one in (first, last))
     return msgspec.structs.replace(selector, start=first, end=last), start, end
 
 
-def _as_stored(index: TextIndex, place: Mark) -> Mark:
+def _convert_skip(index: TextIndex, place: TextMark) -> TextMark:
     """Return a place within characters that share bytes, with both characters of a CRLF counted."""
     if not place.skip:
         return place
-    each = re.findall("\r\n|.", index.together(place)[0], re.DOTALL)
+    each = re.findall("\r\n|.", index.read_together(place)[0], re.DOTALL)
     return place._replace(skip=len("".join(each[: place.skip])))
 
 
@@ -176,95 +180,97 @@ class _Cut(msgspec.Struct, frozen=True):
     """The text between two places, and whether its line breaks are made canonical."""
 
     index: TextIndex
-    start: Mark
-    end: Mark
+    start: TextMark
+    end: TextMark
     canonical: bool
 
     @property
     def count(self) -> int:
         """The number of characters."""
-        return self._passed(self.end) - self._passed(self.start)
+        return self._count_passed(self.end) - self._count_passed(self.start)
 
     @property
-    def added(self) -> int:
+    def added_count(self) -> int:
         """The number of characters that complete line breaks and are not stored."""
         if not self.canonical:
             return 0
         return (self.end.canonical - self.start.canonical) - (self.end.decoded - self.start.decoded)
 
-    def _passed(self, place: Mark) -> int:
+    def _count_passed(self, place: TextMark) -> int:
         return (place.canonical if self.canonical else place.decoded) + place.skip
 
     @property
     def span(self) -> Span:
         """The bytes in which all of its characters are written."""
-        stop = self.index.together(self.end)[1] if self.end.skip else self.end.byte
+        stop = self.index.read_together(self.end)[1] if self.end.skip else self.end.byte
         return Span(self.start.byte, stop)
 
     @property
     def is_slice(self) -> bool:
-        whole = not (self.start.skip or self.end.skip or self.added)
+        whole = not (self.start.skip or self.end.skip or self.added_count)
         how = self.index.coding
         return whole and (how.kind != "shifted" or self.start.state == self.end.state == how.state)
 
 
-def _converted(cut: _Cut, at_once: int) -> Body:
+def _convert_cut(cut: _Cut, at_once: int) -> Body:
     """Return stored bytes with completed line breaks. If an end cuts through a code, its characters
     within the part are encoded.
     """
     how, start, end = cut.index.coding, cut.start, cut.end
     head = tail = b""
     if start.skip:
-        text, after = cut.index.together(start)
-        shown = _shown(text, canonical=cut.canonical)
+        text, after = cut.index.read_together(start)
+        shown = _convert_line_breaks(text, canonical=cut.canonical)
         if start.byte == end.byte:
             return (shown[start.skip : end.skip].encode(how.codec),)
         head = shown[start.skip :].encode(how.codec)
         start = start._replace(
             byte=after,
-            canonical=start.canonical + len(_shown(text, canonical=True)),
+            canonical=start.canonical + len(_convert_line_breaks(text, canonical=True)),
             decoded=start.decoded + len(text),
             skip=0,
         )
     if end.skip:
-        text, _ = cut.index.together(end)
-        tail = _shown(text, canonical=cut.canonical)[: end.skip].encode(how.codec)
+        text, _ = cut.index.read_together(end)
+        tail = _convert_line_breaks(text, canonical=cut.canonical)[: end.skip].encode(how.codec)
     middle = _Cut(cut.index, start, end._replace(skip=0), cut.canonical)
-    if not middle.added:
+    if not middle.added_count:
         return (head, middle.span, tail) if middle.span.length else (head, tail)
-    length = middle.span.length + middle.added * len(how.lf)
+    length = middle.span.length + middle.added_count * len(how.lf)
     # The bytes of a plain text are treated as characters: only line breaks matter.
     codec = "latin-1" if how.kind == "plain" else how.codec
-    texts = _canonical(_decoded(middle, codec), after_cr=start.after_cr, open_end=end.after_cr)
-    chunks = _encoded(texts, codec)
+    texts = _complete_line_breaks(
+        _decode_chunks(middle, codec), after_cr=start.after_cr, open_end=end.after_cr
+    )
+    chunks = _encode_texts(texts, codec)
     if length <= at_once:
         return (head + b"".join(chunks) + tail,)
-    return Stream(_joined(head, chunks, tail), len(head) + length + len(tail))
+    return Stream(_join_chunks(head, chunks, tail), len(head) + length + len(tail))
 
 
-def _rewritten(cut: _Cut, at_once: int) -> Body:
+def _rewrite_cut(cut: _Cut, at_once: int) -> Body:
     """Encode the characters of a text with shifts again."""
     if cut.span.length <= at_once:
-        return (b"".join(_anew(cut)),)
-    return Stream(_anew(cut), sum(map(len, _anew(cut))))
+        return (b"".join(_encode_cut(cut)),)
+    return Stream(_encode_cut(cut), sum(map(len, _encode_cut(cut))))
 
 
-def _anew(cut: _Cut) -> Iterator[bytes]:
-    texts = _decoded(cut, cut.index.coding.codec)
+def _encode_cut(cut: _Cut) -> Iterator[bytes]:
+    texts = _decode_chunks(cut, cut.index.coding.codec)
     if cut.canonical:
-        texts = _canonical(texts, after_cr=cut.start.after_cr, open_end=cut.end.after_cr)
-    return _encoded(_taken(texts, cut.start.skip, cut.count), cut.index.coding.codec)
+        texts = _complete_line_breaks(texts, after_cr=cut.start.after_cr, open_end=cut.end.after_cr)
+    return _encode_texts(_take_characters(texts, cut.start.skip, cut.count), cut.index.coding.codec)
 
 
-def _decoded(cut: _Cut, codec: str) -> Iterator[str]:
+def _decode_chunks(cut: _Cut, codec: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(codec)()
     if codec == cut.index.coding.codec:
         decoder.setstate((b"", cut.start.state))
-    for chunk in cut.index.source.chunks(cut.span):
+    for chunk in cut.index.source.read_chunks(cut.span):
         yield decoder.decode(chunk)
 
 
-def _encoded(texts: Iterable[str], codec: str) -> Iterator[bytes]:
+def _encode_texts(texts: Iterable[str], codec: str) -> Iterator[bytes]:
     encoder = codecs.getincrementalencoder(codec)()
     for text in texts:
         if written := encoder.encode(text):
@@ -273,7 +279,7 @@ def _encoded(texts: Iterable[str], codec: str) -> Iterator[bytes]:
         yield written
 
 
-def _canonical(texts: Iterable[str], *, after_cr: bool, open_end: bool) -> Iterator[str]:
+def _complete_line_breaks(texts: Iterable[str], *, after_cr: bool, open_end: bool) -> Iterator[str]:
     """Write every line break as CRLF. `after_cr`: the texts begin within a line break; `open_end`:
     they end within one.
     """
@@ -281,18 +287,20 @@ def _canonical(texts: Iterable[str], *, after_cr: bool, open_end: bool) -> Itera
         begin = "\n" if after_cr else ""
         rest = text[1:] if after_cr and text[0] == "\n" else text
         after_cr = text[-1] == "\r"
-        yield begin + (_shown(rest[:-1]) + "\r" if after_cr else _shown(rest))
+        yield begin + (
+            _convert_line_breaks(rest[:-1]) + "\r" if after_cr else _convert_line_breaks(rest)
+        )
     if after_cr and not open_end:
         yield "\n"
 
 
-def _shown(text: str, *, canonical: bool = True) -> str:
+def _convert_line_breaks(text: str, *, canonical: bool = True) -> str:
     if not canonical:
         return text
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
 
 
-def _taken(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
+def _take_characters(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
     """Yield `count` characters after the first `skip`."""
     for text in texts:
         taken = text[skip : skip + count]
@@ -303,7 +311,7 @@ def _taken(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
             return
 
 
-def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes]:
+def _join_chunks(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes]:
     if head:
         yield head
     yield from chunks
@@ -315,18 +323,18 @@ def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes
 # ------
 
 
-def _hold(check: Check, source: Source, how: Coding) -> None:
+def _hold_check(check: Check, source: Source, how: Coding) -> None:
     """Raise PartCheckFailed if the document is not the one the part was made from (RFC 5147,
     2.1.3).
 
     A check that cannot be performed neither passes nor fails: PartNotSupported names the check.
     """
-    octets: Iterable[bytes] = source.chunks(Span(0, source.length))
+    octets: Iterable[bytes] = source.read_chunks(Span(0, source.length))
     length = source.length
     codec = how.codec
     if check.charset is not None:
         try:
-            codec = coding(msgspec.structs.replace(source, charset=check.charset)).codec
+            codec = find_coding(msgspec.structs.replace(source, charset=check.charset)).codec
         except PartNotSupported:
             known = f"{check.kind} check in a charset other than the unknown {check.charset}"
             raise PartNotSupported(
@@ -334,7 +342,7 @@ def _hold(check: Check, source: Source, how: Coding) -> None:
             ) from None
     try:
         if codec != how.codec:
-            octets = _encoded(_whole(source, how), codec)
+            octets = _encode_texts(_decode_whole(source, how), codec)
         if check.kind == "md5":
             md5 = hashlib.md5(usedforsecurity=False)
             for chunk in octets:
@@ -351,9 +359,9 @@ def _hold(check: Check, source: Source, how: Coding) -> None:
         raise PartCheckFailed(identifier=source.name, check=str(check), found=shown)
 
 
-def _whole(source: Source, how: Coding) -> Iterator[str]:
+def _decode_whole(source: Source, how: Coding) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(how.codec)()
-    for chunk in source.chunks(Span(how.start, source.length)):
+    for chunk in source.read_chunks(Span(how.start, source.length)):
         yield decoder.decode(chunk)
     yield decoder.decode(b"", True)
 

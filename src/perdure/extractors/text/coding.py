@@ -23,7 +23,7 @@ from typing import NamedTuple
 from perdure import formats
 from perdure.errors import PartNotSupported
 from perdure.extractors.port import Source
-from perdure.extractors.text.ascii_view import encoding
+from perdure.extractors.text.ascii_view import find_encoding
 
 _MARKS = (  # the longer first: the mark of UTF-32LE begins with that of UTF-16LE
     ("utf-8", codecs.BOM_UTF8),
@@ -63,49 +63,51 @@ class Coding(NamedTuple):
     """The charset of a part, which has no byte-order mark, or None if no charset is stated."""
 
 
-def coding(source: Source) -> Coding:
+def find_coding(source: Source) -> Coding:
     """Return the coding of a source. Raises PartNotSupported if its charset is unknown."""
-    head = source.read(0, _LONGEST_MARK)
-    codec = _codec(source, head)
-    mark = next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0)
-    return Coding(codec, mark, *_written(codec), label=_ORDERED.get(codec, source.charset))
+    head = source.read_bytes(0, _LONGEST_MARK)
+    codec = _find_codec(source, head)
+    mark = next((len(mark) for name, mark in _MARKS if name == codec and _has_mark(head, mark)), 0)
+    return Coding(codec, mark, *_describe_codec(codec), label=_ORDERED.get(codec, source.charset))
 
 
-def _undeclared(source: Source) -> str:
-    if _marked_up(source):
-        return encoding(source, "char").codec.replace("_", "-")
+def _choose_default(source: Source) -> str:
+    if _is_marked_up(source):
+        return find_encoding(source, "char").codec.replace("_", "-")
     # ruling: pdi-charset, which covers text/*; JSON, YAML and TOML are UTF-8 by definition
     return "utf-8" if source.essence.startswith("application/") else "iso8859-1"
 
 
-def _marked_up(source: Source) -> bool:
+def _is_marked_up(source: Source) -> bool:
     return source.essence.endswith(("/html", "/xml", "+xml", "/sgml"))
 
 
-def _has(head: bytes, mark: bytes) -> bool:
+def _has_mark(head: bytes, mark: bytes) -> bool:
     return head.startswith(mark)
 
 
-def _codec(source: Source, head: bytes) -> str:
+def _find_codec(source: Source, head: bytes) -> str:
     if source.charset is None:
-        marked = next((name for name, mark in _MARKS if _has(head, mark)), None)
-        return marked or _undeclared(source)
-    known = formats.charset(source.charset)
+        marked = next((name for name, mark in _MARKS if _has_mark(head, mark)), None)
+        return marked or _choose_default(source)
+    known = formats.find_charset(source.charset)
     try:
         info = codecs.lookup((known and known.codec) or source.charset)
     except (LookupError, ValueError):  # an unknown or invalid name
-        raise _unknown(source) from None
+        raise _make_unsupported(source) from None
     codec = info.name.replace("_", "-")
     if codec in _NOT_OF_TEXT or not info._is_text_encoding:
-        raise _unknown(source)
+        raise _make_unsupported(source)
     if codec in {"utf-16", "utf-32"}:
-        ordered = (name for name, mark in _MARKS if name.startswith(codec) and _has(head, mark))
+        ordered = (
+            name for name, mark in _MARKS if name.startswith(codec) and _has_mark(head, mark)
+        )
         return next(ordered, f"{codec}-be")  # RFC 2781 section 4.3
     return "utf-8" if codec == "utf-8-sig" else codec
 
 
 @cache
-def _written(codec: str) -> tuple[str, bytes, bytes, int]:
+def _describe_codec(codec: str) -> tuple[str, bytes, bytes, int]:
     """Return the kind, CR, LF and initial state of a codec."""
     cr, lf = (one.encode(codec) for one in "\r\n")
     kind = "wide"
@@ -116,7 +118,7 @@ def _written(codec: str) -> tuple[str, bytes, bytes, int]:
     return kind, cr, lf, codecs.getincrementaldecoder(codec)().getstate()[1]
 
 
-def _unknown(source: Source) -> PartNotSupported:
+def _make_unsupported(source: Source) -> PartNotSupported:
     return PartNotSupported(
         media_type=f"{source.essence}; charset={source.charset}",
         selector="char",

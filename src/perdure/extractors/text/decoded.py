@@ -24,12 +24,12 @@ class DecodedText(NamedTuple):
     places: TextIndex
     text: str
 
-    def span(self, start: int, stop: int) -> Span:
+    def find_span(self, start: int, stop: int) -> Span:
         """Return the stored bytes of characters [start, stop)."""
-        first, last = (self.places.find(Unit.CHARACTER, place) for place in (start, stop))
-        return Span(first.byte, self.places.together(last)[1] if last.skip else last.byte)
+        first, last = (self.places.find_place(Unit.CHARACTER, place) for place in (start, stop))
+        return Span(first.byte, self.places.read_together(last)[1] if last.skip else last.byte)
 
-    def select(self, start: int, stop: int) -> TextRange:
+    def select_part(self, start: int, stop: int) -> TextRange:
         """Return a selector for characters by RFC 5147."""
         return TextRange("char", start, stop)
 
@@ -37,5 +37,5 @@ class DecodedText(NamedTuple):
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:
     """Return the text behind an index. Raises OverBudget."""
     check_size(source)
-    stored = source.read(index.coding.start).decode(index.coding.codec)
+    stored = source.read_bytes(index.coding.start).decode(index.coding.codec)
     return DecodedText(index, _LINE_BREAK.sub("\n", stored))

@@ -1,9 +1,9 @@
 """The index of a text: the byte of any position, without reading everything before it.
 
-How it works: `marks` decodes the text once, in blocks, and at each border records the number of
-characters before it, counted in three ways (`Mark`). That is 40 bytes for 32 KiB of text. To find a
-position, the index searches for the last mark that is not beyond it. From there it decodes in
-steps. A step is nearly as long as the remaining characters should need, and shorter if it goes
+How it works: `build_marks` decodes the text once, in blocks, and at each border records the number
+of characters before it, counted in three ways (`TextMark`). That is 40 bytes for 32 KiB of text. To
+find a position, the index searches for the last mark that is not beyond it. From there it decodes
+in steps. A step is nearly as long as the remaining characters should need, and shorter if it goes
 beyond the position, until the next byte would complete a character beyond the position. A mark
 holds the state of the decoder, so this works for every charset, including those with shifts. If
 line breaks are visible in the bytes, the one before a line is found by counting, and decoding goes
@@ -49,7 +49,7 @@ class Unit(Enum):
     LINE = "lines"
 
 
-class Mark(NamedTuple):
+class TextMark(NamedTuple):
     """A place in a text, and the counts of everything before it."""
 
     byte: int
@@ -70,20 +70,20 @@ class Mark(NamedTuple):
     """
 
     @property
-    def breaks(self) -> int:
+    def line_breaks(self) -> int:
         """Line breaks, counted at their first character."""
         return self.canonical - self.characters + self.after_cr
 
-    def count(self, unit: Unit) -> int:
+    def count_passed(self, unit: Unit) -> int:
         match unit:
             case Unit.CANONICAL:
                 return self.canonical
             case Unit.CHARACTER:
                 return self.characters
             case Unit.LINE:
-                return self.breaks
+                return self.line_breaks
 
-    def settled(self) -> Mark:
+    def settle_cr(self) -> TextMark:
         """Return the same place, after a CR that was alone."""
         return self._replace(canonical=self.canonical + self.after_cr, after_cr=False)
 
@@ -96,62 +96,62 @@ class TextIndex:
         self.coding = coding
         self._rows = memoryview(kept).cast("Q")
         self._last = len(self._rows) // _COLUMNS - 1
-        self.end = self._row(self._last)
+        self.end = self._read_row(self._last)
         """The place after the last character."""
 
-    def size(self, unit: Unit) -> int:
+    def count_units(self, unit: Unit) -> int:
         """Return the number of characters or lines in the text; a last line without a line break
         counts.
         """
-        end = self.end.settled()
+        end = self.end.settle_cr()
         if unit is not Unit.LINE:
-            return end.count(unit)
+            return end.count_passed(unit)
         if self.coding.kind == "plain":
-            last_byte = self.source.read(max(end.byte - 1, self._row(0).byte))
-            return end.breaks + (last_byte not in b"\r\n")  # true of an empty text, too
-        last = self.find(Unit.LINE, end.breaks)
-        return end.breaks + (last.characters + last.skip < end.characters)
+            last_byte = self.source.read_bytes(max(end.byte - 1, self._read_row(0).byte))
+            return end.line_breaks + (last_byte not in b"\r\n")  # true of an empty text, too
+        last = self.find_place(Unit.LINE, end.line_breaks)
+        return end.line_breaks + (last.characters + last.skip < end.characters)
 
-    def find(self, unit: Unit, position: int) -> Mark:
+    def find_place(self, unit: Unit, position: int) -> TextMark:
         """Return the place before the character or line of this number, from 0 through
-        `size(unit)`.
+        `count_units(unit)`.
 
         The end of a line is after its line break; a CRLF is one line break.
         """
         if unit is not Unit.LINE:
-            return self._walk(unit, position)
-        if position > self.end.settled().breaks:
-            return self.end.settled()
-        return self._behind_break(position) if position else self._row(0)
+            return self._walk_to(unit, position)
+        if position > self.end.settle_cr().line_breaks:
+            return self.end.settle_cr()
+        return self._find_behind_break(position) if position else self._read_row(0)
 
-    def _behind_break(self, number: int) -> Mark:
+    def _find_behind_break(self, number: int) -> TextMark:
         if self.coding.kind == "plain":
-            return self._behind_plain_break(number)
-        before = self._walk(Unit.LINE, number - 1)  # the place before the line break
+            return self._find_behind_plain_break(number)
+        before = self._walk_to(Unit.LINE, number - 1)  # the place before the line break
         passed, reach = 1, _NEAR
         if self.coding.kind == "shifted":
-            together = _LINE_BREAK.sub("\n", self.together(before)[0]).split("\n")
-            passed = sum(len(line) + 1 for line in together[: number - before.breaks])
+            together = _LINE_BREAK.sub("\n", self.read_together(before)[0]).split("\n")
+            passed = sum(len(line) + 1 for line in together[: number - before.line_breaks])
             reach = 2 * _LONGEST_RUN
-        data = self.source.read(before.byte, before.byte + reach)
-        return self._along(before, data, Unit.CHARACTER, before.characters + passed, 1)
+        data = self.source.read_bytes(before.byte, before.byte + reach)
+        return self._walk_along(before, data, Unit.CHARACTER, before.characters + passed, 1)
 
-    def _behind_plain_break(self, number: int) -> Mark:
+    def _find_behind_plain_break(self, number: int) -> TextMark:
         """Return the same place if line breaks are visible in bytes: only the bytes before it are
         decoded.
         """
-        row = self._row_before(Unit.LINE, number - 1)
-        start, following = self._row(row), self._row(row + 1)
-        data = self.source.read(start.byte, following.byte + 1)  # with the LF after a CR
+        row = self._find_row_before(Unit.LINE, number - 1)
+        start, following = self._read_row(row), self._read_row(row + 1)
+        data = self.source.read_bytes(start.byte, following.byte + 1)  # with the LF after a CR
         rest = int(
             start.after_cr and data[:1] == b"\n"
         )  # the rest of a line break that was counted
         lines = data[rest:].splitlines(keepends=True)  # in bytes: after CR, LF and CRLF only
         counting = _Counting(self.coding, start)
-        counting.feed(data[: rest + sum(map(len, lines[: number - start.breaks]))])
-        return counting.mark().settled()
+        counting.feed_bytes(data[: rest + sum(map(len, lines[: number - start.line_breaks]))])
+        return counting.make_mark().settle_cr()
 
-    def together(self, place: Mark) -> tuple[str, int]:
+    def read_together(self, place: TextMark) -> tuple[str, int]:
         """Return the characters that share the bytes at a place, and the byte after them.
 
         Nearly always it is one character: a few codes of JIS X 0213 and Big5-HKSCS are two, and
@@ -159,51 +159,55 @@ class TextIndex:
         """
         decoder = codecs.getincrementaldecoder(self.coding.codec)()
         decoder.setstate((b"", place.state))
-        with self.source.open() as file:
+        with self.source.open_file() as file:
             file.seek(place.byte)
             while byte := file.read(1):
                 if text := decoder.decode(byte):
                     return text, file.tell()
         return "", self.end.byte
 
-    def _walk(self, unit: Unit, target: int) -> Mark:
+    def _walk_to(self, unit: Unit, target: int) -> TextMark:
         """Return the place that exactly `target` units precede; for lines, the last such place."""
-        number = self._row_before(unit, target)
-        start = self._row(number)
+        number = self._find_row_before(unit, target)
+        start = self._read_row(number)
         if number == self._last:
-            return _resolved(start, unit, target)
-        following = self._row(number + 1)
-        data = self.source.read(start.byte, following.byte)
-        each = len(data) / max(following.count(unit) - start.count(unit), 1)
-        return self._along(start, data, unit, target, each)
+            return _resolve_place(start, unit, target)
+        following = self._read_row(number + 1)
+        data = self.source.read_bytes(start.byte, following.byte)
+        each = len(data) / max(following.count_passed(unit) - start.count_passed(unit), 1)
+        return self._walk_along(start, data, unit, target, each)
 
-    def _along(self, start: Mark, data: bytes, unit: Unit, target: int, each: float) -> Mark:
+    def _walk_along(
+        self, start: TextMark, data: bytes, unit: Unit, target: int, each: float
+    ) -> TextMark:
         """Return the same place within the bytes after a mark; each unit takes about
         `each` bytes.
         """
         counting = _Counting(self.coding, start)
         at = 0
         while at < len(data):
-            left = target - counting.count(unit)
+            left = target - counting.count_passed(unit)
             step = max(int((left + 0.5) * each * _CAUTION), 1)
-            before = counting.save()
-            counting.feed(data[at : at + step])
-            while (beyond := counting.count(unit) - target) > 0:
-                counting.restore(before)
+            before = counting.save_state()
+            counting.feed_bytes(data[at : at + step])
+            while (beyond := counting.count_passed(unit) - target) > 0:
+                counting.restore_state(before)
                 if step == 1:
-                    return _resolved(counting.mark(), unit, target)
+                    return _resolve_place(counting.make_mark(), unit, target)
                 step = max(min(int(step * (left + 0.5) / (left + beyond)), step * 3 // 4), 1)
-                counting.feed(data[at : at + step])
+                counting.feed_bytes(data[at : at + step])
             at += step
-        return _resolved(counting.mark(), unit, target)
+        return _resolve_place(counting.make_mark(), unit, target)
 
-    def _row_before(self, unit: Unit, target: int) -> int:
+    def _find_row_before(self, unit: Unit, target: int) -> int:
         """Return the number of the last mark that is not beyond a position."""
-        return bisect_right(range(self._last + 1), target, key=partial(self._count, unit)) - 1
+        return (
+            bisect_right(range(self._last + 1), target, key=partial(self._count_passed, unit)) - 1
+        )
 
-    def _count(self, unit: Unit, number: int) -> int:
-        """Return the units before a mark. The search uses this because creating a `Mark` would cost
-        more.
+    def _count_passed(self, unit: Unit, number: int) -> int:
+        """Return the units before a mark. The search uses this because creating a `TextMark` would
+        cost more.
         """
         at = number * _COLUMNS
         match unit:
@@ -214,10 +218,10 @@ class TextIndex:
             case Unit.LINE:
                 return self._rows[at + 1] - self._rows[at + 2] + (self._rows[at] & 1)
 
-    def _row(self, number: int) -> Mark:
+    def _read_row(self, number: int) -> TextMark:
         at = number * _COLUMNS
         byte, canonical, characters, decoded, state = self._rows[at : at + _COLUMNS]
-        return Mark(byte >> 1, canonical, characters, decoded, state, bool(byte & 1))
+        return TextMark(byte >> 1, canonical, characters, decoded, state, bool(byte & 1))
 
 
 def open_index(
@@ -229,55 +233,57 @@ def open_index(
     """
     kind = f"text-1-{coding.codec}"
     return TextIndex(
-        source, coding, indexes.get(source, kind, lambda source: marks(source, coding, block))
+        source,
+        coding,
+        indexes.get_index(source, kind, lambda source: build_marks(source, coding, block)),
     )
 
 
-def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
+def build_marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
     """Return five numbers of 64 bits for each border of a block, and for the end. Raises
     Undecodable.
     """
     rows = array("Q")
     if coding.codec not in _FAST:
         block = max(block // 2, 1)
-    mark = Mark(coding.start, 0, 0, 0, coding.state, after_cr=False)
+    mark = TextMark(coding.start, 0, 0, 0, coding.state, after_cr=False)
     counting = _Counting(coding, mark)
     if source.length >= _WORTH_NUMPY:
-        counting.breaks = _fastest()
+        counting.breaks = _choose_counter()
     try:
-        for data in source.chunks(Span(coding.start, source.length), block):
-            rows.extend(_as_row(mark))
-            counting.feed(data)
-            mark = counting.mark()
-        counting.finish()
+        for data in source.read_chunks(Span(coding.start, source.length), block):
+            rows.extend(_pack_mark(mark))
+            counting.feed_bytes(data)
+            mark = counting.make_mark()
+        counting.finish_decoding()
     except UnicodeError as error:  # after an error the decoder does not report its position
         at = mark.byte + getattr(error, "start", 0)
         if not isinstance(error, UnicodeDecodeError):  # an unterminated escape sequence
-            at = _first_bad(source, coding, mark)
+            at = _find_first_bad(source, coding, mark)
         raise Undecodable(
             identifier=source.name,
             media_type=f"{source.essence}; charset={source.charset or coding.codec}",
             reason=f"invalid text at byte {at}: {getattr(error, 'reason', error)}",
         ) from None
-    rows.extend(_as_row(mark))
+    rows.extend(_pack_mark(mark))
     return rows.tobytes()
 
 
-def _first_bad(source: Source, coding: Coding, mark: Mark) -> int:
+def _find_first_bad(source: Source, coding: Coding, mark: TextMark) -> int:
     """Return the byte after the last character that can be decoded."""
     counting = _Counting(coding, mark)
-    with source.open() as file:
+    with source.open_file() as file:
         file.seek(mark.byte)
         try:
             while byte := file.read(1):
-                mark = counting.mark()
-                counting.feed(byte)
+                mark = counting.make_mark()
+                counting.feed_bytes(byte)
         except UnicodeError:
             pass
     return mark.byte
 
 
-def _as_row(mark: Mark) -> tuple[int, ...]:
+def _pack_mark(mark: TextMark) -> tuple[int, ...]:
     return (
         mark.byte << 1 | mark.after_cr,
         mark.canonical,
@@ -287,13 +293,13 @@ def _as_row(mark: Mark) -> tuple[int, ...]:
     )
 
 
-def _resolved(mark: Mark, unit: Unit, target: int) -> Mark:
+def _resolve_place(mark: TextMark, unit: Unit, target: int) -> TextMark:
     """Return the place that exactly `target` units precede, given the last mark that is not beyond
     it.
     """
     if mark.after_cr and (unit is not Unit.CANONICAL or target > mark.canonical):
-        mark = mark.settled()  # no LF follows, or it would have passed
-    return mark if unit is Unit.LINE else mark._replace(skip=target - mark.count(unit))
+        mark = mark.settle_cr()  # no LF follows, or it would have passed
+    return mark if unit is Unit.LINE else mark._replace(skip=target - mark.count_passed(unit))
 
 
 # counting
@@ -307,8 +313,8 @@ class _Counting:
 
     breaks: Breaks
 
-    def __init__(self, coding: Coding, start: Mark) -> None:
-        self.breaks = _breaks
+    def __init__(self, coding: Coding, start: TextMark) -> None:
+        self.breaks = _count_breaks
         self._plain = coding.kind == "plain"
         self._decoder = codecs.getincrementaldecoder(coding.codec)()
         self._state: tuple[bytes, int] = (b"", start.state)
@@ -319,7 +325,7 @@ class _Counting:
         self._decoded = start.decoded
         self._after_cr = start.after_cr
 
-    def feed(self, data: bytes) -> None:
+    def feed_bytes(self, data: bytes) -> None:
         """Count the characters that these bytes complete."""
         self._at += len(data)
         if self._plain:
@@ -328,17 +334,17 @@ class _Counting:
             if self._state[0] or not data.isascii():
                 decoded = len(self._decoder.decode(data))
                 self._state = self._decoder.getstate()
-            self._count(decoded, *self.breaks(data), data[:1] == b"\n", data[-1:] == b"\r")
+            self._add_counts(decoded, *self.breaks(data), data[:1] == b"\n", data[-1:] == b"\r")
             return
         if text := self._decoder.decode(data):
             lf, cr = text.count("\n"), text.count("\r")
             both = text.count("\r\n") if cr else 0
-            self._count(len(text), lf, cr, both, text[0] == "\n", text[-1] == "\r")
+            self._add_counts(len(text), lf, cr, both, text[0] == "\n", text[-1] == "\r")
         self._state = self._decoder.getstate()
         if len(self._state[0]) > _LONGEST_RUN:
             raise OverBudget(what="a run of shifted characters", limit=f"{_LONGEST_RUN} bytes")
 
-    def _count(
+    def _add_counts(
         self, decoded: int, lf: int, cr: int, both: int, lf_first: bool, cr_last: bool
     ) -> None:
         both += self._after_cr and lf_first
@@ -348,11 +354,11 @@ class _Counting:
         self._characters += decoded - both
         self._after_cr = cr_last
 
-    def finish(self) -> None:
+    def finish_decoding(self) -> None:
         """Raise UnicodeDecodeError if the last character is incomplete."""
         self._decoder.decode(b"", True)
 
-    def count(self, unit: Unit) -> int:
+    def count_passed(self, unit: Unit) -> int:
         match unit:
             case Unit.CANONICAL:
                 return self._canonical
@@ -361,9 +367,9 @@ class _Counting:
             case Unit.LINE:
                 return self._canonical - self._characters + self._after_cr
 
-    def mark(self) -> Mark:
+    def make_mark(self) -> TextMark:
         begun, state = self._state
-        return Mark(
+        return TextMark(
             self._at - len(begun),
             self._canonical,
             self._characters,
@@ -372,7 +378,7 @@ class _Counting:
             self._after_cr,
         )
 
-    def save(self) -> tuple[Any, ...]:
+    def save_state(self) -> tuple[Any, ...]:
         return (
             self._state,
             self._at,
@@ -382,7 +388,7 @@ class _Counting:
             self._after_cr,
         )
 
-    def restore(self, saved: tuple[Any, ...]) -> None:
+    def restore_state(self, saved: tuple[Any, ...]) -> None:
         (
             self._state,
             self._at,
@@ -394,23 +400,23 @@ class _Counting:
         self._decoder.setstate(self._state)
 
 
-def _breaks(data: bytes) -> tuple[int, int, int]:
+def _count_breaks(data: bytes) -> tuple[int, int, int]:
     """Return the numbers of LF, CR, and CR before LF."""
     if b"\r" not in data:
         return data.count(b"\n"), 0, 0
     return data.count(b"\n"), data.count(b"\r"), data.count(b"\r\n")
 
 
-def _fastest() -> Breaks:
-    """Return `_breaks`, or a version with numpy if it is installed: twice as fast with CRLF line
-    ends.
+def _choose_counter() -> Breaks:
+    """Return `_count_breaks`, or a version with numpy if it is installed: twice as fast with CRLF
+    line ends.
     """
     try:
         import numpy as np
     except ImportError:
-        return _breaks
+        return _count_breaks
 
-    def breaks(data: bytes) -> tuple[int, int, int]:
+    def count_breaks(data: bytes) -> tuple[int, int, int]:
         octets = np.frombuffer(data, np.uint8)
         lf = octets == 0x0A
         lfs = int(np.count_nonzero(lf))
@@ -423,4 +429,4 @@ def _fastest() -> Breaks:
         both = int(np.count_nonzero(cr[:-1] & lf[1:]))
         return lfs, int(np.count_nonzero(cr)), both
 
-    return breaks
+    return count_breaks

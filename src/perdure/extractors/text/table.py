@@ -20,14 +20,14 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from perdure.errors import PartNotFound, PartNotSupported
-from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, blocks
-from perdure.extractors.text.coding import coding
+from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, join_chunks
+from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.table_index import BLOCK, TableIndex, open_table
 from perdure.extractors.text.table_text import TableText, read_field, read_table
 from perdure.parts import Cells, Selector
 
 _AT_ONCE = 1 << 20  # bytes that are written before the first one is sent
-_SHOWN = 50  # names of columns in `extents`
+_SHOWN = 50  # names of columns in `list_extents`
 _LONGEST_NAME = 80  # characters of a column's name
 
 Range = tuple[int, int]
@@ -49,30 +49,30 @@ class TableExtractor:
         """`block` is the approximate number of bytes between the marks of an index."""
         self._block = block
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """Cut the part. Raises PartNotFound if nothing is selected, PartNotSupported, Undecodable
         or OverBudget.
         """
         if not isinstance(selector, Cells):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        table = open_table(source, coding(source), indexes, block=self._block)
+        table = open_table(source, find_coding(source), indexes, block=self._block)
         match selector.axis:
             case "row":
-                return _rows(table, selector)
+                return _cut_rows(table, selector)
             case "col":
-                return _columns(table, selector)
-        return _cells(table, selector)
+                return _cut_columns(table, selector)
+        return _cut_cells(table, selector)
 
     def read_text(self, source: Source, indexes: Indexes) -> TableText | None:
-        table = open_table(source, coding(source), indexes, block=self._block)
-        return read_table(table, _width(table))
+        table = open_table(source, find_coding(source), indexes, block=self._block)
+        return read_table(table, _count_columns(table))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        table = open_table(source, coding(source), indexes, block=self._block)
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        table = open_table(source, find_coding(source), indexes, block=self._block)
         if not table.rows:
             return ()
-        names = tuple(_name(field, table) for field in next(table.fields(0, 1))[:_SHOWN])
-        width = _width(table)
+        names = tuple(_read_name(field, table) for field in next(table.read_fields(0, 1))[:_SHOWN])
+        width = _count_columns(table)
         return (
             Extent(
                 syntax=f"row=1-{table.rows}", what="rows, with the header as 1", size=table.rows
@@ -82,7 +82,7 @@ class TableExtractor:
         )
 
 
-def _name(field: bytes, table: TableIndex) -> str:
+def _read_name(field: bytes, table: TableIndex) -> str:
     return read_field(field.strip(), table.coding.codec)[:_LONGEST_NAME]
 
 
@@ -90,42 +90,42 @@ def _name(field: bytes, table: TableIndex) -> str:
 # --------------
 
 
-def _rows(table: TableIndex, selector: Cells) -> Part:
-    chosen = _ranges(((first[0], last[0]) for first, last in selector.ranges), table.rows)
+def _cut_rows(table: TableIndex, selector: Cells) -> Part:
+    chosen = _merge_ranges(((first[0], last[0]) for first, last in selector.ranges), table.rows)
     if not chosen:
-        raise _nothing(table, selector)
-    spans = tuple(table.span(first, stop) for first, stop in chosen)
+        raise _make_not_found(table, selector)
+    spans = tuple(table.find_span(first, stop) for first, stop in chosen)
     ranges = tuple(((first + 1,), (stop,)) for first, stop in chosen)
-    return _part(table, Cells("row", ranges), spans, spans)
+    return _make_part(table, Cells("row", ranges), spans, spans)
 
 
-def _columns(table: TableIndex, selector: Cells) -> Part:
-    width = _width(table)
+def _cut_columns(table: TableIndex, selector: Cells) -> Part:
+    width = _count_columns(table)
     pairs = ((first[0], last[0]) for first, last in selector.ranges)
-    columns = _ranges(pairs, width, open_end=_ENDLESS)
+    columns = _merge_ranges(pairs, width, open_end=_ENDLESS)
     if not any(first < width for first, _ in columns):
-        raise _nothing(table, selector)
-    return _anew(table, selector, [((0, table.rows), columns)])
+        raise _make_not_found(table, selector)
+    return _rewrite_fields(table, selector, [((0, table.rows), columns)])
 
 
-def _cells(table: TableIndex, selector: Cells) -> Part:
-    width = _width(table)
+def _cut_cells(table: TableIndex, selector: Cells) -> Part:
+    width = _count_columns(table)
     areas: list[tuple[Range, list[Range]]] = []
     for first, last in selector.ranges:
-        rows = _ranges([(first[0], last[0])], table.rows)
-        columns = _ranges([(first[1], last[1])], width, open_end=_ENDLESS)
+        rows = _merge_ranges([(first[0], last[0])], table.rows)
+        columns = _merge_ranges([(first[1], last[1])], width, open_end=_ENDLESS)
         if rows and columns and columns[0][0] < width:
             areas.append((rows[0], columns))
     if not areas:
-        raise _nothing(table, selector)
-    return _anew(table, selector, list(_stretches(areas)))
+        raise _make_not_found(table, selector)
+    return _rewrite_fields(table, selector, list(_split_areas(areas)))
 
 
-def _width(table: TableIndex) -> int:
-    return max(map(len, table.fields(0, min(table.rows, _TELLING))), default=0)
+def _count_columns(table: TableIndex) -> int:
+    return max(map(len, table.read_fields(0, min(table.rows, _TELLING))), default=0)
 
 
-def _ranges(
+def _merge_ranges(
     pairs: Iterable[tuple[int | None, int | None]], size: int, *, open_end: int | None = None
 ) -> list[Range]:
     """Return the existing parts of closed ranges from 1, in order and merged if they touch.
@@ -152,7 +152,7 @@ def _ranges(
     return found
 
 
-def _stretches(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, list[Range]]]:
+def _split_areas(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, list[Range]]]:
     """Yield groups of rows with the same columns selected, in order, from areas that
     may overlap.
     """
@@ -165,31 +165,33 @@ def _stretches(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, 
             for one, last in chosen
         ]
         if columns:
-            yield (first, stop), _ranges(columns, _ENDLESS)
+            yield (first, stop), _merge_ranges(columns, _ENDLESS)
 
 
 # writing
 # -------
 
 
-def _anew(table: TableIndex, selector: Cells, stretches: list[tuple[Range, list[Range]]]) -> Part:
-    spans = tuple(table.span(*rows) for rows, _ in stretches)
-    chunks = blocks(_written(table, stretches))
+def _rewrite_fields(
+    table: TableIndex, selector: Cells, stretches: list[tuple[Range, list[Range]]]
+) -> Part:
+    spans = tuple(table.find_span(*rows) for rows, _ in stretches)
+    chunks = join_chunks(_write_fields(table, stretches))
     if sum(span.length for span in spans) <= _AT_ONCE:
-        return _part(table, selector, (b"".join(chunks),), spans)
-    return _part(table, selector, Stream(chunks), spans)
+        return _make_part(table, selector, (b"".join(chunks),), spans)
+    return _make_part(table, selector, Stream(chunks), spans)
 
 
-def _written(table: TableIndex, stretches: list[tuple[Range, list[Range]]]) -> Iterator[bytes]:
+def _write_fields(table: TableIndex, stretches: list[tuple[Range, list[Range]]]) -> Iterator[bytes]:
     how = table.coding
     comma, line_break = ",".encode(how.codec), how.cr + how.lf
     for rows, columns in stretches:
-        for fields in table.fields(*rows, most=columns[-1][1]):
+        for fields in table.read_fields(*rows, most=columns[-1][1]):
             chosen = [field for first, stop in columns for field in fields[first:stop]]
             yield comma.join(chosen) + line_break
 
 
-def _part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ...]) -> Part:
+def _make_part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ...]) -> Part:
     return Part(
         selector=selector,
         media_type=table.source.essence,  # the header parameter holds only for the whole
@@ -199,11 +201,11 @@ def _part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ..
     )
 
 
-def _nothing(table: TableIndex, selector: Cells) -> PartNotFound:
+def _make_not_found(table: TableIndex, selector: Cells) -> PartNotFound:
     return PartNotFound(
         identifier=table.source.name,
         selector=str(selector),
-        extent=f"{table.rows} rows of {_width(table)} columns",
+        extent=f"{table.rows} rows of {_count_columns(table)} columns",
     )
 
 

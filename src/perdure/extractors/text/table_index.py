@@ -23,7 +23,7 @@ from itertools import islice
 
 from perdure.errors import OverBudget, PartNotSupported, Undecodable
 from perdure.extractors.port import Indexes, Source, Span
-from perdure.extractors.text.ascii_view import Encoding, ascii_view
+from perdure.extractors.text.ascii_view import Encoding, make_ascii_view
 from perdure.extractors.text.coding import Coding
 
 BLOCK = 8 * 1024  # bytes between marks, about
@@ -46,41 +46,41 @@ class TableIndex:
     def __init__(self, source: Source, coding: Coding, kept: memoryview | bytes) -> None:
         self.source = source
         self.coding = coding
-        self._encoding = _encoding(coding)
+        self._encoding = _make_encoding(coding)
         self._marks = memoryview(kept).cast("Q")
         self._last = len(self._marks) // _COLUMNS - 1
         self.rows = self._marks[self._last * _COLUMNS + 1]
         """The number of rows."""
 
-    def span(self, first: int, stop: int) -> Span:
+    def find_span(self, first: int, stop: int) -> Span:
         """Return the bytes of rows [first, stop), which exist."""
-        return Span(self._start(first), self._start(stop))
+        return Span(self._find_start(first), self._find_start(stop))
 
-    def fields(self, first: int, stop: int, most: int | None = None) -> Iterator[list[bytes]]:
+    def read_fields(self, first: int, stop: int, most: int | None = None) -> Iterator[list[bytes]]:
         """Yield the first `most` fields of each of the rows [first, stop), as they are written."""
         width = self._encoding.width
         while first < stop:
-            number, start, end = self._block(first)
-            data = self.source.read(start, end)
-            view = ascii_view(data, self._encoding)
-            ends = row_ends(bytes(view), whole=True)
+            number, start, end = self._find_block(first)
+            data = self.source.read_bytes(start, end)
+            view = make_ascii_view(data, self._encoding)
+            ends = find_row_ends(bytes(view), whole=True)
             for row in range(first, min(number + len(ends), stop)):
                 at = ends[row - number - 1] if row > number else 0
-                cut = islice(_cut(view, at, ends[row - number]), most)
+                cut = islice(_cut_fields(view, at, ends[row - number]), most)
                 yield [data[one * width : two * width] for one, two in cut]
             first = number + len(ends)
 
-    def _start(self, row: int) -> int:
+    def _find_start(self, row: int) -> int:
         if row >= self.rows:
             return self._marks[self._last * _COLUMNS]
-        number, start, end = self._block(row)
+        number, start, end = self._find_block(row)
         if row == number:
             return start
-        view = ascii_view(self.source.read(start, end), self._encoding)
-        ends = row_ends(bytes(view), whole=True)
+        view = make_ascii_view(self.source.read_bytes(start, end), self._encoding)
+        ends = find_row_ends(bytes(view), whole=True)
         return start + ends[row - number - 1] * self._encoding.width
 
-    def _block(self, row: int) -> tuple[int, int, int]:
+    def _find_block(self, row: int) -> tuple[int, int, int]:
         """Return the number of the first row in the block of a row, and the bytes of the block."""
         mark = bisect_right(range(self._last), row, key=lambda n: self._marks[n * _COLUMNS + 1]) - 1
         start, number, end = self._marks[mark * _COLUMNS : mark * _COLUMNS + 3]
@@ -103,21 +103,23 @@ def open_table(
         )
     kind = f"rows-1-{coding.codec}"
     return TableIndex(
-        source, coding, indexes.get(source, kind, lambda source: marks(source, coding, block))
+        source,
+        coding,
+        indexes.get_index(source, kind, lambda source: build_marks(source, coding, block)),
     )
 
 
-def marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int = _CHUNK) -> bytes:
+def build_marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int = _CHUNK) -> bytes:
     """Return the offset and number of the first row of each block, and of the end."""
-    encoding = _encoding(coding)
+    encoding = _make_encoding(coding)
     found = array("Q")
     at, rows, size = coding.start, 0, chunk
     while at < source.length:
-        data = source.read(at, at + size * encoding.width)
+        data = source.read_bytes(at, at + size * encoding.width)
         whole = at + len(data) == source.length
-        ends = row_ends(bytes(ascii_view(data, encoding)), whole=whole)
+        ends = find_row_ends(bytes(make_ascii_view(data, encoding)), whole=whole)
         if not ends:
-            _refuse(source, at, rows, whole=whole, size=size)
+            _refuse_row(source, at, rows, whole=whole, size=size)
             size *= 2
             continue
         found.extend((at, rows))
@@ -132,7 +134,7 @@ def marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int = _CHUN
     return found.tobytes()
 
 
-def _refuse(source: Source, at: int, rows: int, *, whole: bool, size: int) -> None:
+def _refuse_row(source: Source, at: int, rows: int, *, whole: bool, size: int) -> None:
     if whole:
         raise Undecodable(
             identifier=source.name,
@@ -143,25 +145,25 @@ def _refuse(source: Source, at: int, rows: int, *, whole: bool, size: int) -> No
         raise OverBudget(what=f"row {rows + 1}", limit=f"{_LONGEST_ROW} bytes")
 
 
-def row_ends(data: bytes, *, whole: bool) -> list[int]:
+def find_row_ends(data: bytes, *, whole: bool) -> list[int]:
     """Return the ends of the rows that begin at the start of the data; `whole`: nothing
     follows it.
     """
     if not whole and data[-1:] == b"\r":  # an LF may follow
         data = data[:-1]
-    ends = _ends_by_parity(data)
+    ends = _find_ends_by_parity(data)
     if ends is None:
-        return _ends_one_by_one(data, whole=whole)
+        return _find_ends_one_by_one(data, whole=whole)
     last = ends[-1] if ends else 0
     if whole and last < len(data):
-        ends += (last + one for one in _ends_one_by_one(data[last:], whole=True))
+        ends += (last + one for one in _find_ends_one_by_one(data[last:], whole=True))
     return ends
 
 
-def _ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
+def _find_ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
     ends = []
     at = 0
-    while (stop := _field_end(data, at)) is not None:
+    while (stop := _find_field_end(data, at)) is not None:
         if data[stop : stop + 1] == b",":
             at = stop + 1
         elif line_break := _BREAK.match(data, stop):
@@ -173,7 +175,7 @@ def _ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
     return ends
 
 
-def _field_end(view: bytes | memoryview, at: int) -> int | None:
+def _find_field_end(view: bytes | memoryview, at: int) -> int | None:
     """Return the end of the field that begins here, or None if it is quoted and has no end.
 
     Characters after a closing quotation mark are text of the field, as for other readers.
@@ -182,14 +184,14 @@ def _field_end(view: bytes | memoryview, at: int) -> int | None:
         return simple.end()
     while stretches := _QUOTED.match(view, at):
         at = stretches.end()
-    return None if view[at : at + 1] == b'"' else _end(_UNQUOTED.match(view, at), at)
+    return None if view[at : at + 1] == b'"' else _match_end(_UNQUOTED.match(view, at), at)
 
 
-def _end(match: re.Match[bytes] | None, at: int) -> int:
+def _match_end(match: re.Match[bytes] | None, at: int) -> int:
     return match.end() if match else at
 
 
-def _ends_by_parity(data: bytes) -> list[int] | None:
+def _find_ends_by_parity(data: bytes) -> list[int] | None:
     """Find all ends at once: a line break ends a row if the number of quotation marks before it is
     even.
 
@@ -221,16 +223,16 @@ def _ends_by_parity(data: bytes) -> list[int] | None:
     return found
 
 
-def _cut(view: bytes | memoryview, at: int, stop: int) -> Iterator[tuple[int, int]]:
+def _cut_fields(view: bytes | memoryview, at: int, stop: int) -> Iterator[tuple[int, int]]:
     """Yield the places of the fields of a row."""
-    while (end := _field_end(view, at)) is not None:
+    while (end := _find_field_end(view, at)) is not None:
         yield at, end
         if end == stop or view[end : end + 1] != b",":
             return
         at = end + 1
 
 
-def _encoding(coding: Coding) -> Encoding:
+def _make_encoding(coding: Coding) -> Encoding:
     return Encoding(
         coding.codec.replace("-", "_"),
         len(coding.cr),

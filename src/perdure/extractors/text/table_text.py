@@ -33,37 +33,37 @@ class TableText(NamedTuple):
     width: int
     """The number of columns that can be selected."""
 
-    def span(self, start: int, stop: int) -> Span:
+    def find_span(self, start: int, stop: int) -> Span:
         """Return the stored fields of the cells, or the rows, that contain [start, stop)."""
-        row, first, last = self._place(start, stop)
-        whole = self.table.span(row, self._row(last) + 1)
-        if self._row(last) != row:
+        row, first, last = self._find_cells(start, stop)
+        whole = self.table.find_span(row, self._find_row(last) + 1)
+        if self._find_row(last) != row:
             return whole
         comma = len(",".encode(self.table.coding.codec))
         column = first - self.rows[row]
-        lengths = [len(field) for field in next(self.table.fields(row, row + 1))]
+        lengths = [len(field) for field in next(self.table.read_fields(row, row + 1))]
         begin = whole.start + sum(lengths[:column]) + comma * column
         chosen = lengths[column : column + last - first + 1]
         return Span(begin, begin + sum(chosen) + comma * (len(chosen) - 1))
 
-    def select(self, start: int, stop: int) -> Cells:
+    def select_part(self, start: int, stop: int) -> Cells:
         """Return a selector for cells of one row, or for complete rows (RFC 7111)."""
-        row, first, last = self._place(start, stop)
-        final, column = self._row(last), first - self.rows[row]
+        row, first, last = self._find_cells(start, stop)
+        final, column = self._find_row(last), first - self.rows[row]
         if final != row or column >= self.width:
             return Cells("row", (((row + 1,), (final + 1,)),))
         until = last - self.rows[row]
         return Cells("cell", (((row + 1, column + 1), (row + 1, until + 1)),))
 
-    def _place(self, start: int, stop: int) -> tuple[int, int, int]:
+    def _find_cells(self, start: int, stop: int) -> tuple[int, int, int]:
         """Return the row of the first cell, the first cell and the last one."""
         first = bisect_right(self.cells, start) - 1
         last = bisect_right(self.cells, stop - 1) - 1
         if self.cells[last + 1] == stop and self.text[stop - 1] == "\t":
             last += 1  # the tab is between two cells
-        return self._row(first), first, last
+        return self._find_row(first), first, last
 
-    def _row(self, cell: int) -> int:
+    def _find_row(self, cell: int) -> int:
         return bisect_right(self.rows, cell) - 1
 
 
@@ -73,7 +73,7 @@ def read_table(table: TableIndex, width: int) -> TableText:
     cells, rows = array("Q", [0]), array("Q", [0])
     written: list[str] = []
     at = 0
-    for fields in table.fields(0, table.rows):
+    for fields in table.read_fields(0, table.rows):
         for field in fields:
             text = read_field(field, table.coding.codec)
             written += text, "\t"

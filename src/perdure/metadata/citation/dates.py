@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from perdure.metadata.citation.locale import NAMESPACE, Locale
-from perdure.metadata.citation.wording import affixed, cased
+from perdure.metadata.citation.wording import add_affixes, change_case
 
 _PARTS = ("year", "month", "day")
 _AFFIXES = ("prefix", "suffix")
@@ -35,57 +35,59 @@ class _Part(msgspec.Struct, frozen=True):
     strip_periods: bool
 
 
-def compiled(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str]:
+def compile_date(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str]:
     """Compile a date element into a function from CSL dates to text."""
     own = {str(one.get("name")): one for one in element.findall(f"{NAMESPACE}date-part")}
     form = element.get("form")
     if form is None:
-        parts = [_part(one, one) for one in own.values()]
+        parts = [_make_part(one, one) for one in own.values()]
         delimiter = element.get("delimiter", "")
     else:
         pattern = locale.dates[form]
         wanted = element.get("date-parts", "year-month-day").split("-")
         listed = pattern.findall(f"{NAMESPACE}date-part")
         parts = [
-            _part(one, own.get(one.get("name"))) for one in listed if one.get("name") in wanted
+            _make_part(one, own.get(one.get("name"))) for one in listed if one.get("name") in wanted
         ]
         delimiter = element.get("delimiter", pattern.get("delimiter", ""))
 
-    def write(date: dict[str, Any]) -> str:
+    def write_date(date: dict[str, Any]) -> str:
         ends = [tuple(map(int, end)) for end in date.get("date-parts", ()) if end]
         if not ends:
             return str(date.get("literal") or date.get("raw") or "")
         if len(ends) > 1 and ends[0] != ends[1]:
-            return _interval(ends[0], ends[1], parts, delimiter, locale)
-        return _whole(ends[0], parts, delimiter, locale)
+            return _write_interval(ends[0], ends[1], parts, delimiter, locale)
+        return _write_day(ends[0], parts, delimiter, locale)
 
-    return write
+    return write_date
 
 
-def _part(pattern: Any, own: Any | None) -> _Part:
+def _make_part(pattern: Any, own: Any | None) -> _Part:
     """Make a part from its attributes; those of the style override those of the locale."""
 
-    def said(name: str, default: str = "") -> str:
+    def find_attribute(name: str, default: str = "") -> str:
         mine = None if own is None or (name in _AFFIXES and own is not pattern) else own.get(name)
         return str(mine if mine is not None else pattern.get(name, default))
 
     name = str(pattern.get("name"))
     return _Part(
         name,
-        said("form", "numeric" if name == "day" else "long"),
-        said("prefix"),
-        said("suffix"),
-        said("text-case"),
-        said("range-delimiter", "–"),
-        said("strip-periods") == "true",
+        find_attribute("form", "numeric" if name == "day" else "long"),
+        find_attribute("prefix"),
+        find_attribute("suffix"),
+        find_attribute("text-case"),
+        find_attribute("range-delimiter", "–"),
+        find_attribute("strip-periods") == "true",
     )
 
 
-def _whole(day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
-    return delimiter.join(text for one in parts if (text := _written(day, one, locale)))
+def _write_day(day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
+    return delimiter.join(text for one in parts if (text := _write_part(day, one, locale)))
 
 
-def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
+def _write_interval(
+    first: Day, last: Day, parts: Sequence[_Part], delimiter: str, locale: Locale
+) -> str:
     """Write both ends: the shared parts once, around the parts that differ."""
     largest = next(
         name for at, name in enumerate(_PARTS) if first[at : at + 1] != last[at : at + 1]
@@ -93,13 +95,13 @@ def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, loc
     differing = _PARTS[_PARTS.index(largest) :]
     mixed = [at for at, one in enumerate(parts) if one.name in differing]
     if not mixed:
-        return _whole(first, parts, delimiter, locale)
+        return _write_day(first, parts, delimiter, locale)
     start, stop = mixed[0], mixed[-1] + 1
     between = next((one.range_delimiter for one in parts if one.name == largest), "–")
-    before = _whole(first, parts[:start], delimiter, locale)
-    left = _whole(first, parts[start:stop], delimiter, locale)
-    right = _whole(last, parts[start:stop], delimiter, locale)
-    after = _whole(last, parts[stop:], delimiter, locale)
+    before = _write_day(first, parts[:start], delimiter, locale)
+    left = _write_day(first, parts[start:stop], delimiter, locale)
+    right = _write_day(last, parts[start:stop], delimiter, locale)
+    after = _write_day(last, parts[stop:], delimiter, locale)
     # the affixes next to the range delimiter belong to the complete date
     tail = parts[stop - 1].suffix
     head = parts[start].prefix
@@ -110,7 +112,7 @@ def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, loc
     return delimiter.join(part for part in (before, f"{left}{between}{right}", after) if part)
 
 
-def _written(day: Day, part: _Part, locale: Locale) -> str:
+def _write_part(day: Day, part: _Part, locale: Locale) -> str:
     at = _PARTS.index(part.name)
     if at >= len(day) or not day[at]:
         return ""
@@ -119,31 +121,31 @@ def _written(day: Day, part: _Part, locale: Locale) -> str:
         case "year", "short":
             text = f"{number % 100:02}"
         case "year", _:
-            text = _year(number, locale)
+            text = _write_year(number, locale)
         case "month", "numeric":
             text = str(number)
         case "month", "numeric-leading-zeros":
             text = f"{number:02}"
         case "month", form:
             name = f"month-{number:02}" if number <= 12 else f"season-{number % 10:02}"
-            text = locale.term(name, form)
+            text = locale.find_term(name, form)
         case _, "numeric-leading-zeros":
             text = f"{number:02}"
         case _, "ordinal" if number == 1 or not locale.ordinal_first_day_only:
-            text = locale.ordinal(number)
+            text = locale.write_ordinal(number)
         case _:
             text = str(number)
     if part.strip_periods:
         text = text.replace(".", "")
     if part.case:
-        text = cased(text, part.case, english=locale.name.startswith("en"))
-    return affixed(text, part.prefix, part.suffix)
+        text = change_case(text, part.case, english=locale.name.startswith("en"))
+    return add_affixes(text, part.prefix, part.suffix)
 
 
-def _year(number: int, locale: Locale) -> str:
+def _write_year(number: int, locale: Locale) -> str:
     """Write a year, with its era (BC or AD) if the year is before 500."""
     if number >= _PLAIN_FROM:
         return str(number)
-    era = locale.term("bc" if number < 0 else "ad")
+    era = locale.find_term("bc" if number < 0 else "ad")
     blank = "\xa0" if era[:1].isalpha() and era[:1].isascii() else ""  # others bring a blank
     return f"{abs(number)}{blank}{era}"

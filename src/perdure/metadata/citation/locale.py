@@ -21,7 +21,7 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _LONGER = {"verb-short": "verb", "verb": "long", "symbol": "short", "short": "long"}
 
 
-def csl_file(package: str, path: str) -> Any:
+def read_csl_file(package: str, path: str) -> Any:
     """Read a style or a locale from a package. Raises ImportError, FileNotFoundError."""
     etree = import_module("lxml.etree")
     place = files(package)
@@ -40,26 +40,26 @@ class Locale:
         self._terms: dict[tuple[str, str], tuple[str, str]] = {}
         self.dates: dict[str, Any] = {}
         self._options: dict[str, str] = {}
-        self._take(csl_file("citeproc", f"data/locales/locales-{name}.xml"))
+        self._add_definitions(read_csl_file("citeproc", f"data/locales/locales-{name}.xml"))
         for language in (None, name.partition("-")[0], name):
             for one in style.findall(f"{NAMESPACE}locale"):
                 if one.get(_LANG) == language:
-                    self._take(one)
+                    self._add_definitions(one)
         self._terms |= {(word, "long"): (text, text) for word, text in words.items()}
         self.quotes = Quotes(
-            self.term("open-quote"),
-            self.term("close-quote"),
-            self.term("open-inner-quote"),
-            self.term("close-inner-quote"),
+            self.find_term("open-quote"),
+            self.find_term("close-quote"),
+            self.find_term("open-inner-quote"),
+            self.find_term("close-inner-quote"),
             self._options.get("punctuation-in-quote") == "true",
         )
         self.ordinal_first_day_only = self._options.get("limit-day-ordinals-to-day-1") == "true"
 
-    def _take(self, root: Any) -> None:
+    def _add_definitions(self, root: Any) -> None:
         for term in root.iterfind(f"{NAMESPACE}terms/{NAMESPACE}term"):
             single, multiple = term.find(f"{NAMESPACE}single"), term.find(f"{NAMESPACE}multiple")
-            one = _text(term) if single is None else _text(single)
-            many = one if multiple is None else _text(multiple)
+            one = _read_text(term) if single is None else _read_text(single)
+            many = one if multiple is None else _read_text(multiple)
             if term.get("gender-form", "masculine") == "masculine":
                 self._terms[str(term.get("name")), term.get("form", "long")] = one, many
         for date in root.iterfind(f"{NAMESPACE}date"):
@@ -67,21 +67,21 @@ class Locale:
         for options in root.iterfind(f"{NAMESPACE}style-options"):
             self._options |= {str(name): str(value) for name, value in options.attrib.items()}
 
-    def term(self, name: str, form: str = "long", *, plural: bool = False) -> str:
+    def find_term(self, name: str, form: str = "long", *, plural: bool = False) -> str:
         """Return a term in this form, else in the nearest longer form, else an empty text."""
         while (name, form) not in self._terms and form in _LONGER:
             form = _LONGER[form]
         return self._terms.get((name, form), ("", ""))[plural]
 
-    def has(self, name: str) -> bool:
+    def has_term(self, name: str) -> bool:
         return (name, "long") in self._terms
 
-    def ordinal(self, number: int) -> str:
+    def write_ordinal(self, number: int) -> str:
         """Write a number with its ordinal suffix: 2nd, 2e, 2."""
         tens, ones = f"ordinal-{number % 100:02}", f"ordinal-{number % 10:02}"
-        name = tens if number % 100 >= 10 and self.has(tens) else ones
-        return f"{number}{self.term(name if self.has(name) else 'ordinal')}"
+        name = tens if number % 100 >= 10 and self.has_term(tens) else ones
+        return f"{number}{self.find_term(name if self.has_term(name) else 'ordinal')}"
 
 
-def _text(element: Any) -> str:
+def _read_text(element: Any) -> str:
     return element.text or ""

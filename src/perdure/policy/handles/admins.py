@@ -4,9 +4,9 @@ How it works: an administrator is an index and a handle, such as `300:21.T14999/
 is in the value of this handle with this index. `HS_ADMIN` values of a handle name administrators,
 or lists of them (`HS_VLIST`), each with twelve permissions.
 
->>> Administrator.read("300%3A21.T14999/ADMIN")
+>>> Administrator.from_user_name("300%3A21.T14999/ADMIN")
 Administrator(index=300, handle='21.t14999/admin')
->>> sorted(str(one) for one in permissions("000000000011"))
+>>> sorted(str(one) for one in read_permissions("000000000011"))
 ['ADD_HANDLE', 'DELETE_HANDLE']
 
 What must stay true: the search through lists ends, however they refer to each other.
@@ -71,7 +71,7 @@ class Administrator(msgspec.Struct, frozen=True):
         return f"{self.index}:{self.handle}"
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def from_user_name(cls, text: str) -> Self:
         """Read a user name, which clients escape. Raises Unauthenticated."""
         found = _USER.fullmatch(unquote(text))
         if found is None:
@@ -79,27 +79,27 @@ class Administrator(msgspec.Struct, frozen=True):
         return cls(int(found[1]), found[2].lower())
 
 
-def permissions(text: str) -> frozenset[Permission]:
+def read_permissions(text: str) -> frozenset[Permission]:
     """The permissions that a text of twelve digits grants, the highest bit first."""
     if not _TWELVE.fullmatch(text):
         return frozenset()
     return frozenset(one for one, digit in zip(_BITS, reversed(text), strict=True) if digit == "1")
 
 
-def granted(
+def find_permissions(
     user: Administrator, values: tuple[Value, ...], values_of: Values
 ) -> frozenset[Permission]:
     """The permissions of a user for the handle with these values."""
     found: frozenset[Permission] = frozenset()
     for value in values:
         if value.type.upper() == ADMIN and value.format == "admin":
-            entry = _reference(value.data)
-            if entry is not None and _includes(entry, user, values_of):
-                found |= permissions(str(_object(value.data).get("permissions", "")))
+            entry = _read_reference(value.data)
+            if entry is not None and _includes_user(entry, user, values_of):
+                found |= read_permissions(str(_read_object(value.data).get("permissions", "")))
     return found
 
 
-def _includes(entry: Administrator, user: Administrator, values_of: Values) -> bool:
+def _includes_user(entry: Administrator, user: Administrator, values_of: Values) -> bool:
     """Return True if an entry is the user, or a list that includes the user.
 
     Lists are followed in the order in which they are written, so that the result does not depend on
@@ -116,18 +116,18 @@ def _includes(entry: Administrator, user: Administrator, values_of: Values) -> b
         followed += 1
         for value in values_of(one.handle):
             if value.type.upper() == VLIST and one.index in (value.index, ANY_INDEX):
-                for found in _references(value.data):
+                for found in _read_references(value.data):
                     if found not in seen:
                         waiting.append(found)
                         seen.add(found)
     return False
 
 
-def _reference(data: str) -> Administrator | None:
-    return _as_administrator(_object(data))
+def _read_reference(data: str) -> Administrator | None:
+    return _make_administrator(_read_object(data))
 
 
-def _references(data: str) -> list[Administrator]:
+def _read_references(data: str) -> list[Administrator]:
     """The administrators in a list; none if the client stored something other than a list."""
     try:
         listed = msgspec.json.decode(data)
@@ -135,16 +135,16 @@ def _references(data: str) -> list[Administrator]:
         return []
     if not isinstance(listed, list):
         return []
-    found = [_as_administrator(one) for one in listed if isinstance(one, dict)]
+    found = [_make_administrator(one) for one in listed if isinstance(one, dict)]
     return [one for one in found if one is not None]
 
 
-def _object(data: str) -> dict[str, Any]:
+def _read_object(data: str) -> dict[str, Any]:
     found = msgspec.json.decode(data)
     return found if isinstance(found, dict) else {}
 
 
-def _as_administrator(one: dict[str, Any]) -> Administrator | None:
+def _make_administrator(one: dict[str, Any]) -> Administrator | None:
     handle, index = one.get("handle"), str(one.get("index", ""))
     if not isinstance(handle, str) or not re.fullmatch("[0-9]{1,10}", index, re.ASCII):
         return None

@@ -1,8 +1,8 @@
 """Writes to a handle, applied to its record. Pure.
 
-How it works: a client's request becomes the complete new list of values (`put`, `without`), which
-the write door assigns to the record (`assign`): values of type `URL` and `10320/loc` become its
-locations, by the rules for all locations; the other values are stored.
+How it works: a client's request becomes the complete new list of values (`put_values`,
+`remove_values`), which the write door assigns to the record (`assign_values`): values of type `URL`
+and `10320/loc` become its locations, by the rules for all locations; the other values are stored.
 
 What must stay true: a location that promised a digest is removed only if the bytes are kept
 (section 3.6.2 of the PDI draft, by `perdure.policy.binding`); an unchanged value keeps its time.
@@ -24,7 +24,9 @@ DELETED = "deleted by an administrator of the handle"
 """The reason that marks a handle that may be created again, unlike a withdrawn one."""
 
 
-def put(current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool) -> tuple[Value, ...]:
+def put_values(
+    current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool
+) -> tuple[Value, ...]:
     """The values after a write: with `whole` only the sent ones, else all, with the sent ones.
 
     A secret that the client sends back as it was shown does not change.
@@ -41,29 +43,29 @@ def put(current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool) -> 
     return tuple(kept[index] for index in sorted(kept))
 
 
-def without(current: tuple[Value, ...], indexes: frozenset[int]) -> tuple[Value, ...]:
+def remove_values(current: tuple[Value, ...], indexes: frozenset[int]) -> tuple[Value, ...]:
     """The values without those with some indexes."""
     return tuple(one for one in current if one.index not in indexes)
 
 
-def assign(
+def assign_values(
     identifier: Identifier, record: Record, new: tuple[Value, ...], at: str, by: str
 ) -> tuple[Record, Outcome]:
     """Give a record exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
-    _check(new)
+    _check_values(new)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    changed = _located(identifier, record, _places(new), at, by)
-    dated = _dated({one.index: one for one in values.values_of(record)}, new, at)
+    changed = _set_locations(identifier, record, _find_places(new), at, by)
+    dated = _date_values({one.index: one for one in values.list_values(record)}, new, at)
     changed = msgspec.structs.replace(changed, values=dated)
-    same = changed.locations == record.locations and dated == values.values_of(record)
+    same = changed.locations == record.locations and dated == values.list_values(record)
     return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
 
 
-def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
+def join_values(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
     """Add values to a record, and the locations that they name.
 
-    Raises Conflict if an index gets a second value, and the same errors as `assign`.
+    Raises Conflict if an index gets a second value, and the same errors as `assign_values`.
     """
     held = {one.index: one for one in record.values}
     for one in more:
@@ -75,26 +77,26 @@ def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> R
                 current=f"{before.type}",
             )
     new = tuple(held[index] for index in sorted(held))
-    _check(new)
+    _check_values(new)
     known = {one.uri for one in record.locations}
-    places = _places(new)
+    places = _find_places(new)
     added = tuple(place or Location(uri=uri) for uri, place in places.items() if uri not in known)
     if added:
-        record, _ = binding.bind(identifier, record, added)
+        record, _ = binding.bind_locations(identifier, record, added)
     return msgspec.structs.replace(record, values=new)
 
 
-def _check(new: tuple[Value, ...]) -> None:
+def _check_values(new: tuple[Value, ...]) -> None:
     """Raise InvalidRequest or TooLarge if values cannot be stored or applied."""
-    values.check(new)
+    values.check_values(new)
     for one in new:
         if one.type == values.TEMPLATE:
-            templates.of_record(one.data)
+            templates.read_record_template(one.data)
         elif one.type == namespace.TYPE:
-            namespace.Namespace.read(one.data)
+            namespace.Namespace.read_xml(one.data)
 
 
-def _places(new: tuple[Value, ...]) -> dict[str, Location | None]:
+def _find_places(new: tuple[Value, ...]) -> dict[str, Location | None]:
     """The addresses in the values, each with its location from a `10320/loc`.
 
     It is None for an address that is only in a `URL`.
@@ -102,14 +104,14 @@ def _places(new: tuple[Value, ...]) -> dict[str, Location | None]:
     found: dict[str, Location | None] = {}
     for one in new:
         if one.type == loc.TYPE:
-            found |= {location.uri: location for location in loc.read(one.data)}
+            found |= {location.uri: location for location in loc.read_locations(one.data)}
     for one in new:
         if is_url(one):
             found.setdefault(one.data, None)
     return found
 
 
-def _located(
+def _set_locations(
     identifier: Identifier,
     record: Record,
     places: dict[str, Location | None],
@@ -118,7 +120,7 @@ def _located(
 ) -> Record:
     """Give a record locations at exactly these addresses."""
     kept = {one.uri: one for one in record.locations}
-    said = _places(record.values)  # unchanged values do not undo later bindings
+    said = _find_places(record.values)  # unchanged values do not undo later bindings
     bound = [
         msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
         if place is not None and uri in kept
@@ -128,22 +130,22 @@ def _located(
     ]
     changed = record
     if bound:
-        changed, _ = binding.bind(identifier, record, tuple(bound))
+        changed, _ = binding.bind_locations(identifier, record, tuple(bound))
     for location in record.locations:
         if location.uri not in places:
             binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
-            changed = binding.broken(changed, location, by, at)
+            changed = binding.break_location(changed, location, by, at)
     return changed
 
 
-def _dated(before: dict[int, Value], new: tuple[Value, ...], at: str) -> tuple[Value, ...]:
-    def dated(one: Value) -> Value:
+def _date_values(before: dict[int, Value], new: tuple[Value, ...], at: str) -> tuple[Value, ...]:
+    def date_value(one: Value) -> Value:
         held = before.get(one.index)
         if held is not None and held == msgspec.structs.replace(one, at=held.at):
             return held
         return msgspec.structs.replace(one, at=at)
 
-    return tuple(dated(one) for one in sorted(new, key=lambda one: one.index))
+    return tuple(date_value(one) for one in sorted(new, key=lambda one: one.index))
 
 
 # deleting, if it is allowed
@@ -155,13 +157,13 @@ def is_mutable(prefix: str, mutable: tuple[str, ...]) -> bool:
     return prefix.lower() in mutable
 
 
-def undeletable(identifier: Identifier) -> Conflict:
+def refuse_deletion(identifier: Identifier) -> Conflict:
     """The error for a handle that is not deleted: an assigned name stays (PDI section 2.1)."""
     reason = "identifiers with its prefix are never deleted; withdraw it instead"
     return Conflict(identifier=str(identifier), reason=reason, current=None)
 
 
-def deleted(identifier: Identifier, record: Record, at: str, by: str) -> Record:
+def delete_handle(identifier: Identifier, record: Record, at: str, by: str) -> Record:
     """Delete a handle, and return its record. Raises Conflict if bytes are bound to it."""
     if record.versions:
         raise Conflict(
@@ -176,6 +178,6 @@ def is_deleted(record: Record) -> bool:
     return record.tombstone is not None and record.tombstone.reason == DELETED
 
 
-def anew(record: Record) -> Record:
+def revive_handle(record: Record) -> Record:
     """The record of a deleted handle that is created again."""
     return msgspec.structs.replace(record, tombstone=None)

@@ -35,7 +35,7 @@ _SCALE = 1000  # for weights with fractions
 _HEAVIEST = Decimal(1_000_000)
 
 
-def parsed(text: str, kind: str) -> ElementTree.Element:
+def parse_xml(text: str, kind: str) -> ElementTree.Element:
     """The root of a small XML document without declarations. Raises InvalidRequest.
 
     `kind` is its type, for the message.
@@ -52,15 +52,15 @@ def parsed(text: str, kind: str) -> ElementTree.Element:
         raise MalformedValueXml(value_type=kind, fault=f"it is not XML: {error}") from error
 
 
-def read(text: str) -> tuple[Location, ...]:
+def read_locations(text: str) -> tuple[Location, ...]:
     """The locations of a value, in order. Raises InvalidRequest."""
-    root = parsed(text, TYPE)
+    root = parse_xml(text, TYPE)
     if root.tag != "locations":
         raise MalformedValueXml(value_type=TYPE, fault="its root element must be 'locations'")
     found = [one for one in root if one.tag == "location" and one.get("href")]
     if len(found) > _MOST:
         raise MalformedValueXml(value_type=TYPE, fault=f"it has more than {_MOST} locations")
-    weights = [_weight(one.get("weight", "1")) for one in found]
+    weights = [_read_weight(one.get("weight", "1")) for one in found]
     scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
     return tuple(
         Location(
@@ -72,18 +72,18 @@ def read(text: str) -> tuple[Location, ...]:
     )
 
 
-def without(text: str, gone: set[str]) -> str:
+def remove_locations(text: str, gone: set[str]) -> str:
     """Remove the locations at these URIs from a value."""
-    root = parsed(text, TYPE)
+    root = parse_xml(text, TYPE)
     for one in list(root):
         if one.tag == "location" and one.get("href") in gone:
             root.remove(one)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def moved(text: str, target: Callable[[str], str | None]) -> str | None:
+def move_locations(text: str, target: Callable[[str], str | None]) -> str | None:
     """Move the locations of a value to the addresses from `target`; None if none of them moves."""
-    root = parsed(text, TYPE)
+    root = parse_xml(text, TYPE)
     places = [one for one in root if one.tag == "location"]
     new = [target(one.get("href", "")) for one in places]
     if not any(new):
@@ -94,7 +94,7 @@ def moved(text: str, target: Callable[[str], str | None]) -> str | None:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _weight(text: str) -> Decimal:
+def _read_weight(text: str) -> Decimal:
     try:
         weight = Decimal(text.strip())
     except InvalidOperation:

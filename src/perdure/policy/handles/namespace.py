@@ -16,7 +16,7 @@ The handle of a prefix (`0.NA/21.T14999`), or any handle, may have a value of th
       </template>
     </namespace>
 
-How it works: `Namespace.read` parses the value; `values` applies it to the values of the base
+How it works: `Namespace.read_xml` parses the value; `values` applies it to the values of the base
 handle, which is the handle before the delimiter. The known elements are `template`, `foreach`, `if`
 (`equals`, `matches`, `negate`), `else`, `value` and `notfound`. The known parameters are `handle`,
 `base`, `extension` and, within `foreach`, `index`, `type`, `data` and `ttl`. The parser refuses
@@ -62,31 +62,31 @@ class Namespace(msgspec.Struct, frozen=True):
     _root: Element
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def read_xml(cls, text: str) -> Self:
         """Parse the data of a value. Raises InvalidRequest."""
-        return cls(*_checked(text))
+        return cls(*_read_template(text))
 
-    def split(self, name: str) -> tuple[str, str] | None:
+    def split_name(self, name: str) -> tuple[str, str] | None:
         """The base and the extension of a handle, or None if it does not contain the delimiter."""
         base, delimiter, extension = name.partition(self.delimiter)
         return (base, extension) if delimiter and base else None
 
-    def values(
+    def make_values(
         self, handle: str, base: str, extension: str, held: tuple[Value, ...]
     ) -> tuple[Value, ...] | None:
         """The values of a handle made from a base with the values `held`, or None."""
         told = {"handle": (handle,), "base": (base,), "extension": (extension,)}
         writer = _Writer(held)
         try:
-            made = list(writer.run(self._root, told, None))
+            made = list(writer.write_children(self._root, told, None))
         except _Stop:
             return None
         return tuple(made) or None
 
 
 @lru_cache(maxsize=256)
-def _checked(text: str) -> tuple[str, Element]:
-    root = loc.parsed(text, TYPE)
+def _read_template(text: str) -> tuple[str, Element]:
+    root = loc.parse_xml(text, TYPE)
     template = next((one for one in root.iter("template")), None)
     if root.tag != "namespace" or template is None or not template.get("delimiter"):
         raise MalformedNamespace(
@@ -97,11 +97,11 @@ def _checked(text: str) -> tuple[str, Element]:
         raise MalformedNamespace(
             value_type=TYPE, fault=f"it has more than {_MOST_ELEMENTS} elements"
         )
-    _check(template, 0)
+    _check_element(template, 0)
     return str(template.get("delimiter")), template
 
 
-def _check(element: Element, depth: int) -> None:
+def _check_element(element: Element, depth: int) -> None:
     if element.tag not in _ELEMENTS or depth > _DEEPEST:
         raise MalformedNamespace(
             value_type=TYPE, fault=f"the element {element.tag[:40]!a} is unknown or nested too deep"
@@ -110,9 +110,9 @@ def _check(element: Element, depth: int) -> None:
         if element.get("test") not in ("equals", "matches"):
             raise MalformedNamespace(value_type=TYPE, fault="a test must be 'equals' or 'matches'")
         if element.get("test") == "matches":
-            Expression.read(element.get("expression", ""))
+            Expression.compile_text(element.get("expression", ""))
     for one in element:
-        _check(one, depth + 1)
+        _check_element(one, depth + 1)
 
 
 class _Stop(Exception):
@@ -130,30 +130,36 @@ class _Writer:
         self._matches = 0
         self._written = 0
 
-    def run(self, element: Element, told: _Parameters, current: Value | None) -> Iterator[Value]:
+    def write_children(
+        self, element: Element, told: _Parameters, current: Value | None
+    ) -> Iterator[Value]:
         """The values that the children of an element make."""
         passed: bool | None = None
         for one in element:
             if one.tag == "foreach":
                 for value in self._held:
                     if not is_secret(value):
-                        yield from self.run(one, {**told, **_of(value)}, value)
+                        yield from self.write_children(
+                            one, {**told, **_list_parameters(value)}, value
+                        )
             elif one.tag == "if":
-                groups = self._test(one, told)
+                groups = self._test_element(one, told)
                 passed = groups is not None
                 if groups is not None:
                     named = one.get("parameter")
-                    yield from self.run(one, {**told, named: groups} if named else told, current)
+                    yield from self.write_children(
+                        one, {**told, named: groups} if named else told, current
+                    )
             elif one.tag == "else":
                 if passed is False:
-                    yield from self.run(one, told, current)
+                    yield from self.write_children(one, told, current)
                 passed = None
             elif one.tag == "value":
-                yield self._value(one, told, current)
+                yield self._write_value(one, told, current)
             elif one.tag == "notfound":
                 raise _Stop
 
-    def _test(self, one: Element, told: _Parameters) -> tuple[str, ...] | None:
+    def _test_element(self, one: Element, told: _Parameters) -> tuple[str, ...] | None:
         text = told.get(one.get("value", ""), ("",))[0]
         expression = one.get("expression", "")
         if one.get("test") == "equals":
@@ -162,12 +168,12 @@ class _Writer:
             self._matches += 1
             if self._matches > _MOST_MATCHES:
                 raise _Stop
-            groups = Expression.read(expression).match(text)
+            groups = Expression.compile_text(expression).match_text(text)
         if one.get("negate", "").lower() == "true":
             return (text,) if groups is None else None
         return groups
 
-    def _value(self, one: Element, told: _Parameters, current: Value | None) -> Value:
+    def _write_value(self, one: Element, told: _Parameters, current: Value | None) -> Value:
         self._written += 1
         if self._written > MOST_VALUES:
             raise _Stop
@@ -175,7 +181,7 @@ class _Writer:
         kind = one.get("type", before.type)
         url = kind == URL
 
-        def parameter(found: re.Match[str]) -> str:
+        def fill_parameter(found: re.Match[str]) -> str:
             texts = told.get(found[1], ())
             number = int(found[2] or 0)
             text = texts[number] if number < len(texts) else ""
@@ -184,7 +190,7 @@ class _Writer:
         data = (
             before.data
             if "data" not in one.attrib
-            else _PARAMETER.sub(parameter, one.attrib["data"])
+            else _PARAMETER.sub(fill_parameter, one.attrib["data"])
         )
         index = one.get("index", "")
         if len(data) > _LONGEST_DATA and "data" in one.attrib:
@@ -197,7 +203,7 @@ class _Writer:
         )
 
 
-def _of(value: Value) -> dict[str, tuple[str, ...]]:
+def _list_parameters(value: Value) -> dict[str, tuple[str, ...]]:
     return {
         "index": (str(value.index),),
         "type": (value.type,),

@@ -1,17 +1,18 @@
 """Handle values: read from JSON, projected from a record, written as JSON. Pure.
 
-How it works: `read` reads the values that a client sends, `values_of` returns those of a record,
-and `written` converts them to the form for clients. Only the locations of a record say where a
-resource is. A stored value of type `URL` gives its location an index, and disappears with it; a
-location without such a value is shown under the first free index. `read` already seals secrets
-(`perdure.policy.handles.sealing`).
+How it works: `read_values` reads the values that a client sends, `list_values` returns those of a
+record, and `write_values` converts them to the form for clients. Only the locations of a record say
+where a resource is. A stored value of type `URL` gives its location an index, and disappears with
+it; a location without such a value is shown under the first free index. `read_values` already seals
+secrets (`perdure.policy.handles.sealing`).
 
 >>> from perdure.model.records import Location, Record
->>> [(one.index, one.type, one.data) for one in values_of(Record(locations=(Location(uri="x:y"),)))]
+>>> record = Record(locations=(Location(uri="x:y"),))
+>>> [(value.index, value.type, value.data) for value in list_values(record)]
 [(1, 'URL', 'x:y')]
 
-What must stay true: no index is shown twice; `written` drops every secret; values are in the order
-of their indexes.
+What must stay true: no index is shown twice; `write_values` drops every secret; values are in the
+order of their indexes.
 
 Specification: RFC 3651 section 3.1; Handle.Net technical manual version 9, section 14 (JSON).
 """
@@ -70,7 +71,7 @@ _encode = msgspec.json.encode
 # ---------
 
 
-class _Sent(msgspec.Struct, frozen=True):
+class _SentValue(msgspec.Struct, frozen=True):
     """A value as clients send it."""
 
     index: int | str
@@ -81,23 +82,23 @@ class _Sent(msgspec.Struct, frozen=True):
     timestamp: str = ""
 
 
-class _Typed(msgspec.Struct, frozen=True):
+class _TypedData(msgspec.Struct, frozen=True):
     format: str
     value: Any
 
 
 class _Body(msgspec.Struct, frozen=True):
-    values: list[_Sent] = []
+    values: list[_SentValue] = []
 
 
-def read(body: bytes) -> tuple[Value, ...]:
+def read_values(body: bytes) -> tuple[Value, ...]:
     """Read the values of a request: an object with `values`, a list of them, or one value.
 
     It seals the secrets, which takes a while. Raises InvalidRequest or TooLarge.
     """
     try:
         if body.lstrip()[:1] == b"[":
-            sent = msgspec.json.decode(body, type=list[_Sent])
+            sent = msgspec.json.decode(body, type=list[_SentValue])
         else:
             sent = msgspec.json.decode(body, type=_Body).values
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -105,15 +106,15 @@ def read(body: bytes) -> tuple[Value, ...]:
         raise MalformedBody(fault=fault, manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
         raise TooLarge(what="the number of secrets in one request", limit=MOST_SECRETS)
-    found = tuple(_value(one) for one in sent)
-    check(found)
+    found = tuple(_make_value(one) for one in sent)
+    check_values(found)
     return tuple(sorted(found, key=lambda one: one.index))
 
 
 _RULE = "docs/reference/handle-api.md"
 
 
-def check(values: tuple[Value, ...]) -> None:
+def check_values(values: tuple[Value, ...]) -> None:
     """Raise TooLarge or InvalidRequest if no handle can have these values together."""
     if len(values) > MOST_VALUES:
         raise TooLarge(what="the number of values", limit=MOST_VALUES)
@@ -123,7 +124,7 @@ def check(values: tuple[Value, ...]) -> None:
         raise IndexTwice()
 
 
-def number(text: int | str) -> int:
+def read_index(text: int | str) -> int:
     """Read an index, which some clients send as text. Raises InvalidRequest."""
     if isinstance(text, str):
         text = int(text) if re.fullmatch("[0-9]{1,10}", text, re.ASCII) else 0
@@ -132,14 +133,14 @@ def number(text: int | str) -> int:
     return text
 
 
-def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
+def prepare_values(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
     """Prepare values from an operator's file for storage, and seal secrets that are not sealed.
 
     Values without a time get the time `at`. Raises InvalidRequest or TooLarge.
     """
     found = []
     for one in given:
-        index = number(one.index)
+        index = read_index(one.index)
         _check_outside(index, one.type, one.ttl, one.permissions)
         if not _FORMAT.fullmatch(one.format):
             raise ValueFormatInvalid(index=index)
@@ -147,10 +148,10 @@ def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
             _check_json(index, one.data)
         data, format = one.data, one.format
         if is_secret(one) and format != sealing.FORMAT:
-            format, data = _secret(index, format, data)
+            format, data = _seal_data(index, format, data)
         changed = msgspec.structs.replace(one, format=format, data=data, at=one.at or at)
         found.append(changed)
-    check(tuple(found))
+    check_values(tuple(found))
     return tuple(sorted(found, key=lambda one: one.index))
 
 
@@ -171,12 +172,12 @@ def _check_outside(index: int, kind: str, ttl: object, permissions: str) -> None
         raise ValuePermissionsInvalid(index=index)
 
 
-def _value(sent: _Sent) -> Value:
-    index = number(sent.index)
+def _make_value(sent: _SentValue) -> Value:
+    index = read_index(sent.index)
     _check_outside(index, sent.type, sent.ttl, sent.permissions)
-    format, data = _data(index, sent.data)
+    format, data = _read_data(index, sent.data)
     if sent.type.upper() == SECKEY:
-        format, data = _secret(index, format, data)
+        format, data = _seal_data(index, format, data)
     elif format == sealing.FORMAT:
         raise SealNotAllowed(index=index, value_type=SECKEY)
     return Value(
@@ -189,11 +190,11 @@ def _value(sent: _Sent) -> Value:
     )
 
 
-def _data(index: int, data: Any) -> tuple[str, str]:
+def _read_data(index: int, data: Any) -> tuple[str, str]:
     if isinstance(data, str):
         return "string", data
     try:
-        typed = msgspec.convert(data, type=_Typed)
+        typed = msgspec.convert(data, type=_TypedData)
     except msgspec.ValidationError as error:
         raise ValueDataInvalid(index=index, fault=str(error)) from error
     if not _FORMAT.fullmatch(typed.format):
@@ -215,13 +216,13 @@ def _check_depth(index: int, data: Any, left: int = _DEEPEST) -> None:
         _check_depth(index, one, left - 1)
 
 
-def _secret(index: int, format: str, data: str) -> tuple[str, str]:
+def _seal_data(index: int, format: str, data: str) -> tuple[str, str]:
     """The stored form of a secret; empty if the client sends back the shown form."""
     if format == sealing.FORMAT:
         return format, ""
     if format != "string" or not data:
         raise SecretEmpty(index=index)
-    return sealing.FORMAT, sealing.sealed(data)
+    return sealing.FORMAT, sealing.seal_secret(data)
 
 
 def is_secret(value: Value) -> bool:
@@ -232,7 +233,7 @@ def is_secret(value: Value) -> bool:
 # -------------
 
 
-def values_of(record: Record) -> tuple[Value, ...]:
+def list_values(record: Record) -> tuple[Value, ...]:
     """The values of a record with its secrets, in the order of their indexes."""
     places = {one.uri for one in record.locations}
     shown: list[Value] = []
@@ -243,9 +244,9 @@ def values_of(record: Record) -> tuple[Value, ...]:
                 continue
             told.add(one.data)
         elif one.type == loc.TYPE:
-            hrefs = {location.uri for location in loc.read(one.data)}
+            hrefs = {location.uri for location in loc.read_locations(one.data)}
             if gone := hrefs - places:
-                one = msgspec.structs.replace(one, data=loc.without(one.data, gone))
+                one = msgspec.structs.replace(one, data=loc.remove_locations(one.data, gone))
             told |= hrefs
         shown.append(one)
     taken = {one.index for one in shown}
@@ -266,13 +267,13 @@ def is_url(value: Value) -> bool:
 # -------
 
 
-def written(values: Iterable[Value], *, to_admin: bool) -> list[dict[str, Any]]:
+def write_values(values: Iterable[Value], *, to_admin: bool) -> list[dict[str, Any]]:
     """Write values in the form for clients.
 
     Other clients see the publicly readable values without secrets. An administrator sees all
     values, but of a secret only that it exists.
     """
-    return [_written(one) for one in values if is_shown(one, to_admin=to_admin)]
+    return [_write_value(one) for one in values if is_shown(one, to_admin=to_admin)]
 
 
 def is_shown(value: Value, *, to_admin: bool) -> bool:
@@ -285,7 +286,7 @@ def is_shown(value: Value, *, to_admin: bool) -> bool:
     return value.permissions[2] == "1" and not is_secret(value)
 
 
-def _written(value: Value) -> dict[str, Any]:
+def _write_value(value: Value) -> dict[str, Any]:
     data: Any = value.data
     if is_secret(value):
         data = ""

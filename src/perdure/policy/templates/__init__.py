@@ -3,20 +3,20 @@ r"""Templates for the locations of parts of resources held elsewhere (ISO 24619,
 `1839/A#z` is the part `z` of `1839/A`. If `1839/A` leads to `http://oserver/objectA`, and that
 server expects `?part=z` for the part, a template says so:
 
->>> one = read("hdl:1839/ # {location}?part={part}")
->>> one.fill("hdl:1839/A", "z", "http://oserver/objectA")
+>>> one = read_template("hdl:1839/ # {location}?part={part}")
+>>> one.fill_target("hdl:1839/A", "z", "http://oserver/objectA")
 'http://oserver/objectA?part=z'
->>> clip = read("hdl:1839/ @ {location}#t={time}")
->>> clip.fill("hdl:1839/A", "time(100s,200s)", "http://oserver/objectA")
+>>> clip = read_template("hdl:1839/ @ {location}#t={time}")
+>>> clip.fill_target("hdl:1839/A", "time(100s,200s)", "http://oserver/objectA")
 'http://oserver/objectA#t=100,200'
 
 How it works: a template is a line of three or four words: the identifiers that it applies to, the
 delimiter before the part, an optional expression between slashes that the part must match
-(`perdure.policy.templates.expressions`), and the target, with variables in braces. `applying` finds
-the templates for a part of an identifier, the most specific first; the first that can be filled is
-used. A time may have any of the syntaxes of `perdure.parts`, so `@time(100s,200s)` becomes the form
-that the server understands: `{time}` of Media Fragments, `{annodex}`, `{mpeg21}`, or `{start}` and
-`{end}`.
+(`perdure.policy.templates.expressions`), and the target, with variables in braces. `find_applying`
+finds the templates for a part of an identifier, the most specific first; the first that can be
+filled is used. A time may have any of the syntaxes of `perdure.parts`, so `@time(100s,200s)`
+becomes the form that the server understands: `{time}` of Media Fragments, `{annodex}`, `{mpeg21}`,
+or `{start}` and `{end}`.
 
 What must stay true: the text of a part never changes the server that the target leads to, since it
 is escaped and follows the authority; nothing takes longer than the expression's budget.
@@ -71,7 +71,7 @@ class Template(msgspec.Struct, frozen=True):
         return " ".join(word for word in words if word)
 
     @classmethod
-    def make(cls, scope: str, words: list[str]) -> Self:
+    def from_words(cls, scope: str, words: list[str]) -> Self:
         """Make a template from its words. Raises InvalidRequest."""
         text = " ".join((scope, *words))
         if len(words) not in (2, 3) or len(text) > LONGEST:
@@ -88,11 +88,11 @@ class Template(msgspec.Struct, frozen=True):
         if len(words) == 3:
             if len(words[1]) < 3 or words[1][0] != "/" or words[1][-1] != "/":
                 raise MalformedTemplate(text=text, expected="write the expression between slashes")
-            expression = Expression.read(words[1][1:-1])
+            expression = Expression.compile_text(words[1][1:-1])
         _check_target(text, target)
         return cls(scope.lower(), delimiter, expression, target)
 
-    def applies(self, whole: str, delimiter: str) -> bool:
+    def applies_to(self, whole: str, delimiter: str) -> bool:
         """Return True if the template is for parts of an identifier after this delimiter."""
         name = whole.lower()
         if self.scope and not (
@@ -107,26 +107,26 @@ class Template(msgspec.Struct, frozen=True):
             "#",
         )
 
-    def fill(self, whole: str, part: str, location: str) -> str | None:
+    def fill_target(self, whole: str, part: str, location: str) -> str | None:
         """The location of a part, or None if the template is not for this kind of part.
 
         `whole` is the canonical text of the identifier, `location` its own location.
         """
         groups: tuple[str, ...] = ()
         if self.expression is not None:
-            matched = self.expression.match(part)
+            matched = self.expression.match_text(part)
             if matched is None:
                 return None
             groups = matched
         wanted = set(_VARIABLE.findall(self.target))
-        known = {"name": _local(whole), "part": part} | times(part, wanted)
+        known = {"name": _find_local_name(whole), "part": part} | read_times(part, wanted)
         known |= {str(number): text for number, text in enumerate(groups)}
         if not (wanted - {_LOCATION}) <= known.keys():
             return None
         written = {name: escape(text, safe=_KEPT) for name, text in known.items()}
         head, before, rest = self.target.partition("{location}")
         filled = _VARIABLE.sub(lambda found: written[found[1]], rest if before else head)
-        return appended(location, filled) if before else filled
+        return append_text(location, filled) if before else filled
 
 
 def _check_target(text: str, target: str) -> None:
@@ -149,7 +149,7 @@ def _check_target(text: str, target: str) -> None:
 
 
 @lru_cache(maxsize=1024)
-def read(text: str) -> Template:
+def read_template(text: str) -> Template:
     """A template with its scope: `hdl:1839/ # {location}?part={part}`. Raises InvalidRequest."""
     words = text.split()
     if not words or ":" not in words[0]:
@@ -157,22 +157,22 @@ def read(text: str) -> Template:
             text=text,
             expected="it must begin with an identifier, or with the beginning of identifiers",
         )
-    return Template.make(words[0], words[1:])
+    return Template.from_words(words[0], words[1:])
 
 
 @lru_cache(maxsize=1024)
-def of_record(text: str) -> Template:
+def read_record_template(text: str) -> Template:
     """A template in a record: `# {location}?part={part}`. Raises InvalidRequest."""
-    return Template.make("", text.split())
+    return Template.from_words("", text.split())
 
 
-def applying(templates: Iterable[Template], whole: str, delimiter: str) -> list[Template]:
+def find_applying(templates: Iterable[Template], whole: str, delimiter: str) -> list[Template]:
     """The templates for a part of an identifier, the most specific first."""
-    found = [one for one in templates if one.applies(whole, delimiter)]
+    found = [one for one in templates if one.applies_to(whole, delimiter)]
     return sorted(found, key=lambda one: -len(one.scope))
 
 
-def _local(whole: str) -> str:
+def _find_local_name(whole: str) -> str:
     """The text after the prefix of a handle, the series of a PDI or the number of an ARK."""
     scheme, _, rest = whole.partition(":")
     return rest.removeprefix("//").partition("/")[2] or rest or scheme
@@ -182,16 +182,16 @@ def _local(whole: str) -> str:
 # ---------
 
 
-def appended(location: str, more: str) -> str:
+def append_text(location: str, more: str) -> str:
     """Append text to a location, on the same server. Raises InvalidRequest.
 
     It replaces the fragment of the location; a second `?` becomes `&`.
 
-    >>> appended("http://a.example/x?y=1#z", "?part=2")
+    >>> append_text("http://a.example/x?y=1#z", "?part=2")
     'http://a.example/x?y=1&part=2'
-    >>> appended("http://a.example", ".evil.example")  # doctest: +ELLIPSIS
+    >>> append_text("http://a.example", ".evil.example")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    perdure.errors.locations.LeadsElsewhere: ... it would lead to another server...
+    perdure.errors.locations.LeadsElsewhere: ... the result would lead to another server
     """
     if not more:
         return location
@@ -213,30 +213,30 @@ def appended(location: str, more: str) -> str:
 _OF_TIMES = frozenset(("time", "annodex", "mpeg21", "start", "end"))
 
 
-def times(part: str, wanted: set[str]) -> dict[str, str]:
+def read_times(part: str, wanted: set[str]) -> dict[str, str]:
     """The values of the variables of a time. Empty if none is wanted, or the part is not a time.
 
-    >>> times("sec=10,20", {"annodex"})["annodex"]
+    >>> read_times("sec=10,20", {"annodex"})["annodex"]
     '10/20'
     """
     if _OF_TIMES.isdisjoint(wanted):
         return {}
-    moment = _moment(part)
+    moment = _read_moment(part)
     if moment is None:
         return {}
     start, end = moment
-    first, last = _seconds(start), None if end is None else _seconds(end)
-    found = {"start": first, "time": first, "annodex": first, "mpeg21": _mpeg21(first)}
+    first, last = _spell_seconds(start), None if end is None else _spell_seconds(end)
+    found = {"start": first, "time": first, "annodex": first, "mpeg21": _spell_mpeg21(first)}
     if last is not None:
         found["end"] = last
         found |= {"time": f"{first},{last}", "annodex": f"{first}/{last}"}
-        found["mpeg21"] = _mpeg21(first, last)
+        found["mpeg21"] = _spell_mpeg21(first, last)
     return found
 
 
-def _moment(part: str) -> tuple[Fraction, Fraction | None] | None:
+def _read_moment(part: str) -> tuple[Fraction, Fraction | None] | None:
     """The start and the end, in seconds, of a part in any syntax."""
-    for reader in (parts.pdi.read, _read_timed):
+    for reader in (parts.pdi.read_pdi_part, _read_timed):
         try:
             found = reader(part)
         except (MalformedPart, PartNotSupported):
@@ -253,15 +253,15 @@ def _moment(part: str) -> tuple[Fraction, Fraction | None] | None:
 
 def _read_timed(text: str) -> parts.Selector:
     """Read a part as the part of a film, whatever it is a part of."""
-    return parts.parse(text, "video/mp4")
+    return parts.parse_part(text, "video/mp4")
 
 
-def _mpeg21(*moments: str) -> str:
+def _spell_mpeg21(*moments: str) -> str:
     written = ",".join(f"'{one}'" for one in moments)
     return f"mp(/~time('npt',{written}))"
 
 
-def _seconds(moment: Fraction) -> str:
+def _spell_seconds(moment: Fraction) -> str:
     """Write a moment with as few decimals as possible, nine at most."""
     return f"{float(moment):.9f}".rstrip("0").rstrip(".")
 
@@ -272,12 +272,12 @@ def _seconds(moment: Fraction) -> str:
 _MOST_PLACES = 16
 
 
-def splits(text: str, delimiters: str) -> list[tuple[str, str, str]]:
+def list_splits(text: str, delimiters: str) -> list[tuple[str, str, str]]:
     """The ways to split an identifier: whole, delimiter, part; the longest whole first.
 
     There are at most 16, so that the cost of a name full of delimiters is bounded.
 
-    >>> splits("hdl:1839/A#z@1", "#@")
+    >>> list_splits("hdl:1839/A#z@1", "#@")
     [('hdl:1839/A#z', '@', '1'), ('hdl:1839/A', '#', 'z@1')]
     """
     places = [at for at, one in enumerate(text) if one in delimiters]

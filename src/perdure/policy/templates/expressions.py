@@ -9,9 +9,9 @@ after Pike). So a match takes at most (length of program) × (length of text) st
 limits. Such a machine cannot do back-references, look-ahead or look-behind; expressions with them
 are refused when they are read.
 
->>> Expression.read(r"box\((\d+),(\d+)\)").match("box(3,14)")
+>>> Expression.compile_text(r"box\((\d+),(\d+)\)").match_text("box(3,14)")
 ('box(3,14)', '3', '14')
->>> Expression.read("(a+)+b").match("a" * 400) is None
+>>> Expression.compile_text("(a+)+b").match_text("a" * 400) is None
 True
 
 The expression must match the complete text, as in Java's `matches`, whose syntax the templates of
@@ -65,17 +65,17 @@ class Expression(msgspec.Struct, frozen=True):
     _groups: int
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def compile_text(cls, text: str) -> Self:
         """Compile an expression. Raises InvalidRequest if it is malformed or not supported."""
-        program, groups = _compiled(text)
+        program, groups = _compile_text(text)
         return cls(text, program, groups)
 
-    def match(self, text: str) -> tuple[str, ...] | None:
+    def match_text(self, text: str) -> tuple[str, ...] | None:
         """The complete match and its groups (empty for an unused group), or None."""
         if len(text) > LONGEST_TEXT:
             return None
         marks: tuple[int, ...] = (-1,) * (2 * self._groups)
-        threads = self._follow([(0, marks)], 0)
+        threads = self._follow_forks([(0, marks)], 0)
         for at, character in enumerate(text):
             following = []
             for place, marks in threads:
@@ -84,7 +84,7 @@ class Expression(msgspec.Struct, frozen=True):
                 test = self._program[place].test
                 if test is not None and test(character):
                     following.append((place + 1, marks))
-            threads = self._follow(following, at + 1)
+            threads = self._follow_forks(following, at + 1)
             if not threads:
                 return None
         for place, marks in threads:
@@ -93,7 +93,7 @@ class Expression(msgspec.Struct, frozen=True):
                 return (text, *(text[a:b] if 0 <= a <= b else "" for a, b in pairs))
         return None
 
-    def _follow(
+    def _follow_forks(
         self, begun: list[tuple[int, tuple[int, ...]]], at: int
     ) -> list[tuple[int, tuple[int, ...]]]:
         """The tests that are reachable without reading a character, the preferred ones first."""
@@ -137,32 +137,32 @@ class _Reader:
         self.depth = 0
         self.written = 0
 
-    def fault(self, reason: str) -> MalformedExpression:
+    def make_fault(self, reason: str) -> MalformedExpression:
         return MalformedExpression(text=self.text, at=self.at, fault=reason)
 
-    def peek(self) -> str:
+    def peek_sign(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def alternatives(self) -> _Node:
+    def read_alternatives(self) -> _Node:
         self.depth += 1
         if self.depth > _MOST_NESTED:
-            raise self.fault(f"groups are nested more than {_MOST_NESTED} deep")
-        found = [self.sequence()]
-        while self.peek() == "|":
+            raise self.make_fault(f"groups are nested more than {_MOST_NESTED} deep")
+        found = [self.read_sequence()]
+        while self.peek_sign() == "|":
             self.at += 1
-            found.append(self.sequence())
+            found.append(self.read_sequence())
         self.depth -= 1
         return found[0] if len(found) == 1 else ("or", *found)
 
-    def sequence(self) -> _Node:
+    def read_sequence(self) -> _Node:
         found = []
-        while self.peek() not in ("", "|", ")"):
-            found.append(self.repeated(self.one()))
+        while self.peek_sign() not in ("", "|", ")"):
+            found.append(self.read_repetition(self.read_item()))
         return ("and", *found)
 
-    def repeated(self, node: _Node) -> _Node:
+    def read_repetition(self, node: _Node) -> _Node:
         counted = _COUNT.match(self.text, self.at)
-        sign = self.peek()
+        sign = self.peek_sign()
         if counted:
             low = int(counted[1])
             high = low if counted[2] is None else int(counted[3]) if counted[3] else None
@@ -173,141 +173,141 @@ class _Reader:
         else:
             return node
         if high is not None and high < low:
-            raise self.fault("the counts are in the wrong order")
-        reluctant = self.peek() == "?"
+            raise self.make_fault("the counts are in the wrong order")
+        reluctant = self.peek_sign() == "?"
         self.at += reluctant
-        if self.peek() and self.peek() in "*+?{":
-            raise self.fault("nothing to repeat; possessive repetition is not supported")
+        if self.peek_sign() and self.peek_sign() in "*+?{":
+            raise self.make_fault("nothing to repeat; possessive repetition is not supported")
         return ("times", node, low, high, reluctant)
 
-    def one(self) -> _Node:
-        sign = self.peek()
+    def read_item(self) -> _Node:
+        sign = self.peek_sign()
         self.at += 1
         match sign:
             case "(":
-                return self.group()
+                return self.read_group()
             case "[":
-                return self.members()
+                return self.read_class()
             case ".":
-                return ("test", _any)
+                return ("test", _is_any)
             case "\\":
-                return self.escape()
+                return self.read_escape()
             case "^" if self.at == 1:
                 return ("and",)
             case "$" if self.at == len(self.text):
                 return ("and",)
             case "*" | "+" | "?" | "{" | "^" | "$":
                 self.at -= 1
-                raise self.fault(f"{sign!r} must be escaped here")
-        return ("test", _in(re.escape(sign)))
+                raise self.make_fault(f"{sign!r} must be escaped here")
+        return ("test", _make_class_test(re.escape(sign)))
 
-    def group(self) -> _Node:
+    def read_group(self) -> _Node:
         number = None
-        if self.peek() == "?":
+        if self.peek_sign() == "?":
             if self.text[self.at : self.at + 2] != "?:":
-                raise self.fault("only groups (…) and (?:…) are supported")
+                raise self.make_fault("only groups (…) and (?:…) are supported")
             self.at += 2
         else:
             number = self.groups
             self.groups += 1
             if self.groups > _MOST_GROUPS:
-                raise self.fault(f"there are more than {_MOST_GROUPS} groups")
-        inner = self.alternatives()
-        if self.peek() != ")":
-            raise self.fault("')' is missing")
+                raise self.make_fault(f"there are more than {_MOST_GROUPS} groups")
+        inner = self.read_alternatives()
+        if self.peek_sign() != ")":
+            raise self.make_fault("')' is missing")
         self.at += 1
         return inner if number is None else ("group", number, inner)
 
-    def escape(self) -> _Node:
-        sign = self.peek()
+    def read_escape(self) -> _Node:
+        sign = self.peek_sign()
         self.at += 1
         if sign.lower() in _CLASSES:
-            return ("test", _in(_CLASSES[sign.lower()], negated=sign.isupper()))
+            return ("test", _make_class_test(_CLASSES[sign.lower()], negated=sign.isupper()))
         if sign in _ESCAPES:
-            return ("test", _in(re.escape(_ESCAPES[sign])))
+            return ("test", _make_class_test(re.escape(_ESCAPES[sign])))
         if not sign or sign.isalnum():
             self.at -= 1
-            raise self.fault("this escape is not supported")
-        return ("test", _in(re.escape(sign)))
+            raise self.make_fault("this escape is not supported")
+        return ("test", _make_class_test(re.escape(sign)))
 
-    def members(self) -> _Node:
+    def read_class(self) -> _Node:
         """Read a class, which `re` tests later, one character at a time. Refuse unknown syntax."""
-        negated = self.peek() == "^"
+        negated = self.peek_sign() == "^"
         self.at += negated
         found = ""
-        while self.peek() not in ("", "]"):
-            sign = self.peek()
+        while self.peek_sign() not in ("", "]"):
+            sign = self.peek_sign()
             self.at += 1
             if sign == "\\":
-                sign = self.peek()
+                sign = self.peek_sign()
                 self.at += 1
                 if sign in _CLASSES:
                     found += _CLASSES[sign]
                 elif not sign or (sign.isalnum() and sign not in _ESCAPES):
-                    raise self.fault("this escape is not supported")
+                    raise self.make_fault("this escape is not supported")
                 else:
                     found += re.escape(_ESCAPES.get(sign, sign))
             elif sign == "-":
                 found += sign
             elif sign in "[&":
-                raise self.fault(f"{sign!r} must be escaped here")
+                raise self.make_fault(f"{sign!r} must be escaped here")
             else:
                 found += re.escape(sign)
-        if not found or self.peek() != "]":
-            raise self.fault("']' is missing")
+        if not found or self.peek_sign() != "]":
+            raise self.make_fault("']' is missing")
         self.at += 1
         try:
-            return ("test", _in(found, negated=negated))
+            return ("test", _make_class_test(found, negated=negated))
         except re.error:
-            raise self.fault("this is not a class of characters") from None
+            raise self.make_fault("this is not a class of characters") from None
 
 
 _RULE = "docs/reference/templates.md"
 
 
-def _any(character: str) -> bool:
+def _is_any(character: str) -> bool:
     return character != "\n"
 
 
-def _in(members: str, *, negated: bool = False) -> Test:
+def _make_class_test(members: str, *, negated: bool = False) -> Test:
     """Make a test for a class; `re` cannot backtrack over a single character."""
     pattern = re.compile(f"[{'^' if negated else ''}{members}]", re.ASCII)
     return lambda character: pattern.match(character) is not None
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> tuple[tuple[_Step, ...], int]:
+def _compile_text(text: str) -> tuple[tuple[_Step, ...], int]:
     reader = _Reader(text)
     if len(text) > LONGEST_EXPRESSION:
-        raise reader.fault(f"it has more than {LONGEST_EXPRESSION} characters")
-    tree = reader.alternatives()
+        raise reader.make_fault(f"it has more than {LONGEST_EXPRESSION} characters")
+    tree = reader.read_alternatives()
     if reader.at < len(text):
-        raise reader.fault("')' has no matching '('")
+        raise reader.make_fault("')' has no matching '('")
     program: list[_Step] = []
-    _write(tree, program, reader)
+    _write_node(tree, program, reader)
     return tuple(program), reader.groups
 
 
-def _write(node: _Node, program: list[_Step], reader: _Reader) -> None:
+def _write_node(node: _Node, program: list[_Step], reader: _Reader) -> None:
     """Appends the instructions of a node."""
     reader.written += 1  # an empty node, too, can be repeated without end
     if len(program) > MOST_INSTRUCTIONS or reader.written > _MOST_WRITTEN:
-        raise reader.fault(f"it needs more than {MOST_INSTRUCTIONS} instructions")
+        raise reader.make_fault(f"it needs more than {MOST_INSTRUCTIONS} instructions")
     match node:
         case ("test", test):
             program.append(_Step(test=test))  # type: ignore[arg-type]  # the shape of a node
         case ("and", *parts):
             for part in parts:
-                _write(part, program, reader)  # type: ignore[arg-type]
+                _write_node(part, program, reader)  # type: ignore[arg-type]
         case ("or", *parts):
             _write_or(parts, program, reader)  # type: ignore[arg-type]
         case ("group", int() as number, inner):
             program.append(_Step(save=2 * number))
-            _write(inner, program, reader)  # type: ignore[arg-type]
+            _write_node(inner, program, reader)  # type: ignore[arg-type]
             program.append(_Step(save=2 * number + 1))
         case ("times", inner, int() as low, high, reluctant):
             for _ in range(low):
-                _write(inner, program, reader)  # type: ignore[arg-type]
+                _write_node(inner, program, reader)  # type: ignore[arg-type]
             again = bool(reluctant)
             _write_rest(inner, low, high, program, reader, reluctant=again)  # type: ignore[arg-type]
 
@@ -318,7 +318,7 @@ def _write_or(parts: list[_Node], program: list[_Step], reader: _Reader) -> None
     starts, ends = [], []
     for part in parts:
         starts.append(len(program))
-        _write(part, program, reader)
+        _write_node(part, program, reader)
         end = _Step()
         program.append(end)
         ends.append(end)
@@ -341,19 +341,19 @@ def _write_rest(
         fork = _Step()
         start = len(program)
         program.append(fork)
-        _write(inner, program, reader)
+        _write_node(inner, program, reader)
         program.append(_Step(fork=(start,)))
-        fork.fork = _preferred(start + 1, len(program), reluctant=reluctant)
+        fork.fork = _order_fork(start + 1, len(program), reluctant=reluctant)
         return
     forks = []
     for _ in range(high - low):
         fork = _Step()
         program.append(fork)
         forks.append((fork, len(program)))
-        _write(inner, program, reader)
+        _write_node(inner, program, reader)
     for fork, start in forks:
-        fork.fork = _preferred(start, len(program), reluctant=reluctant)
+        fork.fork = _order_fork(start, len(program), reluctant=reluctant)
 
 
-def _preferred(again: int, onward: int, *, reluctant: bool) -> tuple[int, ...]:
+def _order_fork(again: int, onward: int, *, reluctant: bool) -> tuple[int, ...]:
     return (onward, again) if reluctant else (again, onward)

@@ -21,12 +21,12 @@ from urllib.parse import parse_qs
 import msgspec
 
 from perdure.archives.capture import capturing
-from perdure.archives.pwid.making import make
+from perdure.archives.pwid.making import make_pwid
 from perdure.errors.processes import TooBusy
 from perdure.errors.requests import MissingParameter
 from perdure.fetching import Limits
 from perdure.server.common import auth, problems
-from perdure.server.common.answers import Answer, plain, uri
+from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import AT_ONCE, Service
 from perdure.server.common.target_kinds import TargetKind
@@ -35,34 +35,36 @@ _BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
 _LIMITS = Limits(body=16 << 20, seconds=30)
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def capture_page(service: Service, request: Request) -> Answer:
     """Answer `POST /captures`.
 
     Raises Unauthenticated, Forbidden, InvalidRequest, Unavailable, or the errors of a capture.
     """
     if service.settings.capture != "on" or request.target.text != "captures":
-        return problems.answer(problems.no_such_page(request.target.text), request)
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
     if request.method != "POST":
         allow = request.allow[TargetKind.PAGE]
-        return problems.answer(problems.not_allowed(request.method, allow), request)
-    caller = auth.bearer(service, request)
+        return problems.answer_problem(problems.not_allowed(request.method, allow), request)
+    caller = auth.find_bearer(service, request)
     own = service.settings.archive_id
     url = parse_qs(request.target.question or "").get("url", [""])[-1]
     if not url:
         raise MissingParameter(request="the capture", parameter="url")
-    auth.check(service, caller, "register", make(own, auth.now(service), "page", url))
+    auth.check_right(
+        service, caller, "register", make_pwid(own, auth.current_time(service), "page", url)
+    )
     if service.capturing.locked():
         raise TooBusy(task="capturing", under_way=f"{AT_ONCE} captures")
     async with service.capturing:
         captured, file = await asyncio.to_thread(
-            capturing.into_library,
+            capturing.capture_into_library,
             url,
             service.registry.archive,
             service.registry.root / "incoming",
-            fetcher=capturing.fetcher(service.settings, _LIMITS),
+            fetcher=capturing.make_fetcher(service.settings, _LIMITS),
             archive_id=own,
             bounds=_BOUNDS,
         )
     body = msgspec.json.encode(captured.as_dict() | {"file": file})
-    place = uri(f"{request.base}/{captured.pwid}")
-    return plain(HTTPStatus.CREATED, "application/json", body, (b"location", place))
+    place = escape_uri(f"{request.base_url}/{captured.pwid}")
+    return make_answer(HTTPStatus.CREATED, "application/json", body, (b"location", place))

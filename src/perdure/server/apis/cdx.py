@@ -27,7 +27,7 @@ from perdure.errors.requests import PageBeyondEnd
 from perdure.registry import Registry
 from perdure.server.apis import memento
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, plain
+from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -36,54 +36,54 @@ _FEW = 50  # captures
 _LINES = 1000  # of a piece
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def list_captures(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of `/cdx`.
 
     Raises InvalidRequest, OverBudget, or Unavailable if another server keeps the index and does
     not answer.
     """
-    query = cdx.read(request.target.question or "")
-    found = at_once(service.registry, query)
+    query = cdx.parse_query(request.target.question or "")
+    found = answer_at_once(service.registry, query)
     if found is not None:
         return found
     captures = service.registry.archive.captures
     if query.counts:
-        paging = await asyncio.to_thread(cdx.paging, captures, query)
+        paging = await asyncio.to_thread(cdx.count_pages, captures, query)
         document = {"pages": paging.pages, "pageSize": paging.size, "blocks": paging.blocks}
         body = msgspec.json.encode(document)
-        return plain(HTTPStatus.OK, "application/json", body, _ANY_ORIGIN)
-    pieces = _pieces(captures, query)
+        return make_answer(HTTPStatus.OK, "application/json", body, _ANY_ORIGIN)
+    pieces = _write_pieces(captures, query)
     first = await asyncio.to_thread(next, pieces)
     second = await asyncio.to_thread(next, pieces, b"")
     if not first:
-        return await _nothing(captures, query, request)
+        return await _answer_empty(captures, query, request)
     media_type = cdx_lines.MEDIA_TYPES[query.output]
     if not second:
-        return plain(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
+        return make_answer(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
     fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
-    return Answer(HTTPStatus.OK, fields, stream=_stream(first + second, pieces))
+    return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(first + second, pieces))
 
 
-def at_once(registry: Registry, query: cdx.Query) -> Answer | None:
+def answer_at_once(registry: Registry, query: cdx.CdxQuery) -> Answer | None:
     """Answer at once a query for a few captures of one URL that are kept here.
 
     Returns None for all other queries. Raises Unavailable.
     """
     if not query.is_direct or query.counts or registry.settings.capture_index:
         return None
-    found = list(islice(cdx.select(registry.archive.captures, query), _FEW + 1))
+    found = list(islice(cdx.select_captures(registry.archive.captures, query), _FEW + 1))
     if not found or len(found) > _FEW or query.shows_resume:
         return None
-    body = b"".join(map(cdx.writer(query), found))
-    return plain(HTTPStatus.OK, cdx_lines.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
+    body = b"".join(map(cdx.choose_writer(query), found))
+    return make_answer(HTTPStatus.OK, cdx_lines.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
 
 
-def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
-    write = cdx.writer(query)
-    found = cdx.select(captures, query)
+def _write_pieces(captures: Captures, query: cdx.CdxQuery) -> Iterator[bytes]:
+    write = cdx.choose_writer(query)
+    found = cdx.select_captures(captures, query)
     key: list[str] = []
     if query.shows_resume:
-        found = cdx.resume_keys(found, query, key.append)
+        found = cdx.report_resume_key(found, query, key.append)
     lines: list[bytes] = []
     for one in found:
         lines.append(write(one))
@@ -95,22 +95,22 @@ def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
     yield b"".join(lines)
 
 
-async def _stream(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _stream_pieces(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     yield begun
     while piece := await asyncio.to_thread(next, pieces, b""):
         yield piece
 
 
-async def _nothing(captures: Captures, query: cdx.Query, request: Request) -> Answer:
+async def _answer_empty(captures: Captures, query: cdx.CdxQuery, request: Request) -> Answer:
     """Answer 404 because there are no captures, or 400 if the page does not exist."""
     if query.page:
-        paging = await asyncio.to_thread(cdx.paging, captures, query)
+        paging = await asyncio.to_thread(cdx.count_pages, captures, query)
         if query.page >= paging.pages:
             raise PageBeyondEnd(page=query.page, pages=paging.pages)
-    problem = problems.of_error(memento.never_captured(query.url))
+    problem = problems.make_problem(memento.make_not_captured(query.url))
     message = f"No Captures found for: {query.url}"  # pywb's words, which clients look for
     members = problem.members | {"message": message}
-    return problems.answer(
+    return problems.answer_problem(
         msgspec.structs.replace(
             problem, detail=message, members=members, fields=(*problem.fields, _ANY_ORIGIN)
         ),

@@ -22,12 +22,12 @@ from urllib.parse import parse_qs
 
 from perdure.errors import Forbidden
 from perdure.errors.requests import MalformedNumber
-from perdure.model.changes import BEGIN, TOKEN, Change, Mark
+from perdure.model.changes import BEGIN, TOKEN, Change, ChangeMark
 from perdure.model.records import Token
 from perdure.policy import rights
-from perdure.policy.naming import identify
+from perdure.policy.naming import identify_record
 from perdure.server.common import auth
-from perdure.server.common.answers import Answer, plain
+from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.upkeep.changes import rows
@@ -44,90 +44,90 @@ _PRIVATE = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"prefer")
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def list_changes(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of `/changes`.
 
     Raises InvalidRequest, Conflict if `since` is not a change of this registry, or Unauthenticated
     or Forbidden for full rows.
     """
     asked = parse_qs(request.target.question or "", keep_blank_values=True)
-    chain = _mirror(service, request) if "full" in asked else None
-    limit = _number("limit", asked.get("limit", [str(LIMIT)])[-1])
+    chain = _check_mirror(service, request) if "full" in asked else None
+    limit = _read_number("limit", asked.get("limit", [str(LIMIT)])[-1])
     mark = service.registry.mark(asked["since"][-1]) if "since" in asked else None
-    matched = _WAIT.search(request.text(b"prefer"))
+    matched = _WAIT.search(request.read_field(b"prefer"))
     seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
-    seen = service.change_count()
-    found = await _read(service, mark, limit)
+    seen = service.count_changes()
+    found = await _fetch_changes(service, mark, limit)
     applied = []
-    if not found and seconds and service.waiting < MOST_WAITING:
+    if not found and seconds and service.waiting_count < MOST_WAITING:
         applied.append((b"preference-applied", b"wait=%d" % seconds))
-        await _wait(service, seen, seconds)
-        found = await _read(service, mark, limit)
-    body = await service.cut(_body, service, found, chain)
+        await _wait_for_change(service, seen, seconds)
+        found = await _fetch_changes(service, mark, limit)
+    body = await service.run_cutter(_write_rows, service, found, chain)
     kept = _NO_CACHE if chain is None else _PRIVATE
-    return plain(HTTPStatus.OK, MEDIA_TYPE, body, kept, _VARY, *applied)
+    return make_answer(HTTPStatus.OK, MEDIA_TYPE, body, kept, _VARY, *applied)
 
 
-def _number(name: str, text: str) -> int:
+def _read_number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST):
         raise MalformedNumber(parameter=name, text=text, low=1, high=MOST)
     return int(text)
 
 
-async def _read(service: Service, mark: Mark | None, limit: int) -> list[Change]:
-    found: list[Change] = await service.cut(_changes, service, mark, limit)
+async def _fetch_changes(service: Service, mark: ChangeMark | None, limit: int) -> list[Change]:
+    found: list[Change] = await service.run_cutter(_scan_changes, service, mark, limit)
     return found
 
 
-def _changes(service: Service, mark: Mark | None, limit: int) -> list[Change]:
-    return service.registry.records.changes(mark, limit=limit)
+def _scan_changes(service: Service, mark: ChangeMark | None, limit: int) -> list[Change]:
+    return service.registry.records.list_changes(mark, limit=limit)
 
 
-async def _wait(service: Service, seen: int, seconds: int) -> None:
+async def _wait_for_change(service: Service, seen: int, seconds: int) -> None:
     """Wait until there is another change, or until the time is over."""
     end = time.monotonic() + seconds
-    with service.one_more_waiting():
+    with service.count_as_waiting():
         # Another process writes the count into shared memory, so nothing can call us back.
-        while service.change_count() == seen and time.monotonic() < end:  # noqa: ASYNC110
+        while service.count_changes() == seen and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_EVERY)
 
 
-def _mirror(service: Service, request: Request) -> tuple[Token, ...]:
+def _check_mirror(service: Service, request: Request) -> tuple[Token, ...]:
     """The token of a mirror, and the tokens from which it was granted."""
-    token = auth.bearer(service, request)
-    chain = tuple(service.bearers.chain(token)) if token.granted_by else (token,)
+    token = auth.find_bearer(service, request)
+    chain = tuple(service.bearers.trace_chain(token)) if token.granted_by else (token,)
     for one in chain:
-        rights.check_valid(one, auth.now(service))
+        rights.check_valid(one, auth.current_time(service))
     if RIGHT not in token.operations:
         raise Forbidden(who=token.name, needed=RIGHT)
     return chain
 
 
-def _body(service: Service, found: list[Change], chain: tuple[Token, ...] | None) -> bytes:
+def _write_rows(service: Service, found: list[Change], chain: tuple[Token, ...] | None) -> bytes:
     records = service.registry.records
-    epochs = records.epochs()
+    epochs = records.list_epochs()
     lines: list[bytes] = []
     for change in found:
-        if chain is not None and _covers(service, chain, change):
-            lines += rows.full_lines(records, change, epochs)
+        if chain is not None and _may_mirror(service, chain, change):
+            lines += rows.write_full_lines(records, change, epochs)
         else:
-            lines.append(rows.public_line(records, change, epochs))
+            lines.append(rows.write_public_line(records, change, epochs))
     return b"".join(lines)
 
 
-def _covers(service: Service, chain: tuple[Token, ...], change: Change) -> bool:
+def _may_mirror(service: Service, chain: tuple[Token, ...], change: Change) -> bool:
     """True if a mirror may have the full rows of a change."""
     if change.act == BEGIN:
         return True
     if change.act == TOKEN:
         return False
-    now = auth.now(service)
+    now = auth.current_time(service)
     try:
         for key in {change.first, change.last}:
-            record = service.registry.records.record(key)
+            record = service.registry.records.find_record(key)
             if record is None:
                 return False
-            rights.check(chain, RIGHT, rights.about(identify(key, record)), now)
+            rights.check_right(chain, RIGHT, rights.make_object(identify_record(key, record)), now)
     except Forbidden:
         return False
     return True

@@ -30,11 +30,11 @@ from perdure.model.commands import SaveToken
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
 from perdure.server.common import auth, problems
-from perdure.server.common.answers import Answer, plain, uri
+from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource.operating import whole_body
+from perdure.server.resource.operating import read_whole_body
 
 _JSON = "application/json"
 _PRIVATE = (b"cache-control", b"no-store")
@@ -55,41 +55,45 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str = ""
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def manage_tokens(service: Service, request: Request) -> Answer:
     """Answer any request for `/tokens`."""
-    caller = auth.bearer(service, request)
-    for one in service.bearers.chain(caller):
-        rights.check_valid(one, auth.now(service))
+    caller = auth.find_bearer(service, request)
+    for one in service.bearers.trace_chain(caller):
+        rights.check_valid(one, auth.current_time(service))
     name = unquote(request.target.text.partition("/")[2])
     question = request.target.question
     word = None if question is None else question.removesuffix("=")  # ?revoke equals ?revoke=
     match request.method, word, bool(name):
         case (("GET" | "HEAD"), None, False):
             managed = [
-                one for one in service.registry.records.tokens() if rights.manages(caller, one)
+                one
+                for one in service.registry.records.list_tokens()
+                if rights.manages_token(caller, one)
             ]
-            return _answer(HTTPStatus.OK, {"tokens": [_shown(one) for one in managed]})
+            return _write_answer(HTTPStatus.OK, {"tokens": [_show_token(one) for one in managed]})
         case (("GET" | "HEAD"), None, True):
-            found = _managed(service, caller, name)
-            return _answer(HTTPStatus.OK, _shown(found) | {"history": _history(service, name)})
+            found = _find_managed(service, caller, name)
+            return _write_answer(
+                HTTPStatus.OK, _show_token(found) | {"history": _list_history(service, name)}
+            )
         case "POST", None, False:
-            return await _grant(service, request, caller)
+            return await _grant_token(service, request, caller)
         case "POST", "revoke", True:
-            return await _revoke(service, caller, name)
-    return problems.answer(
+            return await _revoke_token(service, caller, name)
+    return problems.answer_problem(
         problems.not_allowed(request.method, request.allow[TargetKind.PAGE]), request
     )
 
 
-async def _grant(service: Service, request: Request, caller: Token) -> Answer:
-    body = await whole_body(request, _LONGEST_BODY)
+async def _grant_token(service: Service, request: Request, caller: Token) -> Answer:
+    body = await read_whole_body(request, _LONGEST_BODY)
     try:
         asked = msgspec.json.decode(body, type=Grant)
-        digest, secret = _credential(asked.name, asked.key)
+        digest, secret = _make_credential(asked.name, asked.key)
         _check_days(asked)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise MalformedBody(body="the grant", fault=str(error)) from error
-    moment = auth.now(service)
+    moment = auth.current_time(service)
     granted = Token(
         name=asked.name,
         digest=digest,
@@ -103,20 +107,20 @@ async def _grant(service: Service, request: Request, caller: Token) -> Answer:
         expires=asked.expires,
     )
     rights.check_shape(granted)
-    for giver in (chain := service.bearers.chain(caller)):
+    for giver in (chain := service.bearers.trace_chain(caller)):
         rights.check_grant(giver, granted, len(chain), moment)
-    await service.registry.door.submit(SaveToken(by=caller.name, token=granted, new=True))
-    shown = _shown(granted) | ({"token": secret} if secret else {})
-    place = uri(f"{request.base}/tokens/{quote(granted.name, safe='')}")
-    return _answer(HTTPStatus.CREATED, shown, (b"location", place))
+    await service.registry.door.submit_command(SaveToken(by=caller.name, token=granted, new=True))
+    shown = _show_token(granted) | ({"token": secret} if secret else {})
+    place = escape_uri(f"{request.base_url}/tokens/{quote(granted.name, safe='')}")
+    return _write_answer(HTTPStatus.CREATED, shown, (b"location", place))
 
 
-def _credential(name: str, key: str) -> tuple[str, str]:
+def _make_credential(name: str, key: str) -> tuple[str, str]:
     """The digest to keep, and the secret to show. Raises InvalidRequest if `key` is not a key."""
     if not key:
-        secret, digest = tokens.new_token()
+        secret, digest = tokens.make_token()
         return digest, secret
-    return tokens.digest_of_key(name, tokens.read_key(key)), ""
+    return tokens.digest_key(name, tokens.read_key(key)), ""
 
 
 def _check_days(asked: Grant) -> None:
@@ -134,22 +138,22 @@ def _check_days(asked: Grant) -> None:
         datetime.fromisoformat(asked.expires)
 
 
-async def _revoke(service: Service, caller: Token, name: str) -> Answer:
-    found = _managed(service, caller, name)
+async def _revoke_token(service: Service, caller: Token, name: str) -> Answer:
+    found = _find_managed(service, caller, name)
     if not found.revoked:
-        found = msgspec.structs.replace(found, revoked=auth.now(service))
-        await service.registry.door.submit(SaveToken(by=caller.name, token=found))
-    return _answer(HTTPStatus.OK, _shown(found))
+        found = msgspec.structs.replace(found, revoked=auth.current_time(service))
+        await service.registry.door.submit_command(SaveToken(by=caller.name, token=found))
+    return _write_answer(HTTPStatus.OK, _show_token(found))
 
 
-def _managed(service: Service, caller: Token, name: str) -> Token:
-    found = service.registry.records.token_named(name)
-    if found is None or not rights.manages(caller, found):
+def _find_managed(service: Service, caller: Token, name: str) -> Token:
+    found = service.registry.records.find_token_named(name)
+    if found is None or not rights.manages_token(caller, found):
         raise NoSuchToken(identifier=name)
     return found
 
 
-def _history(service: Service, name: str) -> list[dict[str, Any]]:
+def _list_history(service: Service, name: str) -> list[dict[str, Any]]:
     return [
         {
             "at": at,
@@ -157,15 +161,15 @@ def _history(service: Service, name: str) -> list[dict[str, Any]]:
             "before": None if before is None else msgspec.json.decode(before),
             "after": msgspec.json.decode(after),
         }
-        for at, by, before, after in service.registry.records.token_history(name)
+        for at, by, before, after in service.registry.records.list_token_changes(name)
     ]
 
 
-def _shown(token: Token) -> dict[str, Any]:
+def _show_token(token: Token) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(token)
     del fields["digest"]
     return fields
 
 
-def _answer(status: int, body: object, *fields: tuple[bytes, bytes]) -> Answer:
-    return plain(status, _JSON, msgspec.json.encode(body), _PRIVATE, *fields)
+def _write_answer(status: int, body: object, *fields: tuple[bytes, bytes]) -> Answer:
+    return make_answer(status, _JSON, msgspec.json.encode(body), _PRIVATE, *fields)

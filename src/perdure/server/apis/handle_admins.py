@@ -24,8 +24,8 @@ from perdure.ids import Identifier
 from perdure.model.records import Token, Value
 from perdure.policy import tokens
 from perdure.policy.handles import names, sealing
-from perdure.policy.handles.admins import Administrator, Permission, granted
-from perdure.policy.handles.values import ADMIN, is_secret, values_of
+from perdure.policy.handles.admins import Administrator, Permission, find_permissions
+from perdure.policy.handles.values import ADMIN, is_secret, list_values
 from perdure.server.common import auth
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -41,19 +41,19 @@ class Actor(msgspec.Struct, frozen=True):
     user: Administrator | None = None
 
 
-async def actor(service: Service, request: Request) -> Actor:
+async def identify_actor(service: Service, request: Request) -> Actor:
     """Find the sender of a request.
 
     Raises Unauthenticated, or Unavailable if too many passwords are being checked.
     """
-    scheme, _, credentials = request.text(b"authorization").partition(" ")
+    scheme, _, credentials = request.read_field(b"authorization").partition(" ")
     if scheme.lower() == "basic":
-        return await _basic(service, request, credentials.strip())
-    token = auth.bearer(service, request)
+        return await _check_password(service, request, credentials.strip())
+    token = auth.find_bearer(service, request)
     return Actor(token.name, token=token)
 
 
-async def _basic(service: Service, request: Request, credentials: str) -> Actor:
+async def _check_password(service: Service, request: Request, credentials: str) -> Actor:
     allowed = service.settings.basic_authentication
     if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
         raise Unauthenticated(reason="passwords are accepted over https only")
@@ -63,30 +63,30 @@ async def _basic(service: Service, request: Request, credentials: str) -> Actor:
         raise Unauthenticated(reason="the credentials are not in Base64") from None
     name, _, password = text.partition(":")  # a colon in the user is escaped
     if tokens.is_token(password):
-        token = auth.known(service, tokens.digest(password))
+        token = auth.find_known_token(service, tokens.digest_secret(password))
         return Actor(token.name, token=token)
-    user = Administrator.read(name)
-    secrets = (one for one in _values(service, user.handle) if one.index == user.index)
+    user = Administrator.from_user_name(name)
+    secrets = (one for one in _find_values(service, user.handle) if one.index == user.index)
     kept = next((one.data for one in secrets if is_secret(one)), sealing.NOBODYS)
-    if await service.passwords.matches(password, kept):
+    if await service.passwords.match_password(password, kept):
         return Actor(str(user), user=user)
     raise Unauthenticated(reason=_WRONG)
 
 
-def _values(service: Service, handle: str) -> tuple[Value, ...]:
+def _find_values(service: Service, handle: str) -> tuple[Value, ...]:
     """The values of a handle, or an empty tuple if the handle does not exist."""
     try:
-        record = service.record(names.read(handle))
+        record = service.find_record(names.read_handle(handle))
     except MalformedIdentifier:
         return ()
-    return () if record is None or record.tombstone else values_of(record)
+    return () if record is None or record.tombstone else list_values(record)
 
 
 # rights of a caller
 # ------------------
 
 
-def check(
+def check_permission(
     service: Service,
     who: Actor,
     operation: str,
@@ -99,9 +99,9 @@ def check(
     A token must cover `operation`. For an administrator, the HS_ADMIN values must grant `needed`.
     """
     if who.token is not None:
-        auth.check(service, who.token, operation, identifier)
+        auth.check_right(service, who.token, operation, identifier)
         return
-    missing = needed - _granted(service, who, identifier, current)
+    missing = needed - _list_granted(service, who, identifier, current)
     if missing:
         raise Forbidden(who=who.name, needed=", ".join(sorted(missing)))
 
@@ -111,33 +111,37 @@ def may_read(
 ) -> bool:
     """True if the caller may read the values that are for administrators only."""
     try:
-        check(service, who, "bind", identifier, current, frozenset((Permission.READ_VALUE,)))
+        check_permission(
+            service, who, "bind", identifier, current, frozenset((Permission.READ_VALUE,))
+        )
     except Forbidden:
         return False
     return True
 
 
-def _granted(
+def _list_granted(
     service: Service, who: Actor, identifier: Identifier, current: tuple[Value, ...]
 ) -> frozenset[Permission]:
     if who.user is None:
         return frozenset()
-    home = names.home(identifier)
+    home = names.find_home_prefix(identifier)
     homed = home in service.settings.handle_prefixes
     if homed and str(who.user) in service.settings.handle_admins:
         return frozenset(Permission)
 
-    def values(handle: str) -> tuple[Value, ...]:
-        return _values(service, handle)
+    def find_values(handle: str) -> tuple[Value, ...]:
+        return _find_values(service, handle)
 
-    found = granted(who.user, current, values)
+    found = find_permissions(who.user, current, find_values)
     if homed:
-        of_prefix = granted(who.user, values(names.spelled(names.of_prefix(home))), values)
+        of_prefix = find_permissions(
+            who.user, find_values(names.spell_handle(names.make_prefix_handle(home))), find_values
+        )
         found |= of_prefix & {Permission.ADD_HANDLE, Permission.LIST_HANDLES}
     return found
 
 
-def needed_for(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozenset[Permission]:
+def list_needed(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozenset[Permission]:
     """The permissions needed to change the values of a handle from `before` to `after`.
 
     Raises Forbidden if a value changes that not even administrators may write.

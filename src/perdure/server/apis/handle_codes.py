@@ -21,7 +21,7 @@ from perdure import errors
 from perdure.errors import PerdureError
 from perdure.errors.requests import MalformedCallback
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, Fields, plain
+from perdure.server.common.answers import Answer, Fields, make_answer
 
 _CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,99}", re.ASCII)
 _LARGEST_PRETTY = 1 << 16  # bytes; indenting deeply nested JSON makes it much larger
@@ -33,7 +33,7 @@ _CHALLENGES = (
 )
 
 
-class Code(enum.IntEnum):
+class HandleCode(enum.IntEnum):
     """Response codes (RFC 3652 section 2.2.2.3, and Handle.Net's)."""
 
     SUCCESS = 1
@@ -52,62 +52,62 @@ class Code(enum.IntEnum):
     AUTHENTICATION_NEEDED = 402
 
 
-STATUS: dict[Code, HTTPStatus] = {
-    Code.SUCCESS: HTTPStatus.OK,
-    Code.ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
-    Code.TOO_BUSY: HTTPStatus.SERVICE_UNAVAILABLE,
-    Code.PROTOCOL_ERROR: HTTPStatus.BAD_REQUEST,
-    Code.NOT_SUPPORTED: HTTPStatus.NOT_IMPLEMENTED,
-    Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
-    Code.ALREADY_EXISTS: HTTPStatus.CONFLICT,
-    Code.INVALID_HANDLE: HTTPStatus.BAD_REQUEST,
-    Code.VALUES_NOT_FOUND: HTTPStatus.BAD_REQUEST,  # 200 in answers to GET and POST
-    Code.VALUE_EXISTS: HTTPStatus.CONFLICT,
-    Code.INVALID_VALUE: HTTPStatus.BAD_REQUEST,
-    Code.NOT_HOME: HTTPStatus.BAD_REQUEST,
-    Code.FORBIDDEN: HTTPStatus.FORBIDDEN,
-    Code.AUTHENTICATION_NEEDED: HTTPStatus.UNAUTHORIZED,
+STATUS: dict[HandleCode, HTTPStatus] = {
+    HandleCode.SUCCESS: HTTPStatus.OK,
+    HandleCode.ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
+    HandleCode.TOO_BUSY: HTTPStatus.SERVICE_UNAVAILABLE,
+    HandleCode.PROTOCOL_ERROR: HTTPStatus.BAD_REQUEST,
+    HandleCode.NOT_SUPPORTED: HTTPStatus.NOT_IMPLEMENTED,
+    HandleCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    HandleCode.ALREADY_EXISTS: HTTPStatus.CONFLICT,
+    HandleCode.INVALID_HANDLE: HTTPStatus.BAD_REQUEST,
+    HandleCode.VALUES_NOT_FOUND: HTTPStatus.BAD_REQUEST,  # 200 in answers to GET and POST
+    HandleCode.VALUE_EXISTS: HTTPStatus.CONFLICT,
+    HandleCode.INVALID_VALUE: HTTPStatus.BAD_REQUEST,
+    HandleCode.NOT_HOME: HTTPStatus.BAD_REQUEST,
+    HandleCode.FORBIDDEN: HTTPStatus.FORBIDDEN,
+    HandleCode.AUTHENTICATION_NEEDED: HTTPStatus.UNAUTHORIZED,
 }
 
-_OF_ERRORS: dict[type[PerdureError], Code] = {
-    PerdureError: Code.ERROR,
-    errors.MalformedIdentifier: Code.INVALID_HANDLE,
-    errors.UnknownScheme: Code.INVALID_HANDLE,
-    errors.InvalidRequest: Code.INVALID_VALUE,
-    errors.TooLarge: Code.INVALID_VALUE,
-    errors.Incomplete: Code.PROTOCOL_ERROR,
-    errors.NotFound: Code.NOT_FOUND,
-    errors.NotAcceptable: Code.NOT_FOUND,
-    errors.Unavailable: Code.TOO_BUSY,
-    errors.Unauthenticated: Code.AUTHENTICATION_NEEDED,
-    errors.Forbidden: Code.FORBIDDEN,
-    errors.Conflict: Code.NOT_SUPPORTED,
-    errors.PreconditionFailed: Code.TOO_BUSY,  # others kept changing the handle
+_OF_ERRORS: dict[type[PerdureError], HandleCode] = {
+    PerdureError: HandleCode.ERROR,
+    errors.MalformedIdentifier: HandleCode.INVALID_HANDLE,
+    errors.UnknownScheme: HandleCode.INVALID_HANDLE,
+    errors.InvalidRequest: HandleCode.INVALID_VALUE,
+    errors.TooLarge: HandleCode.INVALID_VALUE,
+    errors.Incomplete: HandleCode.PROTOCOL_ERROR,
+    errors.NotFound: HandleCode.NOT_FOUND,
+    errors.NotAcceptable: HandleCode.NOT_FOUND,
+    errors.Unavailable: HandleCode.TOO_BUSY,
+    errors.Unauthenticated: HandleCode.AUTHENTICATION_NEEDED,
+    errors.Forbidden: HandleCode.FORBIDDEN,
+    errors.Conflict: HandleCode.NOT_SUPPORTED,
+    errors.PreconditionFailed: HandleCode.TOO_BUSY,  # others kept changing the handle
 }
 
 
-class Form(msgspec.Struct, frozen=True):
+class AnswerForm(msgspec.Struct, frozen=True):
     """The form in which to write an answer."""
 
     pretty: bool = False
     callback: str | None = None
 
 
-PLAIN = Form()
+PLAIN = AnswerForm()
 
 
-def form(*, pretty: bool, callback: str | None) -> Form:
+def read_form(*, pretty: bool, callback: str | None) -> AnswerForm:
     """Check and return the form. Raises InvalidRequest if the callback is not a name."""
     if callback is not None and not _CALLBACK.fullmatch(callback):
         raise MalformedCallback(callback=callback)
-    return Form(pretty, callback)
+    return AnswerForm(pretty, callback)
 
 
-def answer(
-    code: Code,
+def write_answer(
+    code: HandleCode,
     handle: str | None = None,
     *more: tuple[bytes, bytes],
-    form: Form = PLAIN,
+    form: AnswerForm = PLAIN,
     status: HTTPStatus | None = None,
     message: str = "",
     **members: Any,
@@ -128,18 +128,20 @@ def answer(
         kind = "application/javascript;charset=UTF-8"
         fields.append((b"x-content-type-options", b"nosniff"))
     status = STATUS[code] if status is None else status
-    if code not in (Code.SUCCESS, Code.VALUES_NOT_FOUND):
+    if code not in (HandleCode.SUCCESS, HandleCode.VALUES_NOT_FOUND):
         fields.append(_NOT_STORED)
     if status == HTTPStatus.UNAUTHORIZED:
         fields += _CHALLENGES
-    return plain(status, kind, body, *fields)
+    return make_answer(status, kind, body, *fields)
 
 
-def of_error(error: PerdureError, handle: str | None, method: str, form: Form = PLAIN) -> Answer:
+def answer_error(
+    error: PerdureError, handle: str | None, method: str, form: AnswerForm = PLAIN
+) -> Answer:
     """Answer with an error, and log it if it concerns the operator."""
-    problem = problems.noted(error, method)
+    problem = problems.log_problem(error, method)
     code = next(_OF_ERRORS[kind] for kind in type(error).__mro__ if kind in _OF_ERRORS)
     status = STATUS[code]
-    if code in (Code.NOT_SUPPORTED, Code.INVALID_VALUE, Code.ERROR):
+    if code in (HandleCode.NOT_SUPPORTED, HandleCode.INVALID_VALUE, HandleCode.ERROR):
         status = problem.status  # more specific: 409, 413
-    return answer(code, handle, form=form, status=status, message=str(error))
+    return write_answer(code, handle, form=form, status=status, message=str(error))

@@ -26,11 +26,11 @@ from perdure.ids import Identifier
 from perdure.model.records import Record
 from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
-from perdure.policy.handles.values import is_shown, values_of
-from perdure.policy.naming import identify
+from perdure.policy.handles.values import is_shown, list_values
+from perdure.policy.naming import identify_record
 from perdure.server.apis import handle_admins, handle_codes
-from perdure.server.apis.handle_codes import Code
-from perdure.server.common.answers import Answer, link, links, plain
+from perdure.server.apis.handle_codes import HandleCode
+from perdure.server.common.answers import Answer, join_links, make_answer, write_link
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -52,24 +52,24 @@ Criteria = tuple[tuple[str, str], ...]
 # -----------------------
 
 
-async def listing(service: Service, request: Request) -> Answer:
+async def list_handles(service: Service, request: Request) -> Answer:
     """List the handles of a prefix, as Handle.Net does. `cursor` continues after a page.
 
     Raises InvalidRequest, Unauthenticated or Forbidden.
     """
     given = dict(parse_qsl(request.target.question or ""))
     prefix = given.get("prefix", "")
-    example = names.read(f"{prefix}/*")  # raises if it is not a prefix
-    who = await handle_admins.actor(service, request)
-    handle_admins.check(service, who, "bind", example, (), _LIST)
-    size = min(_number(given, "pageSize", service.settings.page_size), _LARGEST_PAGE)
-    page = _number(given, "page", 0)
+    example = names.read_handle(f"{prefix}/*")  # raises if it is not a prefix
+    who = await handle_admins.identify_actor(service, request)
+    handle_admins.check_permission(service, who, "bind", example, (), _LIST)
+    size = min(_read_number(given, "pageSize", service.settings.page_size), _LARGEST_PAGE)
+    page = _read_number(given, "page", 0)
     cursor = given.get("cursor")
     low = f"{example.key.rpartition('*')[0]}"
-    found = await service.cut(_page, service, low, cursor, page * size, size)
+    found = await service.run_cutter(_list_page, service, low, cursor, page * size, size)
     handles, total, last = found
-    return handle_codes.answer(
-        Code.SUCCESS,
+    return handle_codes.write_answer(
+        HandleCode.SUCCESS,
         None,
         (b"cache-control", b"no-store"),
         prefix=prefix,
@@ -81,7 +81,7 @@ async def listing(service: Service, request: Request) -> Answer:
     )
 
 
-def _number(given: dict[str, str], name: str, otherwise: int) -> int:
+def _read_number(given: dict[str, str], name: str, otherwise: int) -> int:
     text = given.get(name, "")
     if text in ("", "-1"):
         return otherwise
@@ -90,33 +90,33 @@ def _number(given: dict[str, str], name: str, otherwise: int) -> int:
     return int(text)
 
 
-def _page(
+def _list_page(
     service: Service, low: str, cursor: str | None, skipped: int, size: int
 ) -> tuple[list[str], int, str | None]:
     """The handles of a page, their total, and the cursor if counting stopped early."""
     found: list[str] = []
     total = 0
     last = None
-    for looked, (key, identifier, record) in enumerate(_walk(service, low, cursor)):
+    for looked, (key, identifier, record) in enumerate(_walk_records(service, low, cursor)):
         if looked == MOST_COUNTED:
             return found, total, last
         last = key
         if record.tombstone:
             continue
         if skipped <= total < skipped + size:
-            found.append(names.spelled(identifier))
+            found.append(names.spell_handle(identifier))
         total += 1
     return found, total, None
 
 
-def _walk(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
+def _walk_records(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
     """Records whose keys begin with `low`, in key order, after the cursor."""
     high = low[:-1] + chr(ord(low[-1]) + 1)
     start = max(low, f"{cursor}\0") if cursor else low
     while True:
-        rows = service.registry.records.scan(start, high, limit=_ROWS)
+        rows = service.registry.records.scan_records(start, high, limit=_ROWS)
         for key, record in rows:
-            yield key, identify(key, record), record
+            yield key, identify_record(key, record), record
         if len(rows) < _ROWS:
             return
         start = f"{rows[-1][0]}\0"
@@ -126,41 +126,43 @@ def _walk(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
 # -----------------------
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def search_handles(service: Service, request: Request) -> Answer:
     """List the handles whose values match all criteria: `/hrls/handles/?URL=*x*`."""
     try:
-        await handle_admins.actor(service, request)
-        return await _search(service, request)
+        await handle_admins.identify_actor(service, request)
+        return await _search_values(service, request)
     except PerdureError as error:
-        return handle_codes.of_error(error, None, request.method)
+        return handle_codes.answer_error(error, None, request.method)
 
 
-async def _search(service: Service, request: Request) -> Answer:
+async def _search_values(service: Service, request: Request) -> Answer:
     pairs = parse_qsl(request.target.question or "")
     criteria = tuple((name, text) for name, text in pairs if name not in _OWN)
     given = dict(pairs)
-    _check(criteria)
-    limit = min(_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
+    _check_criteria(criteria)
+    limit = min(_read_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
     exact = next((one for one in criteria if "*" not in one[1]), None)
     last = None
     if exact is not None:
-        found = await service.cut(_referring, service, exact, criteria, limit)
+        found = await service.run_cutter(_find_through_index, service, exact, criteria, limit)
     else:
-        found, last = await service.cut(_look, service, criteria, given.get("cursor"), limit)
+        found, last = await service.run_cutter(
+            _scan_handles, service, criteria, given.get("cursor"), limit
+        )
     more = []
     if last is not None:
         following = urlencode([*criteria, ("limit", limit), ("cursor", last)])
-        more = [link(f"{request.base}/hrls/handles/?{following}", "next")]
-    return plain(
+        more = [write_link(f"{request.base_url}/hrls/handles/?{following}", "next")]
+    return make_answer(
         HTTPStatus.OK,
         "application/json;charset=UTF-8",
         msgspec.json.encode(found),
         (b"cache-control", b"no-store"),
-        *links(more),
+        *join_links(more),
     )
 
 
-def _check(criteria: Criteria) -> None:
+def _check_criteria(criteria: Criteria) -> None:
     if not 0 < len(criteria) <= _MOST_CRITERIA:
         raise CriteriaNeeded(most=_MOST_CRITERIA)
     for name, pattern in criteria:
@@ -168,55 +170,55 @@ def _check(criteria: Criteria) -> None:
             raise PatternTooComplex(name=name, longest=_LONGEST_PATTERN, stars=_MOST_STARS)
 
 
-def _referring(
+def _find_through_index(
     service: Service, exact: tuple[str, str], criteria: Criteria, limit: int
 ) -> list[str]:
     """Find handles by a complete value, through the index."""
     kind, text = exact
     records = service.registry.records
-    keys = records.referring(f"value:{kind}:{text}")
+    keys = records.find_referring(f"value:{kind}:{text}")
     if kind == "URL":
-        keys = sorted({*keys, *records.referring(f"location:{text}")})
+        keys = sorted({*keys, *records.find_referring(f"location:{text}")})
     found = []
     for key in keys[:MOST_LOOKED]:
-        record = records.record(key)
-        if record is not None and matches(record, criteria):
-            found.append(names.spelled(identify(key, record)))
+        record = records.find_record(key)
+        if record is not None and matches_criteria(record, criteria):
+            found.append(names.spell_handle(identify_record(key, record)))
             if len(found) == limit:
                 break
     return found
 
 
-def _look(
+def _scan_handles(
     service: Service, criteria: Criteria, cursor: str | None, limit: int
 ) -> tuple[list[str], str | None]:
     """Find handles by looking at the next ones, and the cursor if there are more."""
     found: list[str] = []
     last = None
-    for looked, (key, identifier, record) in enumerate(_walk(service, "hdl:", cursor)):
+    for looked, (key, identifier, record) in enumerate(_walk_records(service, "hdl:", cursor)):
         if looked == MOST_LOOKED or len(found) == limit:
             return found, last
         last = key
-        if matches(record, criteria):
-            found.append(names.spelled(identifier))
+        if matches_criteria(record, criteria):
+            found.append(names.spell_handle(identifier))
     return found, None
 
 
-def matches(record: Record, criteria: Criteria) -> bool:
+def matches_criteria(record: Record, criteria: Criteria) -> bool:
     """True if a record has, for each criterion, a matching public value of that type."""
     if record.tombstone:
         return False
-    held = [one for one in values_of(record) if is_shown(one, to_admin=False)]
+    held = [one for one in list_values(record) if is_shown(one, to_admin=False)]
     return all(
-        any(one.type == kind and like(pattern, one.data) for one in held)
+        any(one.type == kind and matches_pattern(pattern, one.data) for one in held)
         for kind, pattern in criteria
     )
 
 
-def like(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """True if a text matches a pattern, in which `*` stands for any characters.
 
-    >>> like("*exam*.org", "http://example.org"), like("exam*", "an example")
+    >>> matches_pattern("*exam*.org", "http://example.org"), matches_pattern("exam*", "an example")
     (True, False)
     """
     first, *rest = pattern.split("*")

@@ -36,18 +36,18 @@ from perdure.model.queries import Choices, Query, Want
 from perdure.model.records import Record, Value
 from perdure.policy.handles import changes, names, values
 from perdure.policy.handles.admins import Permission
-from perdure.policy.handles.values import COMPUTED, URL, is_url, values_of, written
-from perdure.policy.naming import bindable
+from perdure.policy.handles.values import COMPUTED, URL, is_url, list_values, write_values
+from perdure.policy.naming import check_bindable
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import path_of
+from perdure.reading.targets import spell_path
 from perdure.server.apis import handle_admins, handle_codes, handle_search
-from perdure.server.apis.handle_codes import Code, Form
-from perdure.server.common.answers import Answer, empty
+from perdure.server.apis.handle_codes import AnswerForm, HandleCode
+from perdure.server.common.answers import Answer, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import methods
-from perdure.server.resource.operating import whole_body
+from perdure.server.resource.operating import read_whole_body
 
 PATH = "api/handles"
 _LONGEST_BODY = 1 << 20  # bytes
@@ -57,7 +57,7 @@ _NEW = frozenset((Permission.ADD_HANDLE,))
 _GONE = frozenset((Permission.DELETE_HANDLE,))
 
 
-class Asked(msgspec.Struct, frozen=True):
+class HandleRequest(msgspec.Struct, frozen=True):
     """The parameters of a request about a handle, from its query or its body."""
 
     handle: str
@@ -70,50 +70,52 @@ class Asked(msgspec.Struct, frozen=True):
     """True if the answer must be authoritative. Ours always is; this one is not cached either."""
     overwrite: bool = True
     mint: bool = False
-    form: Form = Form()
+    form: AnswerForm = AnswerForm()
 
     @property
     def identifier(self) -> Handle | Pdi:
         """The parsed handle. Raises MalformedIdentifier."""
-        return names.read(self.handle)
+        return names.read_handle(self.handle)
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def serve_handle(service: Service, request: Request) -> Answer:
     """Answer any method on `/api/handles/<handle>`."""
     if request.method == "OPTIONS":
-        return options(request)
+        return answer_options(request)
     if request.method == "TRACE":
-        return await methods.trace(service, request)
+        return await methods.answer_trace(service, request)
     verb, allow = _VERBS.get(request.method), request.allow[TargetKind.PAGE]
     if verb is None or request.method.encode() not in allow.split(b", "):
         fields = (b"allow", allow)
         status = HTTPStatus.METHOD_NOT_ALLOWED
-        return handle_codes.answer(Code.NOT_SUPPORTED, None, fields, status=status)
-    handle, shape = None, Form()
+        return handle_codes.write_answer(HandleCode.NOT_SUPPORTED, None, fields, status=status)
+    handle, shape = None, AnswerForm()
     try:
-        handle = handle_of(request.target.text)
-        asked = read_asked(handle, request.target.question or "")
+        handle = read_handle(request.target.text)
+        asked = read_query(handle, request.target.question or "")
         shape = asked.form
         if not handle and request.method in ("GET", "HEAD"):
-            return await handle_search.listing(service, request)
+            return await handle_search.list_handles(service, request)
         return await verb(service, request, asked)
     except PerdureError as error:
-        return handle_codes.of_error(error, handle, request.method, shape)
+        return handle_codes.answer_error(error, handle, request.method, shape)
 
 
-def options(request: Request) -> Answer:
+def answer_options(request: Request) -> Answer:
     """Answer with the allowed methods, also for scripts of other sites, which may read."""
     allow = request.allow[TargetKind.PAGE]
     allowed = (b"access-control-allow-methods", allow)
     headers = (b"access-control-allow-headers", b"authorization, content-type")
-    return empty(HTTPStatus.OK, (b"allow", allow), handle_codes.ANYBODY, allowed, headers)
+    return make_empty_answer(
+        HTTPStatus.OK, (b"allow", allow), handle_codes.ANYBODY, allowed, headers
+    )
 
 
 # reading requests
 # ----------------
 
 
-def handle_of(text: str) -> str:
+def read_handle(text: str) -> str:
     """The handle in a path, decoded. A PDI is not decoded, because its escapes belong to it.
 
     Raises MalformedIdentifier.
@@ -129,20 +131,22 @@ def handle_of(text: str) -> str:
         ) from error
 
 
-def read_asked(handle: str, question: str) -> Asked:
+def read_query(handle: str, question: str) -> HandleRequest:
     """Read the parameters from a query, or from the body of a form. Raises InvalidRequest."""
     pairs = parse_qsl(question, keep_blank_values=True)
     given = dict(pairs)
     indexes = [value for name, value in pairs if name == "index"]
-    return Asked(
+    return HandleRequest(
         handle=handle,
-        indexes=tuple(values.number(one) for one in indexes if one != _VARIOUS),
+        indexes=tuple(values.read_index(one) for one in indexes if one != _VARIOUS),
         various=_VARIOUS in indexes,
         types=tuple(value for name, value in pairs if name == "type"),
         auth=_is_set(given, "auth"),
         overwrite=_is_set(given, "overwrite", otherwise=True),
         mint=_is_set(given, "mintNewSuffix"),
-        form=handle_codes.form(pretty=_is_set(given, "pretty"), callback=given.get("callback")),
+        form=handle_codes.read_form(
+            pretty=_is_set(given, "pretty"), callback=given.get("callback")
+        ),
     )
 
 
@@ -155,55 +159,61 @@ def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> boo
 # -------
 
 
-async def get(service: Service, request: Request, asked: Asked) -> Answer:
+async def show_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:
     """Answer with the values of a handle that everyone may read, or all for its administrators."""
     identifier = asked.identifier
-    resolved = _resolve(service, identifier)
+    resolved = _resolve_handle(service, identifier)
     record = resolved.holder if resolved is not None else None
     if resolved is None or record is None or record.tombstone:
-        return _unknown(service, identifier, asked)
-    shown = _shown(resolved, record, request.base)
+        return _answer_unknown(service, identifier, asked)
+    shown = _list_values(resolved, record, request.base_url)
     if shown is None:
-        return _unknown(service, identifier, asked)
+        return _answer_unknown(service, identifier, asked)
     known = b"authorization" in request.fields
     to_admin = False
     if known and resolved.is_registered:
-        who = await handle_admins.actor(service, request)
-        to_admin = handle_admins.may_read(service, who, identifier, values_of(record))
-    found = written(_chosen(shown, asked), to_admin=to_admin)
-    code = Code.SUCCESS if found or not (asked.indexes or asked.types) else Code.VALUES_NOT_FOUND
+        who = await handle_admins.identify_actor(service, request)
+        to_admin = handle_admins.may_read(service, who, identifier, list_values(record))
+    found = write_values(_select_values(shown, asked), to_admin=to_admin)
+    code = (
+        HandleCode.SUCCESS
+        if found or not (asked.indexes or asked.types)
+        else HandleCode.VALUES_NOT_FOUND
+    )
     fresh = 0 if known or asked.auth else service.settings.fresh_seconds
-    return _told(asked.handle, found, fresh, code, asked.form)
+    return _write_values(asked.handle, found, fresh, code, asked.form)
 
 
-def public(handle: str, record: Record, *, fresh: int) -> Answer | None:
+def answer_public(handle: str, record: Record, *, fresh: int) -> Answer | None:
     """The answer to a public GET for all values of a handle.
 
     Returns None if the record alone does not suffice to write it.
     """
     if record.tombstone or record.versions:
         return None
-    return _told(handle, written(values_of(record), to_admin=False), fresh)
+    return _write_values(handle, write_values(list_values(record), to_admin=False), fresh)
 
 
-def _told(
+def _write_values(
     handle: str,
     found: list[dict[str, Any]],
     fresh: int,
-    code: Code = Code.SUCCESS,
-    form: Form = handle_codes.PLAIN,
+    code: HandleCode = HandleCode.SUCCESS,
+    form: AnswerForm = handle_codes.PLAIN,
 ) -> Answer:
     """Answer with values. `fresh` is the number of seconds for which it may be cached."""
     age = b"public, max-age=%d" % fresh if fresh else b"no-store"
     field = (b"cache-control", age)
-    return handle_codes.answer(code, handle, field, form=form, status=HTTPStatus.OK, values=found)
+    return handle_codes.write_answer(
+        code, handle, field, form=form, status=HTTPStatus.OK, values=found
+    )
 
 
-async def post(service: Service, request: Request, asked: Asked) -> Answer:
+async def query_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:
     """Answer like GET, with the parameters in a body: a form or a JSON object."""
-    sent = await whole_body(request, _LONGEST_BODY)
+    sent = await read_whole_body(request, _LONGEST_BODY)
     if sent.lstrip()[:1] != b"{":
-        return await get(service, request, read_asked(asked.handle, sent.decode("latin-1")))
+        return await show_handle(service, request, read_query(asked.handle, sent.decode("latin-1")))
     try:
         given = msgspec.json.decode(sent, type=dict[str, object])
     except msgspec.MsgspecError as error:
@@ -213,15 +223,15 @@ async def post(service: Service, request: Request, asked: Asked) -> Answer:
         for name, value in given.items()
         for one in (value if isinstance(value, list) else [value])
     ]
-    indexes = tuple(values.number(value) for name, value in pairs if name == "index")
+    indexes = tuple(values.read_index(value) for name, value in pairs if name == "index")
     types = tuple(value for name, value in pairs if name == "type")
     auth = _is_set(dict(pairs), "auth", otherwise=asked.auth)
-    return await get(
+    return await show_handle(
         service, request, msgspec.structs.replace(asked, indexes=indexes, types=types, auth=auth)
     )
 
 
-def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
+def _select_values(shown: tuple[Value, ...], asked: HandleRequest) -> tuple[Value, ...]:
     """Select values by index or by type. `EMAIL.` stands for all types that begin with it."""
     if not asked.indexes and not asked.types:
         return shown
@@ -236,7 +246,7 @@ def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
     )
 
 
-def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
+def _resolve_handle(service: Service, identifier: Handle | Pdi) -> Resolved | None:
     """Resolve a handle. Returns None if it is unknown."""
     try:
         return service.reading.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
@@ -244,19 +254,19 @@ def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
         return None
 
 
-def _shown(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
+def _list_values(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
     """The values of a handle, among them those that describe bytes held here.
 
     The values of a part come from a template; None if the template makes none. Raises
     NoSuchVersion or NotAcceptable.
     """
     identifier = resolved.identifier
-    if resolved.inside is not None and names.home(resolved.asked):
+    if resolved.inside is not None and names.find_home_prefix(resolved.asked):
         return resolved.make_values()
-    own = values_of(record)
-    if not record.versions and names.home(identifier):
+    own = list_values(record)
+    if not record.versions and names.find_home_prefix(identifier):
         return own
-    bindable(resolved.asked)
+    check_bindable(resolved.asked)
     step = resolved.step
     if not isinstance(step, Choices):
         raise NotFound(identifier=str(identifier))
@@ -266,7 +276,7 @@ def _shown(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] |
         first = step.fetches[0]
         held = first.representation
         at = record.at
-        address = f"{base}/{path_of(first.identifier)}"
+        address = f"{base}/{spell_path(first.identifier)}"
         told = ((URL, address), ("CHECKSUM", f"sha512:{held.sha512}"), ("TYPE", held.media_type))
         shown += [
             Value(index=COMPUTED + number, type=kind, data=data, at=at)
@@ -275,106 +285,119 @@ def _shown(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] |
     return tuple(shown)
 
 
-def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:
+def _answer_unknown(service: Service, identifier: Handle | Pdi, asked: HandleRequest) -> Answer:
     if not _is_home(service, identifier):
-        return _not_home(asked)
-    return handle_codes.answer(Code.NOT_FOUND, asked.handle, form=asked.form)
+        return _answer_not_home(asked)
+    return handle_codes.write_answer(HandleCode.NOT_FOUND, asked.handle, form=asked.form)
 
 
 def _is_home(service: Service, identifier: Handle | Pdi) -> bool:
-    prefix = names.home(identifier)
+    prefix = names.find_home_prefix(identifier)
     return not prefix or prefix in service.settings.handle_prefixes
 
 
-def _not_home(asked: Asked) -> Answer:
+def _answer_not_home(asked: HandleRequest) -> Answer:
     message = "That prefix doesn't live here"
-    return handle_codes.answer(Code.NOT_HOME, asked.handle, form=asked.form, message=message)
+    return handle_codes.write_answer(
+        HandleCode.NOT_HOME, asked.handle, form=asked.form, message=message
+    )
 
 
 # writing
 # -------
 
 
-async def put(service: Service, request: Request, asked: Asked) -> Answer:
+async def write_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:
     """Create a handle, or replace its values; with `?index`, only some of them."""
-    who = await handle_admins.actor(service, request)
+    who = await handle_admins.identify_actor(service, request)
     if asked.mint:
         asked = msgspec.structs.replace(
             asked, handle=f"{asked.handle}{uuid.uuid4()}", overwrite=False
         )
     identifier = asked.identifier
     if not _is_home(service, identifier):
-        return _not_home(asked)
+        return _answer_not_home(asked)
     sent = await asyncio.to_thread(
-        values.read, await whole_body(request, _LONGEST_BODY)
+        values.read_values, await read_whole_body(request, _LONGEST_BODY)
     )  # hashing secrets takes a while
     some = bool(asked.indexes) or asked.various
     if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
         message = "the indexes in the query differ from those of the values in the body"
-        return handle_codes.answer(
-            Code.PROTOCOL_ERROR, asked.handle, form=asked.form, message=message
+        return handle_codes.write_answer(
+            HandleCode.PROTOCOL_ERROR, asked.handle, form=asked.form, message=message
         )
 
-    def plan(record: Record | None) -> Answer | Assign:
+    def plan_write(record: Record | None) -> Answer | Assign:
         if some and record is None:
-            return _unknown(service, identifier, asked)
-        current = () if record is None else values_of(record)
+            return _answer_unknown(service, identifier, asked)
+        current = () if record is None else list_values(record)
         there = {one.index for one in current} & {one.index for one in sent}
         if not asked.overwrite and (record is not None if not some else there):
-            code = Code.VALUE_EXISTS if some else Code.ALREADY_EXISTS
-            return handle_codes.answer(code, asked.handle, form=asked.form)
-        after = changes.put(current, sent, whole=not some)
+            code = HandleCode.VALUE_EXISTS if some else HandleCode.ALREADY_EXISTS
+            return handle_codes.write_answer(code, asked.handle, form=asked.form)
+        after = changes.put_values(current, sent, whole=not some)
         if record is None:
-            handle_admins.check(service, who, "register", identifier, (), _NEW)
+            handle_admins.check_permission(service, who, "register", identifier, (), _NEW)
         else:
-            needed = handle_admins.needed_for(current, after)
-            handle_admins.check(service, who, "bind", identifier, current, needed)
+            needed = handle_admins.list_needed(current, after)
+            handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out(service, identifier, plan)
+    done = await _carry_out_plan(service, identifier, plan_write)
     if isinstance(done, Answer):
         return done
     made = done.outcome is Outcome.CREATED and not asked.overwrite
     status = HTTPStatus.CREATED if made else HTTPStatus.OK
-    return handle_codes.answer(Code.SUCCESS, asked.handle, form=asked.form, status=status)
+    return handle_codes.write_answer(
+        HandleCode.SUCCESS, asked.handle, form=asked.form, status=status
+    )
 
 
-async def delete(service: Service, request: Request, asked: Asked) -> Answer:
+async def delete_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:
     """Remove values, or the complete handle if its prefix allows it  # ruling: http-405"""
     identifier = asked.identifier
     if not _is_home(service, identifier):
-        return _not_home(asked)
-    mutable = changes.is_mutable(names.home(identifier), service.settings.mutable_prefixes)
+        return _answer_not_home(asked)
+    mutable = changes.is_mutable(
+        names.find_home_prefix(identifier), service.settings.mutable_prefixes
+    )
     if not asked.indexes and not mutable:
         message = "identifiers with this prefix are never deleted; withdraw it instead"
         allow = (b"allow", request.allow[TargetKind.PAGE])
         status = HTTPStatus.METHOD_NOT_ALLOWED
-        return handle_codes.answer(
-            Code.NOT_SUPPORTED, asked.handle, allow, form=asked.form, status=status, message=message
+        return handle_codes.write_answer(
+            HandleCode.NOT_SUPPORTED,
+            asked.handle,
+            allow,
+            form=asked.form,
+            status=status,
+            message=message,
         )
-    who = await handle_admins.actor(service, request)
+    who = await handle_admins.identify_actor(service, request)
 
-    def plan(record: Record | None) -> Answer | Assign:
+    def plan_deletion(record: Record | None) -> Answer | Assign:
         if record is None:
-            return _unknown(service, identifier, asked)
-        current = values_of(record)
+            return _answer_unknown(service, identifier, asked)
+        current = list_values(record)
         if not asked.indexes:
-            handle_admins.check(service, who, "withdraw", identifier, current, _GONE)
+            handle_admins.check_permission(service, who, "withdraw", identifier, current, _GONE)
             return Assign(by=who.name, identifier=identifier, values=None)
         if not {one.index for one in current}.issuperset(asked.indexes):
-            return handle_codes.answer(Code.VALUES_NOT_FOUND, asked.handle, form=asked.form)
-        after = changes.without(current, frozenset(asked.indexes))
-        needed = handle_admins.needed_for(current, after)
-        handle_admins.check(service, who, "bind", identifier, current, needed)
+            return handle_codes.write_answer(
+                HandleCode.VALUES_NOT_FOUND, asked.handle, form=asked.form
+            )
+        after = changes.remove_values(current, frozenset(asked.indexes))
+        needed = handle_admins.list_needed(current, after)
+        handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out(service, identifier, plan)
+    done = await _carry_out_plan(service, identifier, plan_deletion)
     if isinstance(done, Answer):
         return done
-    return handle_codes.answer(Code.SUCCESS, asked.handle, form=asked.form)
+    return handle_codes.write_answer(HandleCode.SUCCESS, asked.handle, form=asked.form)
 
 
-async def _carry_out(
+async def _carry_out_plan(
     service: Service,
     identifier: Handle | Pdi,
     plan: Callable[[Record | None], Answer | Assign],
@@ -386,7 +409,7 @@ async def _carry_out(
     """
     tries = 0
     while True:
-        record = service.record(identifier)
+        record = service.find_record(identifier)
         revision = 0 if record is None else record.revision
         known = None if record is not None and changes.is_deleted(record) else record
         planned = plan(known)
@@ -394,14 +417,20 @@ async def _carry_out(
             return planned
         command = msgspec.structs.replace(planned, expect=revision)
         try:
-            receipt = await service.registry.door.submit(command)
+            receipt = await service.registry.door.submit_command(command)
         except PreconditionFailed:
             tries += 1
             if tries == _TRIES:
                 raise
             continue
-        service.metrics.written("assign", receipt.outcome)
+        service.metrics.count_write("assign", receipt.outcome)
         return receipt
 
 
-_VERBS = {"GET": get, "HEAD": get, "POST": post, "PUT": put, "DELETE": delete}
+_VERBS = {
+    "GET": show_handle,
+    "HEAD": show_handle,
+    "POST": query_handle,
+    "PUT": write_handle,
+    "DELETE": delete_handle,
+}

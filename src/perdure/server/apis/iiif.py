@@ -36,17 +36,24 @@ from perdure.errors import (
     PerdureError,
     UnknownScheme,
 )
-from perdure.extractors.port import Part, Source, body_chunks
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.model.queries import Fetch, Gone, Query
 from perdure.model.records import Record
 from perdure.parts import Information, iiif
-from perdure.reading.targets import identify, path_of
+from perdure.reading.targets import read_identifier, spell_path
 from perdure.server.common import digests, problems
-from perdure.server.common.answers import Answer, Fields, empty, link, links, uri
-from perdure.server.common.conditions import is_unmodified, last_modified
-from perdure.server.common.negotiate import choose, preferences
-from perdure.server.common.redirects import described_by
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    escape_uri,
+    join_links,
+    make_empty_answer,
+    write_link,
+)
+from perdure.server.common.conditions import find_last_modified, is_unmodified
+from perdure.server.common.negotiate import choose_type, read_preferences
+from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held
@@ -54,7 +61,7 @@ from perdure.server.resource import held
 ROOT = "iiif"
 _VERSIONS = {"2": 2, "3": 3}
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
-_IMAGES_FIRST = preferences("image/*, */*;q=0.1")
+_IMAGES_FIRST = read_preferences("image/*, */*;q=0.1")
 _PARAMETERS = 4
 
 _JSON, _JSON_LD = "application/json", "application/ld+json"
@@ -64,7 +71,7 @@ _TILE = 512  # pixels
 _SMALLEST = 64  # pixels of the longer side of an offered picture
 
 
-class _Asked(NamedTuple):
+class _ImageRequest(NamedTuple):
     """A request of the API, split into its parts."""
 
     version: int
@@ -82,64 +89,66 @@ class _Image(NamedTuple):
     source: Source
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def serve_image(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of anything below `/iiif/`."""
-    found = await _answer(service, request)
+    found = await _answer_request(service, request)
     found.fields.append(_ANY_ORIGIN)
     return found
 
 
-async def _answer(service: Service, request: Request) -> Answer:
-    asked = _asked(request.target.text)
+async def _answer_request(service: Service, request: Request) -> Answer:
+    asked = _read_target(request.target.text)
     if asked is None:
-        return problems.answer(problems.no_such_page(request.target.text), request)
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
     try:
-        identifier = _identifier(asked.name)
+        identifier = _read_identifier(asked.name)
         if not asked.parameters:
-            information = f"{_service(request, asked.version, asked.name)}/info.json"
-            return empty(HTTPStatus.SEE_OTHER, (b"location", uri(information)))
-        selector = iiif.read(asked.parameters, asked.version)
+            information = f"{_write_base_uri(request, asked.version, asked.name)}/info.json"
+            return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", escape_uri(information)))
+        selector = iiif.read_picture(asked.parameters, asked.version)
         resolved = service.reading.resolve(Query(identifier=identifier, accept=_IMAGES_FIRST))
         if resolved.inside is not None:
             raise NotFound(identifier=str(identifier))
         step = resolved.step
         if isinstance(step, Gone):
-            return problems.answer(problems.of_tombstone(step), request)
+            return problems.answer_problem(problems.make_gone_problem(step), request)
         if not isinstance(step, Fetch):
             raise PartNotSupported(
                 media_type="a resource held elsewhere", selector=str(selector), offered=()
             )
         source = service.registry.source(step.identifier, step.representation)
         image = _Image(step, resolved.known, source)
-        part = await service.cut_out(service.registry.parts.extract, source, selector)
-        made = _information if isinstance(part.selector, Information) else _picture
+        part = await service.cut_part(service.registry.parts.cut_part, source, selector)
+        made = _answer_information if isinstance(part.selector, Information) else _answer_picture
         return made(service, request, asked, image, part)
     except (MalformedIdentifier, UnknownScheme) as error:
-        return _problem(request, error, HTTPStatus.NOT_FOUND)
+        return _answer_error(request, error, HTTPStatus.NOT_FOUND)
     except PartOutOfRange as error:
-        return _problem(request, error, HTTPStatus.BAD_REQUEST)
+        return _answer_error(request, error, HTTPStatus.BAD_REQUEST)
     except PerdureError as error:
-        return _problem(request, error)
+        return _answer_error(request, error)
 
 
-def _problem(request: Request, error: PerdureError, status: HTTPStatus | None = None) -> Answer:
-    problem = problems.of_error(error)
+def _answer_error(
+    request: Request, error: PerdureError, status: HTTPStatus | None = None
+) -> Answer:
+    problem = problems.make_problem(error)
     if status is not None:
         problem = msgspec.structs.replace(problem, status=status)
-    return problems.answer(problem, request)
+    return problems.answer_problem(problem, request)
 
 
 # reading requests
 # ----------------
 
 
-def _asked(text: str) -> _Asked | None:
+def _read_target(text: str) -> _ImageRequest | None:
     """Read a target. Returns None if it is not a request of the API.
 
-    >>> _asked("iiif/3/ark:%2F99999%2Ffk4/full/max/0/default.jpg")
-    _Asked(version=3, name='ark:%2F99999%2Ffk4', parameters='full/max/0/default.jpg')
-    >>> _asked("iiif/2/ark:/99999/fk4/info.json")
-    _Asked(version=2, name='ark:/99999/fk4', parameters='info.json')
+    >>> _read_target("iiif/3/ark:%2F99999%2Ffk4/full/max/0/default.jpg")
+    _ImageRequest(version=3, name='ark:%2F99999%2Ffk4', parameters='full/max/0/default.jpg')
+    >>> _read_target("iiif/2/ark:/99999/fk4/info.json")
+    _ImageRequest(version=2, name='ark:/99999/fk4', parameters='info.json')
     """
     _, _, rest = text.partition("/")
     number, _, rest = rest.partition("/")
@@ -148,70 +157,70 @@ def _asked(text: str) -> _Asked | None:
         return None
     name, slash, last = rest.rpartition("/")
     if slash and last == "info.json":
-        return _Asked(version, name, last)
+        return _ImageRequest(version, name, last)
     pieces = rest.rsplit("/", _PARAMETERS)
     if len(pieces) <= _PARAMETERS:
-        return _Asked(version, rest, "")
-    return _Asked(version, pieces[0], "/".join(pieces[1:]))
+        return _ImageRequest(version, rest, "")
+    return _ImageRequest(version, pieces[0], "/".join(pieces[1:]))
 
 
-def _identifier(name: str) -> Identifier:
+def _read_identifier(name: str) -> Identifier:
     """Read an identifier. Raises NotFound if it cannot have an image of its own."""
-    identifier = identify(unquote(name, errors="replace"))
+    identifier = read_identifier(unquote(name, errors="replace"))
     if identifier.is_pattern or identifier.whole is not identifier:
         raise NotFound(identifier=str(identifier))
     return identifier
 
 
-def _service(request: Request, version: int, name: str) -> str:
+def _write_base_uri(request: Request, version: int, name: str) -> str:
     """The base URI of an image, which ends in its name."""
-    return f"{request.base}/{ROOT}/{version}/{name}"
+    return f"{request.base_url}/{ROOT}/{version}/{name}"
 
 
-def _canonical(request: Request, version: int, image: _Image) -> str:
-    return _service(request, version, escape(path_of(image.step.identifier), safe=""))
+def _write_canonical_uri(request: Request, version: int, image: _Image) -> str:
+    return _write_base_uri(request, version, escape(spell_path(image.step.identifier), safe=""))
 
 
 # answering
 # ---------
 
 
-def _picture(
-    service: Service, request: Request, asked: _Asked, image: _Image, part: Part
+def _answer_picture(
+    service: Service, request: Request, asked: _ImageRequest, image: _Image, part: Part
 ) -> Answer:
-    canonical = f"{_canonical(request, asked.version, image)}/{part.selector}"
+    canonical = f"{_write_canonical_uri(request, asked.version, image)}/{part.selector}"
     fields: Fields = [
-        *links(
+        *join_links(
             (
-                link(canonical, "canonical"),
-                link(f"{request.base}/{path_of(image.step.identifier)}", "up"),
-                _profile(asked.version),
-                described_by(image.step.identifier),
+                write_link(canonical, "canonical"),
+                write_link(f"{request.base_url}/{spell_path(image.step.identifier)}", "up"),
+                _link_profile(asked.version),
+                link_description(image.step.identifier),
             )
         ),
     ]
-    name = _file_name(image, part)
+    name = _name_file(image, part)
     more: Fields = [(b"content-disposition", b'inline; filename="%s"' % name.encode())]
-    return _given(service, request, image, part, part.media_type, fields, more)
+    return _finish_answer(service, request, image, part, part.media_type, fields, more)
 
 
-def _information(
-    service: Service, request: Request, asked: _Asked, image: _Image, part: Part
+def _answer_information(
+    service: Service, request: Request, asked: _ImageRequest, image: _Image, part: Part
 ) -> Answer:
-    known: dict[str, int] = msgspec.json.decode(_body(part, image))
+    known: dict[str, int] = msgspec.json.decode(_join_body(part, image))
     described = _describe_2 if asked.version == 2 else _describe_3
-    base = _service(request, asked.version, asked.name)
+    base = _write_base_uri(request, asked.version, asked.name)
     document = described(base, known["width"], known["height"], colours=bool(known["color"]))
-    kind = _json_type(request, asked.version)
+    kind = _choose_json_type(request, asked.version)
     body = msgspec.structs.replace(part, body=(msgspec.json.encode(document),))
     fields: Fields = [
-        *links((_profile(asked.version), described_by(image.step.identifier))),
+        *join_links((_link_profile(asked.version), link_description(image.step.identifier))),
         (b"vary", b"accept"),
     ]
-    return _given(service, request, image, body, kind, fields, [])
+    return _finish_answer(service, request, image, body, kind, fields, [])
 
 
-def _given(
+def _finish_answer(
     service: Service,
     request: Request,
     image: _Image,
@@ -221,10 +230,10 @@ def _given(
     more: Fields,
 ) -> Answer:
     """Answer with a body, or without one if the client has it already."""
-    body = _body(part, image)
+    body = _join_body(part, image)
     digest = hashlib.sha512(body + kind.encode())
     tag = f'"{digest.hexdigest()[:40]}-iiif"'.encode()
-    modified = last_modified(image.record, image.step.representation)
+    modified = find_last_modified(image.record, image.step.representation)
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     fields += [
         (b"etag", tag),
@@ -232,10 +241,10 @@ def _given(
     ]
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
-    algorithm = digests.chosen(request, digests.ALGORITHMS)
+    algorithm = digests.choose_algorithm(request, digests.ALGORITHMS)
     if algorithm is not None:
-        of_body = digests.hasher(algorithm, body).digest()
-        more.append((b"repr-digest", digests.field(of_body, algorithm)))
+        of_body = digests.start_hash(algorithm, body).digest()
+        more.append((b"repr-digest", digests.write_digest(of_body, algorithm)))
     fields += [
         (b"content-type", kind.encode("ascii")),
         (b"content-length", b"%d" % len(body)),
@@ -245,27 +254,27 @@ def _given(
     return Answer(HTTPStatus.OK, fields, body)
 
 
-def _body(part: Part, image: _Image) -> bytes:
-    return b"".join(body_chunks(part.body, image.source))
+def _join_body(part: Part, image: _Image) -> bytes:
+    return b"".join(iterate_body(part.body, image.source))
 
 
-def _file_name(image: _Image, part: Part) -> str:
-    text = f"{path_of(image.step.identifier)}.{part.selector}".replace("%5e", "")
+def _name_file(image: _Image, part: Part) -> str:
+    text = f"{spell_path(image.step.identifier)}.{part.selector}".replace("%5e", "")
     return "".join(one if one.isascii() and (one.isalnum() or one in ".-") else "_" for one in text)
 
 
-def _profile(version: int) -> bytes:
-    return link(f"http://iiif.io/api/image/{version}/level2.json", "profile")
+def _link_profile(version: int) -> bytes:
+    return write_link(f"http://iiif.io/api/image/{version}/level2.json", "profile")
 
 
 # info.json
 # ---------
 
 
-def _json_type(request: Request, version: int) -> str:
+def _choose_json_type(request: Request, version: int) -> str:
     """JSON-LD if 2.1 clients ask for it (section 5.1), and unless 3.0 clients ask for JSON."""
     offers = (_JSON, _JSON_LD) if version == 2 else (_JSON_LD, _JSON)
-    kind = choose(request.accept, offers) or offers[0]
+    kind = choose_type(request.accept, offers) or offers[0]
     if kind == _JSON_LD and version > 2:
         return f'{kind};profile="http://iiif.io/api/image/3/context.json"'
     return kind
@@ -280,14 +289,14 @@ def _describe_2(base: str, width: int, height: int, *, colours: bool) -> dict[st
         "protocol": "http://iiif.io/api/image",
         "width": width,
         "height": height,
-        **_offered(width, height),
+        **_list_sizes(width, height),
         "profile": [
             "http://iiif.io/api/image/2/level2.json",
             {
                 "formats": ["jpg", "png", *_EXTRA_FORMATS],
-                "qualities": _qualities(colours=colours),
+                "qualities": _list_qualities(colours=colours),
                 "supports": sorted((*_BEYOND_LEVEL_2, "regionSquare", "sizeAboveFull")),
-                **_limits(),
+                **_list_limits(),
             },
         ],
     }
@@ -303,19 +312,19 @@ def _describe_3(base: str, width: int, height: int, *, colours: bool) -> dict[st
         "profile": "level2",
         "width": width,
         "height": height,
-        **_limits(),
-        **_offered(width, height),
+        **_list_limits(),
+        **_list_sizes(width, height),
         "extraFormats": _EXTRA_FORMATS,
-        "extraQualities": _qualities(colours=colours)[1:],
+        "extraQualities": _list_qualities(colours=colours)[1:],
         "extraFeatures": sorted((*_BEYOND_LEVEL_2, "sizeUpscaling")),
     }
 
 
-def _qualities(*, colours: bool) -> tuple[str, ...]:
+def _list_qualities(*, colours: bool) -> tuple[str, ...]:
     return ("default", *(("color",) if colours else ()), "gray", "bitonal")
 
 
-def _limits() -> dict[str, int]:
+def _list_limits() -> dict[str, int]:
     return {
         "maxWidth": iiif.LONGEST_SIDE,
         "maxHeight": iiif.LONGEST_SIDE,
@@ -323,7 +332,7 @@ def _limits() -> dict[str, int]:
     }
 
 
-def _offered(width: int, height: int) -> dict[str, object]:
+def _list_sizes(width: int, height: int) -> dict[str, object]:
     """Sizes of the complete image, each half of the next, and tiles at the same scales."""
     factors = [1]
     while max(width, height) > factors[-1] * _TILE:

@@ -26,15 +26,22 @@ from urllib.parse import unquote
 
 import msgspec
 
-from perdure.archives.dates import whole_second
-from perdure.archives.index.ranges import Stretch, stretch, walk
+from perdure.archives.dates import format_second
+from perdure.archives.index.ranges import IndexRange, make_range, walk_range
 from perdure.archives.port import Capture, Captures
-from perdure.archives.pwid.verdict import Judgement, Verdict, at, judge, look_up, suits
+from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
+    Judgement,
+    interpret_uri_at,
+    judge_evidence,
+    look_up_evidence,
+    suits_coverage,
+)
 from perdure.errors import NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.reading.targets import is_escaped
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, Fields, empty, links, uri
+from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -50,7 +57,7 @@ _MOST = 1_000_000  # mementos of one TimeMap
 # ---------
 
 
-def original_uri(request: Request, prefix: str) -> str:
+def read_original_uri(request: Request, prefix: str) -> str:
     """The URI after the name of a page, with its query. Raises InvalidRequest.
 
     Proxies fold `http://` in a path into `http:/`, and some clients escape the complete URI. A URI
@@ -58,7 +65,7 @@ def original_uri(request: Request, prefix: str) -> str:
     """
     text = request.target.text.removeprefix(prefix)
     if is_escaped(text):
-        text = in_path(unquote(text))
+        text = escape_for_path(unquote(text))
     if request.target.question is not None:
         text = f"{text}?{request.target.question}"
     if not text:
@@ -68,38 +75,42 @@ def original_uri(request: Request, prefix: str) -> str:
     return text if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])", text) else f"http://{text}"
 
 
-def in_path(recorded: str) -> str:
+def escape_for_path(recorded: str) -> str:
     """A recorded URI, escaped as the end of a path at this resolver.
 
-    >>> in_path("http://a.dk/b c#d")
+    >>> escape_for_path("http://a.dk/b c#d")
     'http://a.dk/b%20c%23d'
     """
-    return uri(recorded).decode("ascii").replace("#", "%23")
+    return escape_uri(recorded).decode("ascii").replace("#", "%23")
 
 
-def raw_path(capture: Capture) -> str:
+def write_raw_path(capture: Capture) -> str:
     """The path of the bytes of a capture."""
-    return f"/replay/{capture.time}id_/{in_path(capture.uri)}"
+    return f"/replay/{capture.time}id_/{escape_for_path(capture.uri)}"
 
 
-def replay_path(capture: Capture) -> str:
+def write_replay_path(capture: Capture) -> str:
     """The path of the page of a capture on the replay origin."""
-    return f"/replay/{capture.time}/{in_path(capture.uri)}"
+    return f"/replay/{capture.time}/{escape_for_path(capture.uri)}"
 
 
-def memento(service: Service, request: Request, capture: Capture) -> str:
+def write_memento_uri(service: Service, request: Request, capture: Capture) -> str:
     """The address of a capture as a memento."""
     replay = service.settings.replay_origin
-    return f"{replay}{replay_path(capture)}" if replay else f"{request.base}{raw_path(capture)}"
+    return (
+        f"{replay}{write_replay_path(capture)}"
+        if replay
+        else f"{request.base_url}{write_raw_path(capture)}"
+    )
 
 
-def http_datetime(time: str) -> str:
+def format_http_datetime(time: str) -> str:
     """A 14-digit time as HTTP writes it. A leap second becomes the second before it.
 
-    >>> http_datetime("20160122112029")
+    >>> format_http_datetime("20160122112029")
     'Fri, 22 Jan 2016 11:20:29 GMT'
     """
-    moment = datetime.fromisoformat(whole_second(time[:12] + min(time[12:], "59")))
+    moment = datetime.fromisoformat(format_second(time[:12] + min(time[12:], "59")))
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[moment.weekday()]
     months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     return (
@@ -107,71 +118,71 @@ def http_datetime(time: str) -> str:
     )
 
 
-def about_original(service: Service, request: Request, recorded: str) -> list[bytes]:
+def link_original(service: Service, request: Request, recorded: str) -> list[bytes]:
     """Links from a memento to its original, TimeGate and TimeMaps (section 2.2).
 
     The replay origin has no TimeGate and does not know the resolver's address, so its answers link
     to the original only.
     """
-    place = in_path(recorded)
-    link = b'<%s>; rel="original"' % uri(recorded)
-    if request.base == service.settings.replay_origin:
+    place = escape_for_path(recorded)
+    link = b'<%s>; rel="original"' % escape_uri(recorded)
+    if request.base_url == service.settings.replay_origin:
         return [link]
     return [
         link,
-        b'<%s>; rel="timegate"' % uri(f"{request.base}/timegate/{place}"),
+        b'<%s>; rel="timegate"' % escape_uri(f"{request.base_url}/timegate/{place}"),
         b'<%s>; rel="timemap"; type="%s"'
-        % (uri(f"{request.base}/timemap/link/{place}"), LINK_FORMAT.encode()),
+        % (escape_uri(f"{request.base_url}/timemap/link/{place}"), LINK_FORMAT.encode()),
         b'<%s>; rel="timemap"; type="application/json"'
-        % uri(f"{request.base}/timemap/json/{place}"),
+        % escape_uri(f"{request.base_url}/timemap/json/{place}"),
     ]
 
 
-def verdict_field(judgement: Judgement) -> tuple[bytes, bytes]:
+def write_verdict(judgement: Judgement) -> tuple[bytes, bytes]:
     """`Perdure-Verdict`: an item of RFC 8941, the verdict with the distance in seconds."""
     text = judgement.verdict.token
-    if judgement.verdict is Verdict.NEAREST and judgement.delta is not None:
+    if judgement.verdict is CaptureVerdict.NEAREST and judgement.delta is not None:
         text += f";delta={judgement.delta}"
     if len(judgement.fits) > 1:
         text += f";fits={len(judgement.fits)}"
     return b"perdure-verdict", text.encode()
 
 
-def never_captured(url: str) -> NotCaptured:
+def make_not_captured(url: str) -> NotCaptured:
     """The error if the archive has no capture of a URL."""
-    return NotCaptured(identifier=url, verdict=Verdict.ABSENT.value, offered=())
+    return NotCaptured(identifier=url, verdict=CaptureVerdict.ABSENT.value, offered=())
 
 
 # the TimeGate
 # ------------
 
 
-async def timegate(service: Service, request: Request) -> Answer:
+async def find_memento(service: Service, request: Request) -> Answer:
     """Redirect (302) to the memento nearest to Accept-Datetime, or the newest (section 4.5)."""
-    wanted = original_uri(request, "timegate/")
-    time = _accept_datetime(request.text(b"accept-datetime"))
+    wanted = read_original_uri(request, "timegate/")
+    time = _read_accept_datetime(request.read_field(b"accept-datetime"))
     captures = service.registry.archive.captures
-    found = await asyncio.to_thread(_around, captures, wanted, time)
+    found = await asyncio.to_thread(_relate_captures, captures, wanted, time)
     if found is None:
-        problem = problems.of_error(never_captured(wanted))
-        fields = (*problem.fields, _VARY, *links(about_original(service, request, wanted)))
-        return problems.answer(msgspec.structs.replace(problem, fields=fields), request)
+        problem = problems.make_problem(make_not_captured(wanted))
+        fields = (*problem.fields, _VARY, *join_links(link_original(service, request, wanted)))
+        return problems.answer_problem(msgspec.structs.replace(problem, fields=fields), request)
     chosen, relations = found
-    told = about_original(service, request, wanted)
+    told = link_original(service, request, wanted)
     for capture, names in relations.items():
         told.append(
             b'<%s>; rel="%s"; datetime="%s"'
             % (
-                uri(memento(service, request, capture)),
+                escape_uri(write_memento_uri(service, request, capture)),
                 " ".join((*names, "memento")).encode(),
-                http_datetime(capture.time).encode(),
+                format_http_datetime(capture.time).encode(),
             )
         )
-    location = (b"location", uri(memento(service, request, chosen)))
-    return empty(HTTPStatus.FOUND, location, _VARY, *links(told), _ANY_ORIGIN)
+    location = (b"location", escape_uri(write_memento_uri(service, request, chosen)))
+    return make_empty_answer(HTTPStatus.FOUND, location, _VARY, *join_links(told), _ANY_ORIGIN)
 
 
-def _accept_datetime(text: str) -> str:
+def _read_accept_datetime(text: str) -> str:
     """The requested time in 14 digits, or the last possible time if the field is empty.
 
     Raises InvalidRequest if it is not a date of RFC 1123: "the server MUST return 400".
@@ -187,83 +198,87 @@ def _accept_datetime(text: str) -> str:
         raise MalformedDate(field="Accept-Datetime", text=text) from None
 
 
-def _around(
+def _relate_captures(
     captures: Captures, wanted: str, time: str
 ) -> tuple[Capture, dict[Capture, list[str]]] | None:
     """The capture nearest to a time, and the relations of it and its neighbours (section 2.2.1)."""
-    question = at(wanted, time)
-    evidence = look_up(captures, question)
-    judgement = judge(question, evidence, nearest=True)
+    question = interpret_uri_at(wanted, time)
+    evidence = look_up_evidence(captures, question)
+    judgement = judge_evidence(question, evidence, nearest=True)
     if judgement.capture is None:
         return None
     chosen = judgement.capture
-    whole = stretch(wanted, "exact")
-    after = _first(captures, Stretch(f"{whole.low}{chosen.time}~", whole.high))
-    before = _first(captures, Stretch(whole.low, f"{whole.low}{chosen.time}"), backwards=True)
+    whole = make_range(wanted, "exact")
+    after = _find_first(captures, IndexRange(f"{whole.low}{chosen.time}~", whole.high))
+    before = _find_first(
+        captures, IndexRange(whole.low, f"{whole.low}{chosen.time}"), backwards=True
+    )
     relations: dict[Capture, list[str]] = {}
     for name, one in (
-        ("first", chosen if before is None else _first(captures, whole)),
+        ("first", chosen if before is None else _find_first(captures, whole)),
         ("prev", before),
         ("", chosen),
         ("next", after),
-        ("last", chosen if after is None else _first(captures, whole, backwards=True)),
+        ("last", chosen if after is None else _find_first(captures, whole, backwards=True)),
     ):
         if one is not None:
             relations.setdefault(one, []).extend(filter(None, [name]))
     return chosen, relations
 
 
-def _first(captures: Captures, found: Stretch, *, backwards: bool = False) -> Capture | None:
+def _find_first(
+    captures: Captures, found: IndexRange, *, backwards: bool = False
+) -> Capture | None:
     """The first or the last capture in a stretch that has content."""
-    some = islice(walk(captures, found, backwards=backwards, batch=8), 1000)
-    return next((one for one in some if suits("part", one)), None)
+    some = islice(walk_range(captures, found, backwards=backwards, batch=8), 1000)
+    return next((one for one in some if suits_coverage("part", one)), None)
 
 
 # TimeMaps
 # --------
 
 
-async def timemap(service: Service, request: Request) -> Answer:
+async def list_mementos(service: Service, request: Request) -> Answer:
     """List all mementos of a URI as links or as JSON, oldest first. Raises NotCaptured."""
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
     if form not in ("link", "json"):
-        return problems.answer(problems.no_such_page(request.target.text), request)
-    wanted = original_uri(request, f"timemap/{form}/")
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    wanted = read_original_uri(request, f"timemap/{form}/")
     captures = service.registry.archive.captures
-    whole = stretch(wanted, "exact")
+    whole = make_range(wanted, "exact")
     first, last = await asyncio.to_thread(
-        lambda: (_first(captures, whole), _first(captures, whole, backwards=True))
+        lambda: (_find_first(captures, whole), _find_first(captures, whole, backwards=True))
     )
     if first is None or last is None:
-        raise never_captured(wanted)
-    write = _as_links if form == "link" else _as_json
-    pieces = write(service, request, wanted, _mementos(captures, whole), first, last)
-    begun = await asyncio.to_thread(_gathered, pieces)
+        raise make_not_captured(wanted)
+    write = _write_links if form == "link" else _write_json
+    pieces = write(service, request, wanted, _select_mementos(captures, whole), first, last)
+    begun = await asyncio.to_thread(_join_pieces, pieces)
     media_type = LINK_FORMAT if form == "link" else "application/json"
     fields: Fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
-    return Answer(HTTPStatus.OK, fields, stream=_stream(begun, pieces))
+    return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(begun, pieces))
 
 
-def _mementos(captures: Captures, whole: Stretch) -> Iterator[Capture]:
+def _select_mementos(captures: Captures, whole: IndexRange) -> Iterator[Capture]:
     """The captures that have content, each address once."""
     last = ("", "")
-    for one in islice(walk(captures, whole), _MOST):
-        if suits("part", one) and (one.time, one.uri) != last:
+    for one in islice(walk_range(captures, whole), _MOST):
+        if suits_coverage("part", one) and (one.time, one.uri) != last:
             last = (one.time, one.uri)
             yield one
 
 
-def _gathered(pieces: Iterator[str]) -> bytes:
+def _join_pieces(pieces: Iterator[str]) -> bytes:
     return "".join(islice(pieces, _LINES)).encode()
 
 
-async def _stream(begun: bytes, pieces: Iterator[str]) -> AsyncIterator[bytes]:
+async def _stream_pieces(begun: bytes, pieces: Iterator[str]) -> AsyncIterator[bytes]:
     while begun:
         yield begun
-        begun = await asyncio.to_thread(_gathered, pieces)
+        begun = await asyncio.to_thread(_join_pieces, pieces)
 
 
-def _as_links(
+def _write_links(
     service: Service,
     request: Request,
     wanted: str,
@@ -271,22 +286,22 @@ def _as_links(
     first: Capture,
     last: Capture,
 ) -> Iterator[str]:
-    place = in_path(wanted)
-    yield f'<{uri(wanted).decode()}>; rel="original",\n'
-    yield f'<{request.base}/timegate/{place}>; rel="timegate",\n'
+    place = escape_for_path(wanted)
+    yield f'<{escape_uri(wanted).decode()}>; rel="original",\n'
+    yield f'<{request.base_url}/timegate/{place}>; rel="timegate",\n'
     yield (
-        f'<{request.base}/timemap/link/{place}>; rel="self"; type="{LINK_FORMAT}"; '
-        f'from="{http_datetime(first.time)}"; until="{http_datetime(last.time)}"'
+        f'<{request.base_url}/timemap/link/{place}>; rel="self"; type="{LINK_FORMAT}"; '
+        f'from="{format_http_datetime(first.time)}"; until="{format_http_datetime(last.time)}"'
     )
     for one in found:
         names = [name for name, end in (("first", first), ("last", last)) if one == end]
         relation = " ".join((*names, "memento"))
-        address = uri(memento(service, request, one)).decode()
-        yield f',\n<{address}>; rel="{relation}"; datetime="{http_datetime(one.time)}"'
+        address = escape_uri(write_memento_uri(service, request, one)).decode()
+        yield f',\n<{address}>; rel="{relation}"; datetime="{format_http_datetime(one.time)}"'
     yield "\n"
 
 
-def _as_json(
+def _write_json(
     service: Service,
     request: Request,
     wanted: str,
@@ -294,28 +309,29 @@ def _as_json(
     first: Capture,
     last: Capture,
 ) -> Iterator[str]:
-    def entry(one: Capture) -> str:
-        address = uri(memento(service, request, one)).decode()
-        return _json({"datetime": whole_second(one.time), "uri": address})
+    def write_entry(one: Capture) -> str:
+        address = escape_uri(write_memento_uri(service, request, one)).decode()
+        return _encode_json({"datetime": format_second(one.time), "uri": address})
 
-    place = in_path(wanted)
+    place = escape_for_path(wanted)
     about = {
         "original_uri": wanted,
-        "self": f"{request.base}/timemap/json/{place}",
-        "timegate_uri": f"{request.base}/timegate/{place}",
+        "self": f"{request.base_url}/timemap/json/{place}",
+        "timegate_uri": f"{request.base_url}/timegate/{place}",
         "timemap_uri": {
-            f"{form}_format": f"{request.base}/timemap/{form}/{place}" for form in ("link", "json")
+            f"{form}_format": f"{request.base_url}/timemap/{form}/{place}"
+            for form in ("link", "json")
         },
     }
-    yield _json(about)[:-1]
-    yield f',"mementos":{{"first":{entry(first)},"last":{entry(last)},"list":['
+    yield _encode_json(about)[:-1]
+    yield f',"mementos":{{"first":{write_entry(first)},"last":{write_entry(last)},"list":['
     yield from (
         part
         for number, one in enumerate(found)
-        for part in chain([","] if number else [], [entry(one)])
+        for part in chain([","] if number else [], [write_entry(one)])
     )
     yield "]}}\n"
 
 
-def _json(value: object) -> str:
+def _encode_json(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -30,16 +30,24 @@ import msgspec
 from perdure.archives.capture import pages, references
 from perdure.archives.capture.references import Address
 from perdure.archives.files import heads
-from perdure.archives.index.revisits import original
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import ArchivedRecord, Capture, Captures
-from perdure.archives.pwid.comparing import compared
-from perdure.archives.pwid.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
+from perdure.archives.pwid.comparing import compare_fits
+from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
+    Judgement,
+    find_span,
+    interpret_uri_at,
+    is_same_uri,
+    judge_evidence,
+    look_up_evidence,
+)
 from perdure.errors import OriginalMissing, quote
 from perdure.parts.media_types import strip_parameters
 from perdure.server.apis import memento
 from perdure.server.common import payloads, problems
-from perdure.server.common.answers import Answer, Fields, empty, links, uri
-from perdure.server.common.payloads import Archived
+from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
+from perdure.server.common.payloads import ArchivedPayload
 from perdure.server.common.problems import Problem
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -63,10 +71,10 @@ _PASSIVE = re.compile(
 )
 
 
-def media_type_of(archived: Archived) -> str:
+def read_media_type(archived: ArchivedPayload) -> str:
     """The media type as it was recorded, with its parameters."""
     said = next((value for name, value in archived.headers if name.lower() == "content-type"), "")
-    return _printable(said or archived.capture.media_type or _BINARY)
+    return _make_printable(said or archived.capture.media_type or _BINARY)
 
 
 def is_replay_origin(service: Service, request: Request) -> bool:
@@ -78,44 +86,48 @@ def is_replay_origin(service: Service, request: Request) -> bool:
     return host == origin.partition("://")[2]
 
 
-async def answer(service: Service, request: Request) -> Answer:
+async def replay_capture(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of anything below `/replay/`."""
     path = _PATH.match(request.target.text)
     if path is None:
-        return problems.answer(problems.no_such_page(request.target.text), request)
-    sent = memento.original_uri(request, path[0])
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    sent = memento.read_original_uri(request, path[0])
     raw = path[2] is not None
     if not raw and not is_replay_origin(service, request):
-        return _sent_away(service, request, path[1], sent)
-    judgement, archived = await asyncio.to_thread(_reached, service, sent, path, raw=raw)
+        return _redirect_to_origin(service, request, path[1], sent)
+    judgement, archived = await asyncio.to_thread(_open_exact, service, sent, path, raw=raw)
     capture = judgement.capture
-    if capture is None or (raw and judgement.verdict is not Verdict.EXACT):
-        return problems.answer(_not_here(service, request, sent, judgement), request)
+    if capture is None or (raw and judgement.verdict is not CaptureVerdict.EXACT):
+        return problems.answer_problem(
+            _describe_absence(service, request, sent, judgement), request
+        )
     if archived is None:
-        location = (b"location", uri(memento.replay_path(capture)))
-        return empty(HTTPStatus.FOUND, location, memento.verdict_field(judgement), _ANY_ORIGIN)
+        location = (b"location", escape_uri(memento.write_replay_path(capture)))
+        return make_empty_answer(
+            HTTPStatus.FOUND, location, memento.write_verdict(judgement), _ANY_ORIGIN
+        )
     if raw:
-        return await _raw(service, request, archived, judgement)
-    return await _shown(service, request, archived, judgement)
+        return await _answer_raw(service, request, archived, judgement)
+    return await _show_page(service, request, archived, judgement)
 
 
-async def on_its_origin(service: Service, request: Request) -> Answer:
+async def serve_replay_origin(service: Service, request: Request) -> Answer:
     """Answer any request to the replay origin, which serves replay and nothing else."""
     if request.method not in ("GET", "HEAD"):
         allow = request.allow[TargetKind.PAGE]
-        return problems.answer(problems.not_allowed(request.method, allow), request)
+        return problems.answer_problem(problems.not_allowed(request.method, allow), request)
     if not request.target.text.startswith("replay/"):
-        return problems.answer(problems.no_such_page(request.target.text[:64]), request)
-    return await answer(service, request)
+        return problems.answer_problem(problems.no_such_page(request.target.text[:64]), request)
+    return await replay_capture(service, request)
 
 
-def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answer:
+def _redirect_to_origin(service: Service, request: Request, time: str, sent: str) -> Answer:
     """Redirect to the replay origin, or answer 404 if none is configured."""
     origin = service.settings.replay_origin
     if origin:
-        target = f"{origin}/replay/{time}/{memento.in_path(sent)}"
-        return empty(HTTPStatus.FOUND, (b"location", uri(target)))
-    return problems.answer(
+        target = f"{origin}/replay/{time}/{memento.escape_for_path(sent)}"
+        return make_empty_answer(HTTPStatus.FOUND, (b"location", escape_uri(target)))
+    return problems.answer_problem(
         Problem(
             status=HTTPStatus.NOT_FOUND,
             code="no-replay",
@@ -126,11 +138,13 @@ def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answ
     )
 
 
-def _not_here(service: Service, request: Request, sent: str, judgement: Judgement) -> Problem:
-    verdict, near = _refused(judgement), judgement.capture
-    problem = problems.of_error(memento.never_captured(sent))
+def _describe_absence(
+    service: Service, request: Request, sent: str, judgement: Judgement
+) -> Problem:
+    verdict, near = _judge_refusal(judgement), judgement.capture
+    problem = problems.make_problem(memento.make_not_captured(sent))
     if near is not None:
-        raw = memento.raw_path(near)
+        raw = memento.write_raw_path(near)
         problem = msgspec.structs.replace(
             problem,
             detail=f"{verdict.value}: the nearest is {quote(near.uri)} of {near.date}, at {raw}",
@@ -138,53 +152,55 @@ def _not_here(service: Service, request: Request, sent: str, judgement: Judgemen
             | {"offered": [{"uri": near.uri, "date": near.date, "raw": raw}]},
         )
     fields = (
-        memento.verdict_field(msgspec.structs.replace(judgement, verdict=verdict)),
-        *links(memento.about_original(service, request, sent)),
+        memento.write_verdict(msgspec.structs.replace(judgement, verdict=verdict)),
+        *join_links(memento.link_original(service, request, sent)),
         _ANY_ORIGIN,
     )
     members = problem.members | {"verdict": verdict.value}
     return msgspec.structs.replace(problem, members=members, fields=fields)
 
 
-def _refused(judgement: Judgement) -> Verdict:
+def _judge_refusal(judgement: Judgement) -> CaptureVerdict:
     """The verdict of a request for which only an exact capture will do."""
-    return Verdict.ABSENT if judgement.verdict is Verdict.NEAREST else judgement.verdict
+    return (
+        CaptureVerdict.ABSENT if judgement.verdict is CaptureVerdict.NEAREST else judgement.verdict
+    )
 
 
 # finding
 # -------
 
 
-def _reached(
+def _open_exact(
     service: Service, sent: str, path: re.Match[str], *, raw: bool
-) -> tuple[Judgement, Archived | None]:
+) -> tuple[Judgement, ArchivedPayload | None]:
     """The capture that a path names and, if it is exact, its open payload.
 
     Raises OriginalMissing, Corrupt or Unavailable.
     """
-    judgement = _find(service.registry.archive.captures, sent, path[1])
+    judgement = _find_capture(service.registry.archive.captures, sent, path[1])
     if path[3] is not None:
-        judgement = _chosen(service, judgement, path[3])
+        judgement = _choose_by_digest(service, judgement, path[3])
     capture = judgement.capture
-    if capture is None or judgement.verdict is not Verdict.EXACT:
+    if capture is None or judgement.verdict is not CaptureVerdict.EXACT:
         return judgement, None
     if not raw and capture.time != path[1]:
         return judgement, None
-    return judgement, opened(service, capture)
+    return judgement, open_archived(service, capture)
 
 
-def _find(captures: Captures, sent: str, time: str) -> Judgement:
+def _find_capture(captures: Captures, sent: str, time: str) -> Judgement:
     """The capture that a replay path names. `sent` is its URI as the path spells it."""
-    first, last = span(time)
+    first, last = find_span(time)
     found: Judgement | None = None
     for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
-        wanted = msgspec.structs.replace(at(text, first), last=last)
-        evidence = look_up(captures, wanted)
+        wanted = msgspec.structs.replace(interpret_uri_at(text, first), last=last)
+        evidence = look_up_evidence(captures, wanted)
         for one in evidence.within:
-            if memento.in_path(one.uri) == sent and not same_uri(text, one.uri):
+            if memento.escape_for_path(one.uri) == sent and not is_same_uri(text, one.uri):
                 wanted = msgspec.structs.replace(wanted, uri=one.uri)
-        judgement = judge(wanted, evidence, nearest=True)
-        if judgement.verdict is Verdict.EXACT:
+        judgement = judge_evidence(wanted, evidence, nearest=True)
+        if judgement.verdict is CaptureVerdict.EXACT:
             return judgement
         found = found if found and found.capture else judgement
     assert found is not None  # noqa: S101  (there is at least one text)
@@ -196,34 +212,34 @@ def is_digest(text: str) -> bool:
     return re.fullmatch(_DIGEST, text) is not None
 
 
-def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
+def _choose_by_digest(service: Service, judgement: Judgement, digest: str) -> Judgement:
     """The fitting capture with this digest. The verdict is ABSENT if none has it."""
-    known = compared(service.registry.archive.files, judgement).fits
+    known = compare_fits(service.registry.archive.files, judgement).fits
     capture = next((one for one in known if one.digest == digest), None)
     if capture is None:
-        return Judgement(verdict=Verdict.ABSENT)
+        return Judgement(verdict=CaptureVerdict.ABSENT)
     return msgspec.structs.replace(judgement, capture=capture)
 
 
-def opened(service: Service, capture: Capture) -> Archived:
+def open_archived(service: Service, capture: Capture) -> ArchivedPayload:
     """Open a capture for reading. Its payload may be in another record.
 
     Raises OriginalMissing if that record is missing, Corrupt or Unavailable.
     """
     library = service.registry.archive
-    found = original(library.captures, capture)
+    found = find_original(library.captures, capture)
     if found.capture is None:
         raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    record = library.files.open(found.capture)
+    record = library.files.open_record(found.capture)
     headers, status = record.headers, record.status
     if found.capture is not capture:
-        own = library.files.open(capture)
+        own = library.files.open_record(capture)
         own.close()
         if own.headers:
             headers = own.headers
         if own.status not in (None, HTTPStatus.NOT_MODIFIED):
             status = own.status
-    return Archived(
+    return ArchivedPayload(
         capture=capture,
         holder=found.capture,
         record=record,
@@ -236,16 +252,18 @@ def opened(service: Service, capture: Capture) -> Archived:
 # ---------
 
 
-def bytes_of(service: Service, request: Request, archived: Archived, *more: bytes) -> Fields:
+def list_fields(
+    service: Service, request: Request, archived: ArchivedPayload, *more: bytes
+) -> Fields:
     """The header fields of an answer with the archived bytes, on any origin.
 
     `more` are further links.
     """
-    kind = media_type_of(archived)
+    kind = read_media_type(archived)
     fields: Fields = [
         (b"content-type", kind.encode()),
-        *_archived_fields(archived),
-        *_about(service, request, archived, *more),
+        *_copy_fields(archived),
+        *_list_memento_fields(service, request, archived, *more),
         (b"content-security-policy", b"sandbox; default-src 'none'"),
     ]
     if not _PASSIVE.fullmatch(strip_parameters(kind)):
@@ -253,66 +271,66 @@ def bytes_of(service: Service, request: Request, archived: Archived, *more: byte
     return fields
 
 
-async def _raw(
-    service: Service, request: Request, archived: Archived, judgement: Judgement
+async def _answer_raw(
+    service: Service, request: Request, archived: ArchivedPayload, judgement: Judgement
 ) -> Answer:
-    fields = bytes_of(service, request, archived)
-    fields.append(memento.verdict_field(judgement))
-    status = _status(archived)
+    fields = list_fields(service, request, archived)
+    fields.append(memento.write_verdict(judgement))
+    status = _choose_status(archived)
     if status in _REDIRECTS:
-        target = _location(archived)
+        target = _find_redirect(archived)
         if target is None:
             status = HTTPStatus.OK
         else:
-            path = f"/replay/{archived.capture.time}id_/{memento.in_path(target)}"
-            fields.append((b"location", uri(path)))
-    return await payloads.answer(request, status, fields, archived)
+            path = f"/replay/{archived.capture.time}id_/{memento.escape_for_path(target)}"
+            fields.append((b"location", escape_uri(path)))
+    return await payloads.answer_payload(request, status, fields, archived)
 
 
-async def _shown(
-    service: Service, request: Request, archived: Archived, judgement: Judgement
+async def _show_page(
+    service: Service, request: Request, archived: ArchivedPayload, judgement: Judgement
 ) -> Answer:
-    kind = media_type_of(archived)
+    kind = read_media_type(archived)
     if kind.lower().startswith("multipart/"):  # a browser would show pages in it unchanged
         kind = _BINARY
     fields: Fields = [
         (b"content-type", kind.encode()),
-        *_archived_fields(archived),
-        *_about(service, request, archived),
-        (b"content-security-policy", _policy(service.settings.replay_origin)),
-        memento.verdict_field(judgement),
+        *_copy_fields(archived),
+        *_list_memento_fields(service, request, archived),
+        (b"content-security-policy", _write_policy(service.settings.replay_origin)),
+        memento.write_verdict(judgement),
     ]
     time = archived.capture.time
 
-    def kept(address: Address) -> str:
+    def rewrite_address(address: Address) -> str:
         """The address within the archive, or `about:blank` if it is not an address of the Web."""
         if address.uri.startswith(("http://", "https://")):
             bare, mark, fragment = address.uri.partition("#")
-            return f"/replay/{time}/{memento.in_path(bare)}{mark}{fragment}"
+            return f"/replay/{time}/{memento.escape_for_path(bare)}{mark}{fragment}"
         return address.uri if address.uri.startswith(("data:", "mailto:")) else "about:blank"
 
-    status = _status(archived)
+    status = _choose_status(archived)
     if status in _REDIRECTS:
-        target = _location(archived)
+        target = _find_redirect(archived)
         archived.record.close()
         if target is None:
             return Answer(HTTPStatus.OK, [*fields, (b"content-length", b"0")])
-        fields.append((b"location", uri(kept(Address(target, "link")))))
+        fields.append((b"location", escape_uri(rewrite_address(Address(target, "link")))))
         return Answer(status, [*fields, (b"content-length", b"0")])
     css = pages.is_css(kind)
     if not css and not pages.is_html(kind):
-        return await payloads.answer(request, status, fields, archived)
-    begun = await asyncio.to_thread(_document, archived.record)
+        return await payloads.answer_payload(request, status, fields, archived)
+    begun = await asyncio.to_thread(_read_document, archived.record)
     if begun is None:  # too large to rewrite: its links then lead nowhere
-        return await payloads.answer(request, status, fields, archived)
+        return await payloads.answer_payload(request, status, fields, archived)
     archived.record.close()
-    change = references.in_css if css else references.in_html
-    charset = heads.charset_of(kind)
-    body = await service.cut(change, begun, archived.capture.uri, kept, charset)
+    change = references.replace_in_css if css else references.replace_in_html
+    charset = heads.find_charset(kind)
+    body = await service.run_cutter(change, begun, archived.capture.uri, rewrite_address, charset)
     return Answer(status, [*fields, (b"content-length", b"%d" % len(body))], body)
 
 
-def _policy(origin: str) -> bytes:
+def _write_policy(origin: str) -> bytes:
     """A policy under which nothing runs, and nothing is loaded from or sent to other origins."""
     return (
         f"sandbox; default-src {origin}; script-src 'none'; object-src 'none'; connect-src 'none'; "
@@ -321,15 +339,17 @@ def _policy(origin: str) -> bytes:
     ).encode("ascii")
 
 
-def _about(service: Service, request: Request, archived: Archived, *more: bytes) -> Fields:
+def _list_memento_fields(
+    service: Service, request: Request, archived: ArchivedPayload, *more: bytes
+) -> Fields:
     capture = archived.capture
     this = b'<%s>; rel="memento"; datetime="%s"' % (
-        uri(memento.memento(service, request, capture)),
-        memento.http_datetime(capture.time).encode(),
+        escape_uri(memento.write_memento_uri(service, request, capture)),
+        memento.format_http_datetime(capture.time).encode(),
     )
     return [
-        (b"memento-datetime", memento.http_datetime(capture.time).encode()),
-        *links([*memento.about_original(service, request, capture.uri), this, *more]),
+        (b"memento-datetime", memento.format_http_datetime(capture.time).encode()),
+        *join_links([*memento.link_original(service, request, capture.uri), this, *more]),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"no-referrer"),
         (b"x-dns-prefetch-control", b"off"),
@@ -339,7 +359,7 @@ def _about(service: Service, request: Request, archived: Archived, *more: bytes)
     ]
 
 
-def _archived_fields(archived: Archived) -> Fields:
+def _copy_fields(archived: ArchivedPayload) -> Fields:
     """The archived header fields, with a prefix unless they are on the list."""
     found: Fields = []
     for name, value in archived.headers[:_MOST_FIELDS]:
@@ -348,16 +368,16 @@ def _archived_fields(archived: Archived) -> Fields:
             continue
         kept = low in _KEPT
         written = low if kept else f"x-archive-orig-{low}"
-        found.append((written.encode(), _printable(value).encode()))
+        found.append((written.encode(), _make_printable(value).encode()))
     return found
 
 
-def _printable(value: str) -> str:
+def _make_printable(value: str) -> str:
     """An untrusted header value, cut and reduced to visible ASCII."""
     return _UNPRINTABLE.sub("?", value[:_LONGEST_VALUE].strip())
 
 
-def _status(archived: Archived) -> int:
+def _choose_status(archived: ArchivedPayload) -> int:
     """The archived status if it can be sent again, otherwise 200."""
     status = archived.status
     if status is None or status < 200 or status in _BODILESS or status == 407:
@@ -368,17 +388,17 @@ def _status(archived: Archived) -> int:
     return status if known else HTTPStatus.OK
 
 
-def _location(archived: Archived) -> str | None:
+def _find_redirect(archived: ArchivedPayload) -> str | None:
     """The target of an archived redirect, or None if it is not on the Web."""
     said = next((value for name, value in archived.headers if name.lower() == "location"), "")
-    target = references.absolute(archived.capture.uri, said) if said else None
+    target = references.resolve_address(archived.capture.uri, said) if said else None
     return target if target and target.startswith(("http://", "https://")) else None
 
 
-def _document(record: ArchivedRecord) -> bytes | None:
+def _read_document(record: ArchivedRecord) -> bytes | None:
     """The payload, or None if it is too large to hold in memory."""
     begun = bytearray()
-    for piece in record.payload():
+    for piece in record.read_payload():
         begun += piece
         if len(begun) > pages.LARGEST_DOCUMENT:
             return None

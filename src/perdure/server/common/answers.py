@@ -1,8 +1,8 @@
 """An answer to a request, as a value; and the only place where header values are made.
 
-How it works: handlers return an `Answer`. `begin` reads the first piece of a stream, so that an
-early failure can still become an error answer; `send` passes the complete answer to the server.
-`wire` writes the same answer as bytes, for answers that are sent without ASGI.
+How it works: handlers return an `Answer`. `begin_answer` reads the first piece of a stream, so that
+an early failure can still become an error answer; `send_answer` passes the complete answer to the
+server. `write_answer` writes the same answer as bytes, for answers that are sent without ASGI.
 
 What must stay true: a header value is visible ASCII whatever text it was made from; a body that
 cannot be sent in full ends the connection and never looks complete.
@@ -21,7 +21,7 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.server.common.request import Receive, Scope, Send
-from perdure.server.protocol.sendfile import FileSender, sender
+from perdure.server.protocol.sendfile import FileSender, find_sender
 
 Fields = list[tuple[bytes, bytes]]
 
@@ -60,44 +60,44 @@ class Answer(msgspec.Struct):
     file: FileSpan | None = None
 
 
-def uri(text: str) -> bytes:
+def escape_uri(text: str) -> bytes:
     """Escape a text as a URI reference for a header field, whatever the text contains.
 
-    >>> uri("http://a/>; x=é\\r\\nY: 1")
+    >>> escape_uri("http://a/>; x=é\\r\\nY: 1")
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
     """
     plain = text.encode("utf-8", "replace")
     if plain.translate(None, _IN_URI):
-        return _NOT_IN_URI.sub(_escaped, text).encode("ascii")
+        return _NOT_IN_URI.sub(_escape_match, text).encode("ascii")
     return plain
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
 
 
-def link(target: str, rel: str, **attributes: str) -> bytes:
+def write_link(target: str, rel: str, **attributes: str) -> bytes:
     """Write a link of a Link field (RFC 8288). Attribute names are safe; values are cleaned.
 
-    >>> link("?info", "describedby", type="application/json")
+    >>> write_link("?info", "describedby", type="application/json")
     b'<?info>; rel="describedby"; type="application/json"'
     """
-    written = "".join(f'; {name}="{token(text)}"' for name, text in attributes.items())
-    return b'<%s>; rel="%s"%s' % (uri(target), rel.encode(), written.encode())
+    written = "".join(f'; {name}="{clean_value(text)}"' for name, text in attributes.items())
+    return b'<%s>; rel="%s"%s' % (escape_uri(target), rel.encode(), written.encode())
 
 
-def token(text: str) -> str:
+def clean_value(text: str) -> str:
     """Clean a text for a header value: printable ASCII without quotes or backslashes."""
     return "".join(one if " " <= one <= "~" and one not in '"\\' else "_" for one in text)
 
 
-def links(found: Iterable[bytes]) -> Fields:
+def join_links(found: Iterable[bytes]) -> Fields:
     """Join links in one Link field. Without links, there is no field."""
     value = b", ".join(found)
     return [(b"link", value)] if value else []
 
 
-def plain(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes]) -> Answer:
+def make_answer(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes]) -> Answer:
     """Make an answer with a body of bytes."""
     return Answer(
         status,
@@ -110,30 +110,32 @@ def plain(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes])
     )
 
 
-def empty(status: int, *fields: tuple[bytes, bytes]) -> Answer:
+def make_empty_answer(status: int, *fields: tuple[bytes, bytes]) -> Answer:
     """Make an answer without a body; 204 and 304 have no length either (RFC 9110 section 8.6)."""
     without = status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
     return Answer(status, [*fields] if without else [*fields, (b"content-length", b"0")])
 
 
-def wire(answer: Answer) -> bytes:
+def write_answer(answer: Answer) -> bytes:
     """Write an answer as HTTP/1.1, without the fields that the server adds to all answers."""
-    return b"".join((STATUS_LINES[answer.status], lines(answer.fields), b"\r\n", answer.body))
+    return b"".join(
+        (STATUS_LINES[answer.status], write_fields(answer.fields), b"\r\n", answer.body)
+    )
 
 
-def lines(fields: Fields) -> bytes:
+def write_fields(fields: Fields) -> bytes:
     """Write header fields as they are sent."""
     return b"".join([b"%s: %s\r\n" % field for field in fields])
 
 
-async def begin(answer: Answer) -> Answer:
+async def begin_answer(answer: Answer) -> Answer:
     """Read the first piece of the stream. A failure here can still become an error answer."""
     if answer.stream is not None:
         answer.body = await anext(answer.stream, b"")
     return answer
 
 
-async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
+async def send_answer(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
     """Send an answer that has begun. Return the number of bytes of the body that were sent.
 
     Raises the errors of its stream.
@@ -143,7 +145,7 @@ async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
         await to({"type": "http.response.body", "body": answer.body, "more_body": False})
         return len(answer.body) if scope["method"] != "HEAD" else 0
     await to({"type": "http.response.body", "body": answer.body, "more_body": True})
-    send_file = sender(scope)
+    send_file = find_sender(scope)
     if answer.file is not None and send_file is not None:
         whole = await _send_file(answer.file, len(answer.body), send_file, receive)
         sent = answer.file.length
@@ -168,7 +170,7 @@ async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive:
             promised=f"{span.offset + span.length} bytes",
             found="the end of the file",
         )
-    await _departure(receive)
+    await _await_departure(receive)
     return False
 
 
@@ -180,7 +182,7 @@ async def _send_stream(
     Only `receive` reports that the client went away.
     """
     sent = 0
-    departure = asyncio.ensure_future(_departure(receive))
+    departure = asyncio.ensure_future(_await_departure(receive))
     try:
         async for piece in stream:
             if departure.done():
@@ -192,6 +194,6 @@ async def _send_stream(
     return True, sent
 
 
-async def _departure(receive: Receive) -> None:
+async def _await_departure(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -20,7 +20,7 @@ from perdure.server.common.service import Service
 _REGION = re.compile("[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
-def query(
+def make_query(
     service: Service,
     request: Request,
     identifier: Identifier,
@@ -40,13 +40,13 @@ def query(
         want=want,
         accept=request.accept,
         languages=request.languages,
-        region=region or region_of(service, request),
-        day=today(),
+        region=region or read_region(service, request),
+        day=current_day(),
         dead=service.health.dead,
     )
 
 
-def resolve(
+def resolve_name(
     service: Service,
     request: Request,
     text: str,
@@ -59,7 +59,7 @@ def resolve(
     Raises the errors of `read_name` and `ReadDoor.resolve`.
     """
     name = read_name(text, part)
-    asked = query(
+    asked = make_query(
         service,
         request,
         name.identifier,
@@ -71,19 +71,19 @@ def resolve(
     return service.reading.resolve(asked)
 
 
-def region_of(service: Service, request: Request) -> str | None:
+def read_region(service: Service, request: Request) -> str | None:
     """Return the region in the operator's header field, or None if there is none."""
     name = service.settings.region_header
-    text = request.text(name.lower().encode()).strip() if name else ""
+    text = request.read_field(name.lower().encode()).strip() if name else ""
     return text if _REGION.fullmatch(text) else None
 
 
-def today() -> str:
+def current_day() -> str:
     """Return the day in UTC, such as `2026-11-21`."""
     return datetime.now(UTC).date().isoformat()
 
 
-def varies(service: Service) -> bytes:
+def write_vary(service: Service) -> bytes:
     """Write the `Vary` field of an answer that was chosen among locations."""
     name = service.settings.region_header.lower()
     return b", ".join((b"accept", b"accept-language", *((name.encode(),) if name else ())))

@@ -18,33 +18,33 @@ from perdure.model.records import Token
 from perdure.policy import rights, tokens
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.writing.registrar import timestamp
+from perdure.writing.registrar import format_timestamp
 
 
-def bearer(service: Service, request: Request) -> Token:
+def find_bearer(service: Service, request: Request) -> Token:
     """Return the token of a request. Raises Unauthenticated if there is no known token."""
     if request.signer is not None:
         return request.signer
-    scheme, _, secret = request.text(b"authorization").partition(" ")
+    scheme, _, secret = request.read_field(b"authorization").partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer":
         raise Unauthenticated(reason="no bearer token was sent")
     if not tokens.is_token(secret):
         raise Unauthenticated(reason="the text sent is not a perdure token")
-    return known(service, tokens.digest(secret))
+    return find_known_token(service, tokens.digest_secret(secret))
 
 
-def known(service: Service, digest: str) -> Token:
+def find_known_token(service: Service, digest: str) -> Token:
     """Return the token with this SHA-256. Raises Unauthenticated if there is none."""
-    token = service.bearers.find(digest)
+    token = service.bearers.find_token(digest)
     if token is None:
         raise Unauthenticated(reason="this server does not know the token")
     return token
 
 
-def check(service: Service, token: Token, operation: str, identifier: Identifier) -> None:
+def check_right(service: Service, token: Token, operation: str, identifier: Identifier) -> None:
     """Check that the token covers an operation. Raises Unauthenticated or Forbidden."""
-    _check(service, token, operation, rights.about(identifier), now(service))
+    _check_chain(service, token, operation, rights.make_object(identifier), current_time(service))
 
 
 def check_minting(service: Service, token: Token, authority: str) -> None:
@@ -52,23 +52,23 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
 
     Raises Unauthenticated, Forbidden or UnknownAuthority.
     """
-    moment = now(service)
+    moment = current_time(service)
     day = moment[:10]
     owned = service.settings.find_authority(authority)
     if owned is None:
-        known = tuple(one.name for one in service.settings.owned)
+        known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
-    _check(service, token, "mint", rights.about_new(owned, day), moment)
+    _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
 
 
-def _check(
+def _check_chain(
     service: Service, token: Token, operation: str, what: rights.Object, moment: str
 ) -> None:
-    chain = service.bearers.chain(token) if token.granted_by else (token,)
-    rights.check(chain, operation, what, moment)
+    chain = service.bearers.trace_chain(token) if token.granted_by else (token,)
+    rights.check_right(chain, operation, what, moment)
 
 
-def now(service: Service) -> str:
+def current_time(service: Service) -> str:
     """Return the current time in the form of all timestamps."""
     moment = service.registry.clock()
-    return timestamp(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
+    return format_timestamp(moment if moment.tzinfo is UTC else moment.astimezone(UTC))

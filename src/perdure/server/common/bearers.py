@@ -26,59 +26,59 @@ class Bearers:
     def __init__(self, records: Records, generation: Generation) -> None:
         self._records = records
         self._generation = generation
-        self._lately = _Lately(-1)
+        self._lately = _RecentTokens(-1)
 
     @property
-    def changes(self) -> int:
+    def change_count(self) -> int:
         """A number that grows with every change."""
-        return self._generation.changes
+        return self._generation.change_count
 
     @property
     def generation(self) -> int:
         """A number that stays the same as long as all tokens do."""
-        return self._generation.count
+        return self._generation.revision_count
 
-    def find(self, digest: str) -> Token | None:
+    def find_token(self, digest: str) -> Token | None:
         """Return the token with this SHA-256, or None."""
-        known = self._remembered().known
+        known = self._recall_tokens().known
         token = known.get(digest)
         if token is None:
-            token = self._records.token(digest)
+            token = self._records.find_token(digest)
             if token is not None:
                 known[digest] = token
         return token
 
-    def named(self, name: str) -> Token | None:
+    def find_named(self, name: str) -> Token | None:
         """Return the token of this name, or None."""
-        named = self._remembered().named
+        named = self._recall_tokens().named
         if name not in named:
-            named[name] = self._records.token_named(name)
+            named[name] = self._records.find_token_named(name)
         return named[name]
 
-    def chain(self, token: Token) -> list[Token]:
+    def trace_chain(self, token: Token) -> list[Token]:
         """Return the token, the one that it was granted from, and so on up to an operator's.
 
         Raises Unauthenticated if one of them is not known.
         """
         chain = [token]
         while chain[-1].granted_by:
-            giver = self.named(chain[-1].granted_by)
+            giver = self.find_named(chain[-1].granted_by)
             if giver is None or len(chain) > LONGEST_CHAIN:
                 raise Unauthenticated(reason=f"the grantor of token {token.name} is unknown")
             chain.append(giver)
         return chain
 
-    def _remembered(self) -> _Lately:
+    def _recall_tokens(self) -> _RecentTokens:
         lately, count = (
             self._lately,
             self.generation,
         )  # before a token: see `perdure.storage.generation`
         if count != lately.count or len(lately.known) + len(lately.named) >= _MOST:
-            lately = self._lately = _Lately(count)
+            lately = self._lately = _RecentTokens(count)
         return lately
 
 
-class _Lately:
+class _RecentTokens:
     """The tokens found while the count was the same."""
 
     def __init__(self, count: int) -> None:

@@ -17,24 +17,24 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation
-from perdure.server.common.answers import Answer, Fields, FileSpan, lines
+from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
 from perdure.storage.segments.directory import CHUNK, Segments
 
 
-def body(
+def answer_span(
     status: int, fields: Fields, segments: Segments, held: Representation, span: Span
 ) -> Answer:
     """Answer with a span of a representation: as bytes if it is cached, or else as a stream."""
-    piece = at_once(segments, held, span)
+    piece = read_at_once(segments, held, span)
     if piece is not None:
         return Answer(status, fields, body=piece)
     start, stop = span
-    file = FileSpan(segments.file(held.segment), held.offset + start, stop - start)
-    return Answer(status, fields, stream=read(segments, held, span), file=file)
+    file = FileSpan(segments.open_segment(held.segment), held.offset + start, stop - start)
+    return Answer(status, fields, stream=read_span(segments, held, span), file=file)
 
 
-def at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:
+def read_at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:
     """Return a span from the page cache, or None if it is not cached or exceeds 256 KiB.
 
     Raises Corrupt if the file ends too early.
@@ -42,28 +42,28 @@ def at_once(segments: Segments, held: Representation, span: Span) -> bytes | Non
     start, stop = span
     if stop - start > CHUNK:
         return None
-    piece = _cached(segments.file(held.segment).fd, stop - start, held.offset + start)
-    return None if piece is None else _whole(piece, held, span)
+    piece = _read_cached(segments.open_segment(held.segment).fd, stop - start, held.offset + start)
+    return None if piece is None else _check_whole(piece, held, span)
 
 
-async def read(segments: Segments, held: Representation, span: Span) -> AsyncIterator[bytes]:
+async def read_span(segments: Segments, held: Representation, span: Span) -> AsyncIterator[bytes]:
     """Yield the bytes of a representation within a span, in pieces of at most 256 KiB.
 
     Raises Corrupt if the file ends too early.
     """
     start, stop = span
-    file = segments.file(held.segment)
+    file = segments.open_segment(held.segment)
     loop = asyncio.get_running_loop()
     while start < stop:
         length = min(CHUNK, stop - start)
-        piece = _cached(file.fd, length, held.offset + start)
+        piece = _read_cached(file.fd, length, held.offset + start)
         if piece is None:
-            piece = await loop.run_in_executor(None, file.read, length, held.offset + start)
-        yield _whole(piece, held, (start, start + length))
+            piece = await loop.run_in_executor(None, file.read_at, length, held.offset + start)
+        yield _check_whole(piece, held, (start, start + length))
         start += length
 
 
-def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
+def cut_span(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
     """Yield the bytes of a span from pieces that can only be read from the beginning."""
     start, stop = span
     at = 0
@@ -76,7 +76,7 @@ def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
             return
 
 
-def _cached(fd: int, length: int, offset: int) -> bytes | None:
+def _read_cached(fd: int, length: int, offset: int) -> bytes | None:
     """Return bytes from the page cache, or None if reading would wait for the disk."""
     if length <= 0:
         return b""
@@ -87,7 +87,7 @@ def _cached(fd: int, length: int, offset: int) -> bytes | None:
     return os.pread(fd, length, offset)
 
 
-def _whole(piece: bytes, held: Representation, span: Span) -> bytes:
+def _check_whole(piece: bytes, held: Representation, span: Span) -> bytes:
     start, stop = span
     if len(piece) != stop - start:
         raise Corrupt(
@@ -106,18 +106,18 @@ Part = tuple[Fields, int, AsyncIterator[bytes]]
 """One body part: its header fields, its length, and its bytes."""
 
 
-def multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]) -> Answer:
+def answer_multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]) -> Answer:
     """Put several body parts into one message of known length (RFC 2046 section 5.1)."""
     boundary = secrets.token_hex(16).encode()
     heads: list[bytes] = []
     length = 0
     for head, size, _ in parts:
         before = b"\r\n" if heads else b""
-        heads.append(b"%s--%s\r\n%s\r\n" % (before, boundary, lines(head)))
+        heads.append(b"%s--%s\r\n%s\r\n" % (before, boundary, write_fields(head)))
         length += len(heads[-1]) + size
     end = b"\r\n--%s--\r\n" % boundary
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def write_pieces() -> AsyncIterator[bytes]:
         for head, (_, _, body) in zip(heads, parts, strict=True):
             yield head
             async for piece in body:
@@ -129,4 +129,4 @@ def multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]
         (b"content-type", b"multipart/%s; boundary=%s" % (subtype, boundary)),
         (b"content-length", b"%d" % (length + len(end))),
     ]
-    return Answer(status, fields, stream=pieces())
+    return Answer(status, fields, stream=write_pieces())

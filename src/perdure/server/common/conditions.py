@@ -26,22 +26,22 @@ _RANGE = re.compile(r"([0-9]{1,99})-([0-9]{1,99})?|-([0-9]{1,99})", re.ASCII)
 _MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
 
 
-def etag(held: Representation) -> bytes:
+def make_etag(held: Representation) -> bytes:
     """Make the strong entity tag: 160 bits of the SHA-512, and the format, because two formats may
     have the same bytes."""
     return f'"{held.sha512[:40]}-{held.format}"'.encode()
 
 
-def last_modified(record: Record, held: Representation) -> datetime:
+def find_last_modified(record: Record, held: Representation) -> datetime:
     """Return the time when the representation was committed."""
     at = held.at or next(
         version.at for version in record.versions if held in version.representations
     )
-    return _moment(at)
+    return _read_moment(at)
 
 
 @lru_cache(maxsize=1024)
-def _moment(at: str) -> datetime:
+def _read_moment(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone(UTC)
 
 
@@ -51,33 +51,33 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
     The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
     """
     if b"if-match" in request.fields:
-        asked = parse_etags(request.text(b"if-match"))
+        asked = parse_etags(request.read_field(b"if-match"))
         if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
-            raise _failed(request, "If-Match names another state", tag)
+            raise _make_failure(request, "If-Match names another state", tag)
     elif b"if-unmodified-since" in request.fields:
-        since = parse_date(request.text(b"if-unmodified-since"))
+        since = parse_date(request.read_field(b"if-unmodified-since"))
         if since is not None and modified > since:
-            raise _failed(request, "it has been modified since", tag)
+            raise _make_failure(request, "it has been modified since", tag)
     if b"if-none-match" in request.fields:
         return has_already(request, tag)
     if b"if-modified-since" in request.fields:
-        since = parse_date(request.text(b"if-modified-since"))
+        since = parse_date(request.read_field(b"if-modified-since"))
         return since is not None and modified <= since
     return False
 
 
-def _failed(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
+def _make_failure(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
     current = f"entity tag {tag.decode()}"
     return PreconditionFailed(identifier=request.target.text, reason=reason, current=current)
 
 
 def has_already(request: Request, tag: bytes) -> bool:
     """Return True if the client already has this (`If-None-Match`)."""
-    asked = parse_etags(request.text(b"if-none-match"))
+    asked = parse_etags(request.read_field(b"if-none-match"))
     return asked.star_tag or asked.contains_weak(tag.decode()[1:-1])
 
 
-def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:
+def read_ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:
     """Return the requested ranges, empty if none is satisfiable, or None for the complete content.
 
     RFC 9110 section 14.2: a Range field is ignored if it is malformed, has another unit, comes with
@@ -88,13 +88,13 @@ def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> lis
         since = None if condition[-1:] == b'"' else parse_date(condition.decode("latin-1"))
         if since != modified:
             return None
-    spans = _satisfiable(request.text(b"range"), length)
+    spans = _read_satisfiable(request.read_field(b"range"), length)
     if spans is not None and len(spans) > 1 and sum(stop - start for start, stop in spans) > length:
         return None
     return spans
 
 
-def _satisfiable(field: str, length: int) -> list[Span] | None:
+def _read_satisfiable(field: str, length: int) -> list[Span] | None:
     """Read the satisfiable ranges of a Range field, or None if it is invalid (section 14.1.2)."""
     unit, _, listed = field.partition("=")
     asked = [one.strip(" \t") for one in listed.split(",")]

@@ -36,45 +36,47 @@ _PROMISES = (b"content-digest", b"repr-digest")
 """The two mean the same here, because there is no content coding."""
 
 
-def of(held: Representation) -> bytes:
+def write_whole_digest(held: Representation) -> bytes:
     """Write the digest of a complete representation, whatever part of it is sent."""
-    return field(bytes.fromhex(held.sha512))
+    return write_digest(bytes.fromhex(held.sha512))
 
 
-def field(digest: bytes, algorithm: str = "sha-512") -> bytes:
+def write_digest(digest: bytes, algorithm: str = "sha-512") -> bytes:
     """Write a digest as the value of a digest field."""
     return b"%s=:%s:" % (algorithm.encode(), base64.b64encode(digest))
 
 
-def hasher(algorithm: str, data: bytes = b"") -> Hash:
+def start_hash(algorithm: str, data: bytes = b"") -> Hash:
     """Start a digest. The algorithm has its name in digest fields."""
     return hashlib.new(algorithm.replace("-", ""), data)
 
 
-def chosen(request: Request, offered: tuple[str, ...] = ALGORITHMS[:1]) -> str | None:
+def choose_algorithm(request: Request, offered: tuple[str, ...] = ALGORITHMS[:1]) -> str | None:
     """Return the offered algorithm that the reader prefers, or None if the default one is
     "not acceptable" (a preference of 0) and no other is wanted (section 4)."""
     try:
-        wishes = _members(request.fields.get(b"want-repr-digest", b""))
+        wishes = _read_members(request.fields.get(b"want-repr-digest", b""))
     except http_sf.StructuredFieldError:
         return offered[0]
     found = {one: wishes[one][0] for one in offered if one in wishes}
     wanted = [one for one, wish in found.items() if wish != 0]
     if wanted:
-        return max(wanted, key=lambda one: _weight(found[one]))
+        return max(wanted, key=lambda one: _weigh_wish(found[one]))
     return None if offered[0] in found else offered[0]
 
 
-def _weight(wish: object) -> float:
+def _weigh_wish(wish: object) -> float:
     return float(wish) if isinstance(wish, int) else 0.0
 
 
 def is_wanted(request: Request) -> bool:
     """Return True if the reader accepts the default algorithm."""
-    return chosen(request) is not None
+    return choose_algorithm(request) is not None
 
 
-def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tuple[str, bytes]]:
+def read_promised(
+    request: Request, names: tuple[bytes, ...] = _PROMISES
+) -> list[tuple[str, bytes]]:
     """Return algorithm and digest of each promise in these fields that perdure can check.
 
     Raises InvalidRequest if a field is malformed.
@@ -84,21 +86,21 @@ def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tup
         if name not in request.fields:
             continue
         try:
-            members = _members(request.fields[name])
+            members = _read_members(request.fields[name])
         except http_sf.StructuredFieldError as error:
             raise MalformedDigestField(field=name.decode(), fault=str(error)) from error
         asked = (one for one in ALGORITHMS if one in members)
-        found += [(one, _digest(name, one, members[one][0])) for one in asked]
+        found += [(one, _check_digest(name, one, members[one][0])) for one in asked]
     return found
 
 
-def _digest(name: bytes, algorithm: str, value: object) -> bytes:
+def _check_digest(name: bytes, algorithm: str, value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     raise DigestNotBytes(field=name.decode(), algorithm=algorithm)
 
 
-def _members(field: bytes) -> Mapping[str, Any]:
+def _read_members(field: bytes) -> Mapping[str, Any]:
     """Return the members of a dictionary, each as a pair that begins with the value."""
     members: Any = http_sf.parse(field, tltype="dictionary")
     found: Mapping[str, Any] = members

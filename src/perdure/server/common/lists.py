@@ -17,8 +17,8 @@ import msgspec
 
 from perdure.errors import NotAcceptable
 from perdure.server import pages
-from perdure.server.common.answers import Answer, links, plain, uri
-from perdure.server.common.negotiate import choose
+from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 
 URI_LIST = "text/uri-list"
@@ -27,7 +27,7 @@ TYPES = (URI_LIST, "text/plain")
 _OFFERS = (URI_LIST, "text/plain", "text/html", "application/html", "application/json")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ListEntry(msgspec.Struct, frozen=True):
     """A line of a list of URIs."""
 
     uri: str
@@ -35,10 +35,10 @@ class Entry(msgspec.Struct, frozen=True):
     """The URI that a page links to, if it is a different one."""
 
 
-def answer(
+def answer_list(
     request: Request,
     about: str,
-    entries: Sequence[Entry],
+    entries: Sequence[ListEntry],
     *more: tuple[bytes, bytes],
     following: str | None = None,
     told: Mapping[str, object] = MappingProxyType({}),
@@ -48,21 +48,21 @@ def answer(
 
     Raises NotAcceptable if the client accepts none of the forms.
     """
-    kind = choose(request.accept, _OFFERS)
+    kind = choose_type(request.accept, _OFFERS)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=about, asked=asked, offered=_OFFERS)
     fields = [*more, (b"vary", b"accept")]
     if following is not None:
-        fields += links((b'<%s>; rel="next"' % uri(following),))
+        fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
         shown = [(one.uri, one.href or one.uri) for one in entries]
-        body = pages.render("listing.html", what=about, entries=shown, following=following)
-        return pages.page(HTTPStatus.OK, body, *fields)
+        body = pages.render_template("listing.html", what=about, entries=shown, following=following)
+        return pages.make_page(HTTPStatus.OK, body, *fields)
     if kind == "application/json":
         found = [one.uri for one in entries]
         document = {"about": about, "identifiers": found, "next": following} | dict(told)
-        return plain(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
-    lines = [b"# " + uri(about), *(uri(one.uri) for one in entries), b""]
+        return make_answer(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
+    lines = [b"# " + escape_uri(about), *(escape_uri(one.uri) for one in entries), b""]
     charset = "" if kind == URI_LIST else "; charset=us-ascii"
-    return plain(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)
+    return make_answer(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import structlog
 
 
-class Log(Protocol):
+class ServerLog(Protocol):
     """A logger for the events of the server."""
 
     def debug(self, event: str, **values: object) -> None: ...
@@ -27,7 +27,7 @@ class Log(Protocol):
     def error(self, event: str, **values: object) -> None: ...
 
 
-def configure(level: str) -> None:
+def configure_logs(level: str) -> None:
     """Send all logs of this process to stderr; `level` is as in `perdure.settings`."""
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
@@ -64,12 +64,12 @@ def configure(level: str) -> None:
         logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, root.level))
 
 
-def log() -> Log:
+def get_log() -> ServerLog:
     """Return the logger of the server."""
-    found: Log = structlog.get_logger("perdure.server")
+    found: ServerLog = structlog.get_logger("perdure.server")
     return found
 
 
-def chatty() -> bool:
+def logs_requests() -> bool:
     """Return True if every request is logged. Then none takes the fast path."""
     return logging.getLogger("perdure.server").isEnabledFor(logging.DEBUG)

@@ -3,7 +3,7 @@
 How it works: one `Metrics` for each worker. Several workers write their counts to mapped files in
 the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
 module is imported), and the worker that is asked adds up all files. Answers of the fast path are
-counted in plain integers; `gather` adds them once a second and before they are shown.
+counted in plain integers; `gather_counts` adds them once a second and before they are shown.
 
 What must stay true: labels come from closed sets, never from a request.
 """
@@ -84,19 +84,19 @@ class Metrics:
         self._pairs: dict[tuple[str, int], Counter] = {}
         self._done: dict[tuple[str, str], Counter] = {}
 
-    def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
+    def count_answer(self, method: str, status: int, seconds: float, sent: int) -> None:
         """Count a request that was answered through ASGI."""
-        self._count(method, status)
+        self._count_request(method, status)
         self._seconds.observe(seconds)
         if sent:
             self._sent.inc(sent)
 
-    def watch(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
+    def watch_fast_paths(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
         """Set the counters of answers without ASGI."""
         self._fast_path = fast_path
         self._fast_mint = fast_mint
 
-    def gather(self) -> None:
+    def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
         fast = self._fast_path
         if fast is None:
@@ -112,18 +112,18 @@ class Metrics:
             self._received.inc(mint.received)
             mint.minted = mint.received = 0
 
-    def _count(self, method: str, status: int) -> None:
+    def _count_request(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)
         counter = self._pairs.get(pair)
         if counter is None:
             counter = self._pairs[pair] = self._requests.labels(pair[0], str(status))
         counter.inc()
 
-    def received(self, length: int) -> None:
+    def count_upload(self, length: int) -> None:
         """Count the bytes of an upload."""
         self._received.inc(length)
 
-    def written(self, operation: str, outcome: Outcome) -> None:
+    def count_write(self, operation: str, outcome: Outcome) -> None:
         """Count a write that was made durable."""
         pair = (operation, outcome.value)
         counter = self._done.get(pair)
@@ -131,11 +131,11 @@ class Metrics:
             counter = self._done[pair] = self._writes.labels(*pair)
         counter.inc()
 
-    def door(self, *, broken: bool) -> None:
+    def set_door_state(self, *, broken: bool) -> None:
         """Set the state of the write door, as far as this worker knows."""
         self._broken.set(broken)
 
-    def exposition(self) -> bytes:
+    def write_exposition(self) -> bytes:
         """Write the counters of all workers in the text format of Prometheus."""
         if DIRECTORY not in os.environ:
             return generate_latest(self._registry)

@@ -21,48 +21,48 @@ from perdure.policy.preference import media_quality
 _LONGEST = 1024  # characters; longer fields are cut: no real client lists so many types
 
 
-def preferences(field: str) -> tuple[Preference, ...]:
+def read_preferences(field: str) -> tuple[Preference, ...]:
     """Read the ranges of an Accept or Accept-Language field, the most preferred first.
 
-    >>> preferences("text/html;q=0.5, application/json")
+    >>> read_preferences("text/html;q=0.5, application/json")
     (Preference(range='application/json', quality=1.0), Preference(range='text/html', quality=0.5))
     """
-    return _preferences(field[:_LONGEST])
+    return _parse_preferences(field[:_LONGEST])
 
 
 @lru_cache(maxsize=1024)
-def _preferences(field: str) -> tuple[Preference, ...]:
+def _parse_preferences(field: str) -> tuple[Preference, ...]:
     return tuple(
         Preference(range=name, quality=float(quality))
         for name, quality in parse_accept_header(field)
     )
 
 
-def choose(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
+def choose_type(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
     """Choose the offer that the client prefers (the first of equals), or None if it accepts none.
 
-    >>> choose(preferences("text/*, */*;q=0.1"), ("application/json", "text/html"))
+    >>> choose_type(read_preferences("text/*, */*;q=0.1"), ("application/json", "text/html"))
     'text/html'
     """
     best = max(offers, key=lambda offer: media_quality(accept, offer))
     return best if media_quality(accept, best) > 0 else None
 
 
-def leading(accept: tuple[Preference, ...]) -> frozenset[str]:
+def find_leading(accept: tuple[Preference, ...]) -> frozenset[str]:
     """Return the ranges with the highest quality, without parameters; empty without the field."""
     most = max((one.quality for one in accept), default=0.0)
     return frozenset(strip_parameters(one.range) for one in accept if one.quality == most > 0)
 
 
-def prefers(accept: tuple[Preference, ...], types: Iterable[str]) -> bool:
+def prefers_types(accept: tuple[Preference, ...], types: Iterable[str]) -> bool:
     """Return True if a client prefers these types to all others.
 
     A browser does not: it prefers HTML, and accepts XML and everything else too.
 
-    >>> prefers(preferences("application/json, */*;q=0.1"), ("application/json",))
+    >>> prefers_types(read_preferences("application/json, */*;q=0.1"), ("application/json",))
     True
-    >>> prefers(preferences("application/json, text/plain, */*"), ("application/json",))
+    >>> prefers_types(read_preferences("application/json, text/plain, */*"), ("application/json",))
     False
     """
-    first = leading(accept)
+    first = find_leading(accept)
     return bool(first) and first <= frozenset(types)

@@ -30,9 +30,9 @@ class Passwords:
         self._waiting = 0
         self._one = asyncio.Lock()
 
-    async def matches(self, password: str, kept: str) -> bool:
+    async def match_password(self, password: str, kept: str) -> bool:
         """Return True if `kept` seals this password. Raises Unavailable if too many are waiting."""
-        name = self._name(password, kept)
+        name = self._make_key(password, kept)
         if name in self._known:
             return True
         if self._waiting >= _MOST_WAITING:
@@ -40,7 +40,7 @@ class Passwords:
         self._waiting += 1
         try:
             async with self._one:
-                found = await asyncio.to_thread(sealing.matches, password, kept)
+                found = await asyncio.to_thread(sealing.matches_secret, password, kept)
         finally:
             self._waiting -= 1
         if found:
@@ -49,6 +49,6 @@ class Passwords:
             self._known[name] = None
         return found
 
-    def _name(self, password: str, kept: str) -> bytes:
+    def _make_key(self, password: str, kept: str) -> bytes:
         text = f"{kept}\0{password}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self._key, digest_size=32).digest()

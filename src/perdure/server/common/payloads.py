@@ -22,19 +22,19 @@ from http import HTTPStatus
 import msgspec
 from werkzeug.http import parse_date
 
-from perdure.archives.dates import whole_second
+from perdure.archives.dates import format_second
 from perdure.archives.port import ArchivedRecord, Capture
 from perdure.errors import Corrupt, OverBudget
 from perdure.server.common import digests, problems
 from perdure.server.common.answers import Answer, Fields
-from perdure.server.common.bodies import within
-from perdure.server.common.conditions import Span, is_unmodified, ranges
+from perdure.server.common.bodies import cut_span
+from perdure.server.common.conditions import Span, is_unmodified, read_ranges
 from perdure.server.common.request import Request
 
 AT_HAND = 256 << 10  # bytes
 
 
-class Archived(msgspec.Struct, frozen=True, kw_only=True):
+class ArchivedPayload(msgspec.Struct, frozen=True, kw_only=True):
     """A capture, and the open record that has its payload."""
 
     capture: Capture
@@ -46,7 +46,7 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _PayloadStart(msgspec.Struct, frozen=True):
     """The beginning of a payload, and the rest if there is more."""
 
     start: bytes
@@ -56,130 +56,134 @@ class _Begun(msgspec.Struct, frozen=True):
     sha512: bytes | None = None
 
 
-async def answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
+async def answer_payload(
+    request: Request, status: int, fields: Fields, archived: ArchivedPayload
+) -> Answer:
     """Answer with the payload and these fields. Only status 200 has ranges and conditions.
 
     Raises Corrupt, OverBudget and PreconditionFailed; an error found later ends the stream.
     """
     try:
-        return await _answer(request, status, fields, archived)
+        return await _answer_opened(request, status, fields, archived)
     except BaseException:
         archived.record.close()
         raise
 
 
-async def _answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
+async def _answer_opened(
+    request: Request, status: int, fields: Fields, archived: ArchivedPayload
+) -> Answer:
     record = archived.record
     if status != HTTPStatus.OK:
-        begun = await asyncio.to_thread(_begin, record)
-        return _whole(request, status, fields, record, begun)
-    tag, modified = entity_tag(archived.holder), _modified(archived)
+        begun = await asyncio.to_thread(_begin_payload, record)
+        return _answer_whole(request, status, fields, record, begun)
+    tag, modified = make_entity_tag(archived.holder), _find_modified(archived)
     fields = [*fields, (b"etag", tag), (b"accept-ranges", b"bytes")]
     if is_unmodified(request, tag, modified):
         record.close()
         kept = [one for one in fields if not one[0].startswith(b"content-")]
         return Answer(HTTPStatus.NOT_MODIFIED, kept)
-    begun = await asyncio.to_thread(_begin, record)
+    begun = await asyncio.to_thread(_begin_payload, record)
     if request.method != "GET" or b"range" not in request.fields:
-        return _whole(request, status, fields, record, begun)
+        return _answer_whole(request, status, fields, record, begun)
     if begun.length is None:
-        begun = await asyncio.to_thread(_measured, record, begun)
+        begun = await asyncio.to_thread(_measure_payload, record, begun)
     length = begun.length or 0
-    spans = ranges(request, length, tag, modified)
+    spans = read_ranges(request, length, tag, modified)
     if spans is None or len(spans) > 1:
-        return _whole(request, status, fields, record, begun)
+        return _answer_whole(request, status, fields, record, begun)
     if not spans:
         record.close()
-        return problems.answer(problems.no_such_range(length), request)
-    return _partial(request, fields, record, begun, spans[0])
+        return problems.answer_problem(problems.no_such_range(length), request)
+    return _answer_range(request, fields, record, begun, spans[0])
 
 
-def entity_tag(holder: Capture) -> bytes:
+def make_entity_tag(holder: Capture) -> bytes:
     """Make a strong entity tag: a record in an archive file never changes."""
     place = f"{holder.file}\n{holder.offset}\n{holder.length}\n{holder.digest}"
     return f'"{hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:40]}"'.encode()
 
 
-def _modified(archived: Archived) -> datetime:
+def _find_modified(archived: ArchivedPayload) -> datetime:
     """Return the Last-Modified time of the payload, or else the time of its capture."""
     named = (value for name, value in archived.headers if name.lower() == "last-modified")
     said = parse_date(next(named, "")[:64])
     time = archived.capture.time
-    held = whole_second(time[:12] + min(time[12:], "59"))
+    held = format_second(time[:12] + min(time[12:], "59"))
     return said or datetime.fromisoformat(held).astimezone(UTC)
 
 
-def _whole(
-    request: Request, status: int, fields: Fields, record: ArchivedRecord, begun: _Begun
+def _answer_whole(
+    request: Request, status: int, fields: Fields, record: ArchivedRecord, begun: _PayloadStart
 ) -> Answer:
-    fields = [*fields, *_digest(request, begun)]
+    fields = [*fields, *_write_digest(request, begun)]
     if begun.length is not None:
         fields.append((b"content-length", b"%d" % begun.length))
     if begun.rest is None or request.method == "HEAD":
         record.close()
         return Answer(status, fields, body=begun.start if begun.rest is None else b"")
-    return Answer(status, fields, stream=_streamed(begun.start, begun.rest, record))
+    return Answer(status, fields, stream=_stream_payload(begun.start, begun.rest, record))
 
 
-def _partial(
-    request: Request, fields: Fields, record: ArchivedRecord, begun: _Begun, span: Span
+def _answer_range(
+    request: Request, fields: Fields, record: ArchivedRecord, begun: _PayloadStart, span: Span
 ) -> Answer:
     start, stop = span
     fields = [
         *fields,
-        *_digest(request, begun),
+        *_write_digest(request, begun),
         (b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, begun.length or 0)),
         (b"content-length", b"%d" % (stop - start)),
     ]
     if begun.rest is None:
         record.close()
         return Answer(HTTPStatus.PARTIAL_CONTENT, fields, body=begun.start[start:stop])
-    cut = within(record.payload(), span)
-    return Answer(HTTPStatus.PARTIAL_CONTENT, fields, stream=_streamed(b"", cut, record))
+    cut = cut_span(record.read_payload(), span)
+    return Answer(HTTPStatus.PARTIAL_CONTENT, fields, stream=_stream_payload(b"", cut, record))
 
 
-def _digest(request: Request, begun: _Begun) -> Fields:
+def _write_digest(request: Request, begun: _PayloadStart) -> Fields:
     if begun.sha512 is None or not digests.is_wanted(request):
         return []
-    return [(b"repr-digest", digests.field(begun.sha512))]
+    return [(b"repr-digest", digests.write_digest(begun.sha512))]
 
 
 # reading
 # -------
 
 
-def _begin(record: ArchivedRecord) -> _Begun:
+def _begin_payload(record: ArchivedRecord) -> _PayloadStart:
     """Read a payload up to `AT_HAND`. A damaged one fails after its readable beginning is sent."""
     start = bytearray()
-    rest = iter(record.payload())
+    rest = iter(record.read_payload())
     try:
         for piece in rest:
             start += piece
             if len(start) > AT_HAND:
-                return _Begun(bytes(start), rest, record.payload_length)
+                return _PayloadStart(bytes(start), rest, record.payload_length)
     except (Corrupt, OverBudget) as error:
         if not start:
             raise
-        return _Begun(bytes(start), _failing(error), record.payload_length)
+        return _PayloadStart(bytes(start), _fail_later(error), record.payload_length)
     body = bytes(start)
-    return _Begun(body, None, len(body), hashlib.sha512(body).digest())
+    return _PayloadStart(body, None, len(body), hashlib.sha512(body).digest())
 
 
-def _failing(error: Corrupt | OverBudget) -> Iterator[bytes]:
+def _fail_later(error: Corrupt | OverBudget) -> Iterator[bytes]:
     raise error
     yield b""
 
 
-def _measured(record: ArchivedRecord, begun: _Begun) -> _Begun:
+def _measure_payload(record: ArchivedRecord, begun: _PayloadStart) -> _PayloadStart:
     """Read a payload to its end to measure it, and start again from its beginning."""
     length, sha512 = len(begun.start), hashlib.sha512(begun.start)
     for piece in begun.rest or ():
         length += len(piece)
         sha512.update(piece)
-    return _Begun(b"", iter(record.payload()), length, sha512.digest())
+    return _PayloadStart(b"", iter(record.read_payload()), length, sha512.digest())
 
 
-async def _streamed(
+async def _stream_payload(
     start: bytes, rest: Iterator[bytes], record: ArchivedRecord
 ) -> AsyncIterator[bytes]:
     try:

@@ -22,10 +22,10 @@ from perdure.ids import Identifier
 from perdure.model.queries import Gone
 from perdure.server import pages
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, Fields, plain
-from perdure.server.common.negotiate import choose
+from perdure.server.common.answers import Answer, Fields, make_answer
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
-from perdure.server.protocol.head import REFUSALS, title
+from perdure.server.protocol.head import REFUSALS, make_title
 
 STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.PerdureError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -86,7 +86,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Header fields of the answer."""
 
 
-def of_error(error: PerdureError) -> Problem:
+def make_problem(error: PerdureError) -> Problem:
     """Return the problem document of an error."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     if isinstance(error, errors.MalformedIdentifier) and error.rule == _EMPTY_RANGE:
@@ -103,17 +103,17 @@ def of_error(error: PerdureError) -> Problem:
     )
 
 
-def noted(error: PerdureError, method: str) -> Problem:
+def log_problem(error: PerdureError, method: str) -> Problem:
     """Return the problem document of an error, and log the error if it concerns the operator."""
-    problem = of_error(error)
+    problem = make_problem(error)
     if problem.status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
-        logs.log().error("failed", code=error.code, detail=str(error))
+        logs.get_log().error("failed", code=error.code, detail=str(error))
     elif isinstance(error, errors.Unauthenticated | errors.Forbidden):
-        logs.log().info("refused", code=error.code, detail=str(error), method=method)
+        logs.get_log().info("refused", code=error.code, detail=str(error), method=method)
     return problem
 
 
-def of_tombstone(step: Gone) -> Problem:
+def make_gone_problem(step: Gone) -> Problem:
     """The resource was withdrawn or is no longer bound: 410 with reason  # ruling: http-errors"""
     tomb = step.tombstone
     return Problem(
@@ -169,21 +169,23 @@ def no_such_page(path: str) -> Problem:
     )
 
 
-def answer(problem: Problem, request: Request) -> Answer:
+def answer_problem(problem: Problem, request: Request) -> Answer:
     """Answer with the problem, as JSON or as a page."""
     vary = (b"vary", b"accept")
-    if choose(request.accept, _OFFERS) == "text/html":
-        body = pages.render("problem.html", problem=problem, title=title(problem.code))
-        return pages.page(problem.status, body, *problem.fields, vary)
+    if choose_type(request.accept, _OFFERS) == "text/html":
+        body = pages.render_template(
+            "problem.html", problem=problem, title=make_title(problem.code)
+        )
+        return pages.make_page(problem.status, body, *problem.fields, vary)
     document = {
         "type": f"/problems/{problem.code}",
-        "title": title(problem.code),
+        "title": make_title(problem.code),
         "status": problem.status,
         "detail": problem.detail,
         "code": problem.code,
         **problem.members,
     }
-    return plain(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
+    return make_answer(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
 
 
 # what each code means
@@ -214,7 +216,7 @@ _OWN = {
 }
 
 
-def explanations() -> dict[str, tuple[HTTPStatus, str]]:
+def list_explanations() -> dict[str, tuple[HTTPStatus, str]]:
     """Map each code to its status and its explanation."""
     tree = {
         kind.code: (status, (kind.__doc__ or "").strip())

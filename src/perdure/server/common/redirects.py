@@ -15,13 +15,13 @@ from http import HTTPStatus
 from perdure.ids import Identifier
 from perdure.model.queries import Redirect
 from perdure.model.records import Location
-from perdure.reading.targets import path_of
-from perdure.server.common.answers import Answer, Fields, link, links, uri
+from perdure.reading.targets import spell_path
+from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
 
 _MOST_LINKS = 16
 
 
-def redirect(
+def make_redirect(
     step: Redirect, *, fresh: int, status: int = HTTPStatus.FOUND, vary: bytes = b"accept"
 ) -> Answer:
     """Redirect the reader to a location; the answer may be cached for `fresh` seconds.
@@ -29,24 +29,24 @@ def redirect(
     `vary` names the request fields that the choice of the location depends on.
     """
     fields: Fields = [
-        (b"location", uri(step.location.uri)),
+        (b"location", escape_uri(step.location.uri)),
         (b"cache-control", b"public, max-age=%d" % fresh),
         (b"vary", vary),
-        *links([*alternates(step.others), described_by(step.identifier)]),
+        *join_links([*link_alternates(step.others), link_description(step.identifier)]),
         (b"content-length", b"0"),
     ]
     return Answer(status, fields)
 
 
-def alternates(locations: tuple[Location, ...]) -> list[bytes]:
+def link_alternates(locations: tuple[Location, ...]) -> list[bytes]:
     """Link to other locations of the same resource."""
     return [
-        link(one.uri, "alternate", **({"hreflang": one.language} if one.language else {}))
+        write_link(one.uri, "alternate", **({"hreflang": one.language} if one.language else {}))
         for one in locations[:_MOST_LINKS]
     ]
 
 
-def described_by(identifier: Identifier) -> bytes:
+def link_description(identifier: Identifier) -> bytes:
     """Link to the record of an identifier. A part follows `%23`, because clients do not send what
     follows a raw `#`."""
-    return link(f"/uri-res/N2C?{path_of(identifier)}", "describedby")
+    return write_link(f"/uri-res/N2C?{spell_path(identifier)}", "describedby")

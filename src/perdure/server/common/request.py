@@ -17,11 +17,11 @@ from typing import Any
 
 from perdure.model.queries import Preference
 from perdure.model.records import Token
-from perdure.reading.targets import Target, read_target
-from perdure.server.common.negotiate import preferences
+from perdure.reading.targets import RequestTarget, read_target
+from perdure.server.common.negotiate import read_preferences
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.protocol.head import joined
-from perdure.server.protocol.http import raw_target
+from perdure.server.protocol.head import join_fields
+from perdure.server.protocol.http import get_raw_target
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,14 +37,14 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive, base_url: str) -> None:
         self.method: str = scope["method"]
         self.version: str = scope["http_version"]
-        self.raw = raw_target(scope)
-        self.target: Target = read_target(self.raw)
+        self.raw = get_raw_target(scope)
+        self.target: RequestTarget = read_target(self.raw)
         self.receive = receive
         self.signer: Token | None = None
         """The token whose key signed this request, or None if it is not signed."""
         self.allow: Mapping[TargetKind, bytes] = {}
         """The methods that the target allows, by its kind; set by the dispatcher."""
-        self.fields = joined(scope["headers"])
+        self.fields = join_fields(scope["headers"])
         self._scope = scope
         self._base_url = base_url
 
@@ -52,20 +52,20 @@ class Request:
     def scope(self) -> Mapping[str, Any]:
         return self._scope
 
-    def text(self, name: bytes) -> str:
+    def read_field(self, name: bytes) -> str:
         """Return a field as text, or an empty string if it is missing."""
         return self.fields.get(name, b"").decode("latin-1")
 
     @cached_property
     def accept(self) -> tuple[Preference, ...]:
-        return preferences(self.text(b"accept"))
+        return read_preferences(self.read_field(b"accept"))
 
     @cached_property
     def languages(self) -> tuple[Preference, ...]:
-        return preferences(self.text(b"accept-language"))
+        return read_preferences(self.read_field(b"accept-language"))
 
     @cached_property
-    def base(self) -> str:
+    def base_url(self) -> str:
         """The public address of this resolver, without a slash at the end.
 
         The operator's setting, or else the Host field of the request if it looks like an address.
@@ -74,9 +74,9 @@ class Request:
             return self._base_url
         host = self.fields.get(b"host", b"")
         if not HOST.fullmatch(host):
-            host = self._server()
+            host = self._server_address()
         return f"{self._scope['scheme']}://{host.decode('ascii')}"
 
-    def _server(self) -> bytes:
+    def _server_address(self) -> bytes:
         name, port = self._scope.get("server") or ("localhost", 80)
         return f"[{name}]:{port}".encode() if ":" in name else f"{name}:{port}".encode()

@@ -66,17 +66,17 @@ class Service:
     def reading(self) -> ReadDoor:
         return self.registry.reading
 
-    def change_count(self) -> int:
+    def count_changes(self) -> int:
         """Return a number that grows with every change."""
-        return self.bearers.changes
+        return self.bearers.change_count
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of requests waiting for the next change."""
         return len(self._waiting_for_changes)
 
     @contextmanager
-    def one_more_waiting(self) -> Iterator[None]:
+    def count_as_waiting(self) -> Iterator[None]:
         """Count a request as waiting for the next change."""
         ticket = object()
         self._waiting_for_changes.add(ticket)
@@ -85,33 +85,33 @@ class Service:
         finally:
             self._waiting_for_changes.discard(ticket)
 
-    def record(self, identifier: Identifier) -> Record | None:
-        return self.registry.records.record(identifier.key)
+    def find_record(self, identifier: Identifier) -> Record | None:
+        return self.registry.records.find_record(identifier.key)
 
-    async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def run_cutter(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Cut or hash in a thread that does no other work, and return the result."""
         return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
 
-    async def cut_out(
+    async def cut_part(
         self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector
     ) -> Part:
         """Run `extract` or `outline` in a thread of the extractor's own pool."""
-        place = self.registry.parts.place(source, selector)
+        place = self.registry.parts.find_place(source, selector)
         if not place:
-            found: Part = await self.cut(work, source, selector)
+            found: Part = await self.run_cutter(work, source, selector)
             return found
         if place not in self._waiting:
             self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._waiting[place], work, source, selector)
 
-    def count(self, tag: bytes, length: int) -> None:
+    def remember_length(self, tag: bytes, length: int) -> None:
         """Remember the length of a part. It never changes: the tag identifies the bytes."""
         if len(self.counted) >= _MOST_COUNTED:
             self.counted.clear()
         self.counted[tag] = length
 
-    async def follow(self, chunks: Iterator[bytes]) -> bytes:
+    async def read_chunk(self, chunks: Iterator[bytes]) -> bytes:
         """Return the next chunk of a body that is generated while it is sent; empty at its end."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
@@ -121,4 +121,4 @@ class Service:
         if self.settings.is_numbered_here(pattern):
             return True
         low, high = pattern.authority_range()
-        return self.registry.records.first_key(low, high) is not None
+        return self.registry.records.find_first_key(low, high) is not None

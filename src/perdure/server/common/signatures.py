@@ -39,17 +39,17 @@ _MOST = 8192  # bytes of the two fields
 _MEMBER = ";key="  # only this member of the field is signed (RFC 9421 section 2.1.2)
 
 
-async def authenticate(service: Service, request: Request) -> Token:
+async def authenticate_request(service: Service, request: Request) -> Token:
     """Return the token whose key signed a request. Raises Unauthenticated."""
-    token, signed = await asyncio.to_thread(_verify, service, request)
-    await service.registry.door.submit(Claim(by=token.name, what=f"signature {signed}"))
+    token, signed = await asyncio.to_thread(_verify_signature, service, request)
+    await service.registry.door.submit_command(Claim(by=token.name, what=f"signature {signed}"))
     return token
 
 
-def _verify(service: Service, request: Request) -> tuple[Token, str]:
+def _verify_signature(service: Service, request: Request) -> tuple[Token, str]:
     """Return the token, and a digest of the signed values. Labels and spaces are not signed."""
-    hms = _library("http_message_signatures")
-    fields = request.text(SCHEME), request.text(b"signature")
+    hms = _load_library("http_message_signatures")
+    fields = request.read_field(SCHEME), request.read_field(b"signature")
     if sum(map(len, fields)) > _MOST:
         raise Unauthenticated(reason="the signature is too long")
     keys = _Keys(service)
@@ -80,7 +80,7 @@ def _check_covered(request: Request, found: Any) -> None:
     if "@method" not in covered or covered.isdisjoint(_TARGETS):
         raise Unauthenticated(reason="the signature must cover @method and @target-uri")
     has_body = b"content-length" in request.fields or b"transfer-encoding" in request.fields
-    if has_body and request.text(b"content-length") != "0":
+    if has_body and request.read_field(b"content-length") != "0":
         _check_body_covered(request, found, whole="content-digest" in covered)
     for name in (b"if-match", b"if-none-match", b"idempotency-key"):
         if name in request.fields and name.decode() not in covered:
@@ -93,7 +93,7 @@ def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
     `whole`: the complete field is signed. Raises Unauthenticated.
     """
     members = [one for one in found.covered_components if one.startswith('"content-digest"')]
-    for algorithm, _ in digests.promised(request, (b"content-digest",)):
+    for algorithm, _ in digests.read_promised(request, (b"content-digest",)):
         if whole or any(f'{_MEMBER}"{algorithm}"' in one for one in members):
             return
     known = " or ".join(digests.ALGORITHMS)
@@ -108,7 +108,7 @@ class _Message:
     def __init__(self, request: Request) -> None:
         raw = request.raw.decode("ascii")
         self.method = request.method
-        self.url = f"{request.base}{raw}" if raw.startswith("/") else raw
+        self.url = f"{request.base_url}{raw}" if raw.startswith("/") else raw
         self.request_target = raw
         self.headers = {
             name.decode("latin-1"): value.decode("latin-1")
@@ -124,23 +124,23 @@ class _Keys:
         self.token: Token | None = None
 
     def resolve_public_key(self, key_id: str) -> Ed25519PublicKey | None:
-        token = self._service.bearers.named(key_id)
+        token = self._service.bearers.find_named(key_id)
         if token is None or not token.key:
             return None
         self.token = token
-        return _public_key(token.key)
+        return _load_public_key(token.key)
 
     def resolve_private_key(self, key_id: str) -> None:
         raise NotImplementedError("perdure signs nothing")
 
 
-def _public_key(text: str) -> Ed25519PublicKey:
-    ed25519 = _library("cryptography.hazmat.primitives.asymmetric.ed25519")
+def _load_public_key(text: str) -> Ed25519PublicKey:
+    ed25519 = _load_library("cryptography.hazmat.primitives.asymmetric.ed25519")
     found: Ed25519PublicKey = ed25519.Ed25519PublicKey.from_public_bytes(read_key(text))
     return found
 
 
-def _library(name: str) -> Any:
+def _load_library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -1,8 +1,8 @@
 """Bytes held here, without ASGI: a representation by its full name, complete or one range of it.
 
-How it works: `Ready` is the result of resolving a target. Its header is written once, except for
-the length and the range, which change; the bytes come from the page cache. If they are not cached,
-or exceed 256 KiB, the plain way streams them.
+How it works: `ReadyRepresentation` is the result of resolving a target. Its header is written once,
+except for the length and the range, which change; the bytes come from the page cache. If they are
+not cached, or exceed 256 KiB, the plain way streams them.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's.
 """
@@ -14,25 +14,25 @@ from http import HTTPStatus
 from perdure.errors import Corrupt
 from perdure.model.queries import Fetch
 from perdure.model.records import Record
-from perdure.server.common.answers import STATUS_LINES, lines
-from perdure.server.common.bodies import at_once
-from perdure.server.common.conditions import Span, last_modified
-from perdure.server.resource.held import about, span_fields, validators
+from perdure.server.common.answers import STATUS_LINES, write_fields
+from perdure.server.common.bodies import read_at_once
+from perdure.server.common.conditions import Span, find_last_modified
+from perdure.server.resource.held import describe_bytes, make_span_fields, make_validators
 from perdure.storage.segments.directory import Segments
 
 
-class Ready:
+class ReadyRepresentation:
     """A representation requested by its full name, with its header for one public address."""
 
     def __init__(self, step: Fetch, record: Record, *, fresh: int) -> None:
         self._step = step
-        self._modified = last_modified(record, step.representation)
+        self._modified = find_last_modified(record, step.representation)
         self._fresh = fresh
         self._base = ""
         self._same = b""
         """The fields that do not change, for this public address."""
 
-    def answer(
+    def write_answer(
         self, segments: Segments, base: str, asked: Span | None, *, with_body: bool
     ) -> bytes | None:
         """Write a complete response, or return None if the plain way must answer.
@@ -48,20 +48,20 @@ class Ready:
         body = b""
         if with_body:
             try:
-                found = at_once(segments, held, span)
+                found = read_at_once(segments, held, span)
             except Corrupt:
                 return None
             if found is None:
                 return None
             body = found
         if base != self._base or not self._same:
-            self._base, self._same = base, self._header(base)
+            self._base, self._same = base, self._write_header(base)
         status = HTTPStatus.OK if asked is None else HTTPStatus.PARTIAL_CONTENT
-        changing = lines(span_fields(held, span, partial=asked is not None))
+        changing = write_fields(make_span_fields(held, span, partial=asked is not None))
         return b"".join((STATUS_LINES[status], self._same, changing, b"\r\n", body))
 
-    def _header(self, base: str) -> bytes:
+    def _write_header(self, base: str) -> bytes:
         step = self._step
-        fields = validators(step, self._modified, base, fresh=self._fresh, chosen=False)
-        fields += about(step.identifier, step.representation, digest=True)
-        return lines(fields)
+        fields = make_validators(step, self._modified, base, fresh=self._fresh, chosen=False)
+        fields += describe_bytes(step.identifier, step.representation, digest=True)
+        return write_fields(fields)

@@ -29,23 +29,23 @@ from perdure.model.commands import Mint, Receipt
 from perdure.model.records import Token
 from perdure.policy import tokens
 from perdure.server.common import auth, problems
-from perdure.server.common.answers import wire
+from perdure.server.common.answers import write_answer
 from perdure.server.common.conditions import CONDITIONS
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.fast.path import public_base
+from perdure.server.fast.path import find_public_base
 from perdure.server.protocol.doctor import ECHO
-from perdure.server.protocol.head import header_fields, joined
+from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (
     LARGE,
-    declared_language,
-    declared_type,
+    make_receipt_answer,
     needs_look,
-    receipt_answer,
-    spelled,
+    read_declared_language,
+    read_declared_type,
+    spell_type,
 )
-from perdure.storage.spool import content
+from perdure.storage.spool import make_content
 from perdure.writing.registrar import Answer
 
 Send = Callable[[bytes], None]
@@ -63,7 +63,7 @@ _MOST_HEADERS = 1024
 _SECOND = timedelta(seconds=1)
 
 
-class Usual(msgspec.Struct, frozen=True):
+class UsualUpload(msgspec.Struct, frozen=True):
     """The meaning of a header that asks only for minting."""
 
     digest: str
@@ -76,7 +76,7 @@ class Usual(msgspec.Struct, frozen=True):
     language: str | None
 
 
-class _Allowed(NamedTuple):
+class _MintingRight(NamedTuple):
     """A right to mint in a series, valid for one second unless a token changes."""
 
     token: Token
@@ -87,7 +87,7 @@ class _Allowed(NamedTuple):
     end: datetime
 
 
-class _Given(NamedTuple):
+class _AnswerTemplate(NamedTuple):
     """An answer, and the name in it."""
 
     name: bytes
@@ -105,9 +105,9 @@ class FastMint:
         settings = service.settings
         self._series = {f"/pdi://{one}/".encode("ascii"): one for one in settings.series}
         self._longest = min(LARGE, settings.largest_upload)
-        self._headers: dict[bytes, Usual | None] = {}
-        self._allowed_last: _Allowed | None = None
-        self._given: dict[tuple[bytes, str, str, int], _Given] = {}
+        self._headers: dict[bytes, UsualUpload | None] = {}
+        self._allowed_last: _MintingRight | None = None
+        self._given: dict[tuple[bytes, str, str, int], _AnswerTemplate] = {}
         self.minted = 0
         """Documents minted since this was set to 0."""
         self.received = 0
@@ -119,14 +119,14 @@ class FastMint:
         door = service.registry.door
         if series is None or len(body) > self._longest or not door.is_open:
             return False
-        usual = self._judged(fields)
+        usual = self._judge_fields(fields)
         if usual is None:
             return False
-        token = self._allowed(usual.digest, series)
+        token = self._find_token(usual.digest, series)
         if token is None:
             return False
         self.received += len(body)
-        document = content(
+        document = make_content(
             body,
             format=usual.format,
             media_type=usual.media_type,
@@ -134,10 +134,10 @@ class FastMint:
             language=usual.language,
         )
         command = Mint(by=token.name, authority=series, contents=(document,))
-        door.hand_in(command, partial(self._answer, target, fields, usual, send))
+        door.hand_in(command, partial(self._send_answer, target, fields, usual, send))
         return True
 
-    def _allowed(self, digest: str, series: str) -> Token | None:
+    def _find_token(self, digest: str, series: str) -> Token | None:
         """Return the token if it may mint in this series. Checked once a second, or on a change."""
         service = self._service
         generation, moment = service.bearers.generation, service.registry.clock()
@@ -151,27 +151,29 @@ class FastMint:
         ):
             return last.token
         try:
-            token = auth.known(service, digest)
+            token = auth.find_known_token(service, digest)
             auth.check_minting(service, token, series)
         except PerdureError:
             return None
         begin = moment.replace(microsecond=0)
-        self._allowed_last = _Allowed(token, digest, series, generation, begin, begin + _SECOND)
+        self._allowed_last = _MintingRight(
+            token, digest, series, generation, begin, begin + _SECOND
+        )
         return token
 
-    def _judged(self, fields: bytes) -> Usual | None:
+    def _judge_fields(self, fields: bytes) -> UsualUpload | None:
         key = hashlib.blake2b(fields, digest_size=16).digest()
         try:
             return self._headers[key]
         except KeyError:
             if len(self._headers) >= _MOST_HEADERS:
                 self._headers.clear()
-            usual = self._headers[key] = self._judge(joined(header_fields(fields)))
+            usual = self._headers[key] = self._judge_header(join_fields(split_fields(fields)))
             return usual
 
-    def _judge(self, found: dict[bytes, bytes]) -> Usual | None:
+    def _judge_header(self, found: dict[bytes, bytes]) -> UsualUpload | None:
         """Return the meaning of a header, or None if the plain way must decide."""
-        base = public_base(found, self._service.settings.base_url)
+        base = find_public_base(found, self._service.settings.base_url)
         if base is None or not _UNUSUAL.isdisjoint(found):
             return None
         text = {name: value.decode("latin-1") for name, value in found.items()}
@@ -180,51 +182,53 @@ class FastMint:
         if scheme.lower() != "bearer" or not tokens.is_token(secret):
             return None
         try:
-            kind = declared_type(text.get(b"content-type", ""))
-            language = declared_language(text.get(b"content-language", ""))
+            kind = read_declared_type(text.get(b"content-type", ""))
+            language = read_declared_language(text.get(b"content-language", ""))
         except PerdureError:
             return None
         if kind is None or needs_look(kind):
             return None
-        format, media_type = spelled(kind)
-        return Usual(tokens.digest(secret), base, format, media_type, kind.charset, language)
+        format, media_type = spell_type(kind)
+        return UsualUpload(
+            tokens.digest_secret(secret), base, format, media_type, kind.charset, language
+        )
 
-    def _answer(
-        self, target: bytes, fields: bytes, usual: Usual, send: Send, outcome: Answer
+    def _send_answer(
+        self, target: bytes, fields: bytes, usual: UsualUpload, send: Send, outcome: Answer
     ) -> None:
         if isinstance(outcome, Receipt):
             self.minted += 1
-            send(self._told(target, usual, outcome))
+            send(self._write_answer(target, usual, outcome))
             return
-        request = _request(target, fields, self._service.settings.base_url)
-        answer = problems.answer(problems.noted(outcome, request.method), request)
-        send(wire(answer))
+        request = _make_request(target, fields, self._service.settings.base_url)
+        answer = problems.answer_problem(problems.log_problem(outcome, request.method), request)
+        send(write_answer(answer))
 
-    def _told(self, target: bytes, usual: Usual, receipt: Receipt) -> bytes:
+    def _write_answer(self, target: bytes, usual: UsualUpload, receipt: Receipt) -> bytes:
         """Write the answer for a document that was minted with the next number of a series."""
         name = receipt.identifier.encode("ascii")
         like = (target, usual.base, usual.format, len(name))
         given = self._given.get(like)
         if given is not None:
             return given.answer.replace(given.name, name)
-        answer = wire(receipt_answer(usual.base, receipt))
+        answer = write_answer(make_receipt_answer(usual.base, receipt))
         if len(self._given) >= _MOST_HEADERS:
             self._given.clear()
-        self._given[like] = _Given(name, answer)
+        self._given[like] = _AnswerTemplate(name, answer)
         return answer
 
 
-def _request(target: bytes, fields: bytes, base_url: str) -> Request:
+def _make_request(target: bytes, fields: bytes, base_url: str) -> Request:
     """Make the request that the plain way would see. Its body has been read."""
     scope = {
         "method": "PUT",
         "http_version": "1.1",
         "scheme": "http",
-        "headers": header_fields(fields),
+        "headers": split_fields(fields),
         "extensions": {EXTENSION: {"raw": target}},
     }
-    return Request(scope, _nothing_more, base_url)
+    return Request(scope, _refuse_reading, base_url)
 
 
-async def _nothing_more() -> NoReturn:
+async def _refuse_reading() -> NoReturn:
     raise RuntimeError("the body of this request was read")

@@ -33,30 +33,30 @@ import msgspec
 from perdure.archives.index import cdx
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi import plain_key
+from perdure.ids.pdi import read_plain_key
 from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
-from perdure.policy.decide import decide
+from perdure.policy.decide import decide_step
 from perdure.policy.handles import names
-from perdure.policy.naming import wanted
+from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
-from perdure.reading.targets import uri_of
+from perdure.reading.targets import spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
 from perdure.server.apis import handles
-from perdure.server.common.answers import uri, wire
-from perdure.server.common.asking import today
+from perdure.server.common.answers import escape_uri, write_answer
+from perdure.server.common.asking import current_day
 from perdure.server.common.conditions import CONDITIONS, Span
-from perdure.server.common.negotiate import preferences, prefers
-from perdure.server.common.redirects import redirect
+from perdure.server.common.negotiate import prefers_types, read_preferences
+from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import HOST
-from perdure.server.fast.held import Ready
+from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.protocol.doctor import ECHO
-from perdure.server.protocol.head import header_fields, joined
+from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
-from perdure.server.resource.metadata import wishes
+from perdure.server.resource.metadata import names_metadata
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck.health import Health
@@ -84,7 +84,7 @@ _MOST_ANSWERS = 8192  # in each of two halves; an answer takes some 600 bytes
 _Said = TypeVar("_Said")
 
 
-class Usual(msgspec.Struct, frozen=True):
+class UsualHeader(msgspec.Struct, frozen=True):
     """The meaning of a header that asks at most for a range."""
 
     base: str | None
@@ -102,15 +102,15 @@ class FastPath:
         self, registry: Registry, generation: Generation, health: Health | None = None
     ) -> None:
         self._health = health or Health()
-        self._day = today()
-        self._lookup = registry.records.lookup()
+        self._day = current_day()
+        self._lookup = registry.records.open_lookup()
         self._held = False
         self._segments = registry.segments
         self._fresh = registry.settings.fresh_seconds
         self._base_url = registry.settings.base_url
-        self._frame = _frame(self._fresh)
+        self._frame = _make_frame(self._fresh)
         self._generation = generation
-        self._headers: dict[bytes, Usual | None] = {}
+        self._headers: dict[bytes, UsualHeader | None] = {}
         self._askers: dict[bytes, bool] = {}
         self._indexed: dict[bytes, bool] = {}
         self._registry = registry
@@ -118,8 +118,8 @@ class FastPath:
         self._seen = -1
         # A cheap approximation of least-recently-used: a requested answer moves to the young half.
         # When that is full, it becomes the old half, and the previous old half is dropped.
-        self._young: dict[bytes, bytes | Ready] = {}
-        self._old: dict[bytes, bytes | Ready] = {}
+        self._young: dict[bytes, bytes | ReadyRepresentation] = {}
+        self._old: dict[bytes, bytes | ReadyRepresentation] = {}
         self.redirects = 0
         """Redirects answered since this was set to 0."""
         self.bodies = 0
@@ -130,31 +130,33 @@ class FastPath:
     def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         if target[:5] != _USUAL:
             if target.startswith(_HANDLES):
-                return self._handle(method, target, fields)
+                return self._answer_handle(method, target, fields)
             if target.startswith(_CDX):
-                return self._captures(method, target, fields)
+                return self._answer_captures(method, target, fields)
         try:
             usual = self._headers[fields]
         except KeyError:
-            usual = self._judge(fields)
+            usual = self._judge_header(fields)
         if usual is None:
             return None
-        found = self._kept(target)
+        found = self._find_answer(target)
         if found is None:
-            found = self._resolve(target)
+            found = self._resolve_target(target)
             if found is None:
                 return None
-            self._keep(target, found)
+            self._keep_answer(target, found)
         if isinstance(found, bytes):
             self.redirects += 1
             return found
-        return self._bytes(method, found, usual)
+        return self._answer_bytes(method, found, usual)
 
-    def _bytes(self, method: bytes, ready: Ready, usual: Usual) -> bytes | None:
+    def _answer_bytes(
+        self, method: bytes, ready: ReadyRepresentation, usual: UsualHeader
+    ) -> bytes | None:
         if usual.base is None:
             return None
         get = method == b"GET"
-        answer = ready.answer(
+        answer = ready.write_answer(
             self._segments, usual.base, usual.range if get else None, with_body=get
         )
         if answer is not None:
@@ -162,115 +164,123 @@ class FastPath:
             self.sent += len(answer)
         return answer
 
-    def _handle(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+    def _answer_handle(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         """Answer with all public values of a handle, as JSON."""
         asked = self._askers.get(fields)
         if asked is None:
-            found_fields = joined(header_fields(fields))
-            asked = _NOT_FOR_HANDLES.isdisjoint(found_fields) and not self._on_replay(found_fields)
-            _remember(self._askers, fields, asked)
+            found_fields = join_fields(split_fields(fields))
+            asked = _NOT_FOR_HANDLES.isdisjoint(found_fields) and not self._is_for_replay(
+                found_fields
+            )
+            _remember_header(self._askers, fields, asked)
         if not asked or method != b"GET":
             return None
-        found = self._kept(target)
+        found = self._find_answer(target)
         if found is None:
             name = target[len(_HANDLES) :]
             if len(name.translate(None, _NOT_SIMPLE)) < len(name) or names.is_pdi(
                 name.decode("ascii")
             ):
                 return None
-            found = self._told(name.decode("ascii"))
+            found = self._write_handle(name.decode("ascii"))
             if found is None:
                 return None
             if len(found) <= _LARGEST_KEPT:
-                self._keep(target, found)
+                self._keep_answer(target, found)
         if not isinstance(found, bytes):
             return None
         self.bodies += 1
         self.sent += len(found)
         return found
 
-    def _captures(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+    def _answer_captures(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         """Answer with a few captures of one URL."""
         asked = self._indexed.get(fields)
         if asked is None:
-            found = joined(header_fields(fields))
-            asked = _NOT_FOR_HANDLES.isdisjoint(found) and not self._on_replay(found)
-            _remember(self._indexed, fields, asked)
+            found = join_fields(split_fields(fields))
+            asked = _NOT_FOR_HANDLES.isdisjoint(found) and not self._is_for_replay(found)
+            _remember_header(self._indexed, fields, asked)
         if not asked or method != b"GET":
             return None
         try:
-            question = cdx.read(target[len(_CDX) :].decode("ascii"))
-            answer = captures.at_once(self._registry, question)
+            question = cdx.parse_query(target[len(_CDX) :].decode("ascii"))
+            answer = captures.answer_at_once(self._registry, question)
         except PerdureError:
             return None
         if answer is None:
             return None
         self.bodies += 1
         self.sent += len(answer.body)
-        return wire(answer)
+        return write_answer(answer)
 
-    def _told(self, name: str) -> bytes | None:
+    def _write_handle(self, name: str) -> bytes | None:
         try:
-            key = names.read(name).key
+            key = names.read_handle(name).key
         except PerdureError:
             return None
-        stored_text = self._record(key)
+        stored_text = self._find_record(key)
         if stored_text is None:
             return None
         try:
-            answer = handles.public(name, stored.decode(stored_text), fresh=self._fresh)
+            answer = handles.answer_public(
+                name, stored.decode_stored(stored_text), fresh=self._fresh
+            )
         except _NO_RECORD:
             return None
-        return None if answer is None else wire(answer)
+        return None if answer is None else write_answer(answer)
 
-    def _kept(self, target: bytes) -> bytes | Ready | None:
+    def _find_answer(self, target: bytes) -> bytes | ReadyRepresentation | None:
         """Return the recent result of resolving a target, or None."""
         # Read this before the record, so that an answer from an older record is never kept as new.
-        count = self._generation.count
+        count = self._generation.revision_count
         if count != self._seen:
             self._young, self._old, self._seen = {}, {}, count
-            self._release()
+            self._release_lookup()
         found = self._young.get(target)
         if found is None:
             found = self._old.get(target)
             if found is not None:
-                self._keep(target, found)
+                self._keep_answer(target, found)
         return found
 
-    def _keep(self, target: bytes, found: bytes | Ready) -> None:
+    def _keep_answer(self, target: bytes, found: bytes | ReadyRepresentation) -> None:
         if len(self._young) >= _MOST_ANSWERS:
             self._old, self._young = self._young, {}
         self._young[target] = found
 
-    def tick(self) -> None:
+    def drop_outdated(self) -> None:
         """Drop the kept answers if the day or the set of dead locations has changed."""
         lost = self._health.refresh()
-        day = today()
+        day = current_day()
         if lost or day != self._day:
             self._day, self._young, self._old = day, {}, {}
 
     # headers
     # -------
 
-    def _judge(self, fields: bytes) -> Usual | None:
+    def _judge_header(self, fields: bytes) -> UsualHeader | None:
         """Return the meaning of a header, or None if it could change the answer."""
-        found = joined(header_fields(fields))
-        usual = self._usual(found)
+        found = join_fields(split_fields(fields))
+        usual = self._read_header(found)
         if b"range" not in found:  # there are too many ranges to remember
-            _remember(self._headers, fields, usual)
+            _remember_header(self._headers, fields, usual)
         return usual
 
-    def _on_replay(self, found: dict[bytes, bytes]) -> bool:
+    def _is_for_replay(self, found: dict[bytes, bytes]) -> bool:
         """Return True if the request is for the origin that shows only archived pages."""
         return bool(self._replay_host) and found.get(b"host", b"").lower() == self._replay_host
 
-    def _usual(self, found: dict[bytes, bytes]) -> Usual | None:
-        if not _UNUSUAL.isdisjoint(found) or self._on_replay(found):
+    def _read_header(self, found: dict[bytes, bytes]) -> UsualHeader | None:
+        if not _UNUSUAL.isdisjoint(found) or self._is_for_replay(found):
             return None
         accept = found.get(b"accept")
         if accept is not None:
-            wanted = preferences(accept.decode("latin-1"))
-            if prefers(wanted, TYPES) or prefers(wanted, signposting.TYPES) or wishes(wanted):
+            wanted = read_preferences(accept.decode("latin-1"))
+            if (
+                prefers_types(wanted, TYPES)
+                or prefers_types(wanted, signposting.TYPES)
+                or names_metadata(wanted)
+            ):
                 return None
         asked = None
         if b"range" in found:
@@ -280,45 +290,45 @@ class FastPath:
             asked = int(span[1]), int(span[2]) + 1 if span[2] else _NO_END
             if asked[0] >= asked[1]:
                 return None
-        return Usual(public_base(found, self._base_url), asked)
+        return UsualHeader(find_public_base(found, self._base_url), asked)
 
     # targets
     # -------
 
-    def _resolve(self, target: bytes) -> bytes | Ready | None:
+    def _resolve_target(self, target: bytes) -> bytes | ReadyRepresentation | None:
         """Resolve a target to a redirect, as bytes, or to a representation."""
         written = target[1:]
         text = written.decode("ascii")
-        plain = plain_key(text)
+        plain = read_plain_key(text)
         if plain is None or target[0] != _SLASH:
             return self._resolve_any(target, text)
         key, format, version = plain
-        stored_text = self._record(key)
+        stored_text = self._find_record(key)
         if stored_text is None:
             return None
         try:
-            uri_text = only_uri(stored_text, version, format)
+            uri_text = find_only_uri(stored_text, version, format)
         except _NO_RECORD:
             return None
         if uri_text is None:
-            return self._decide(parse(text), stored_text)
+            return self._decide_step(parse(text), stored_text)
         before, between, behind = self._frame
-        return b"".join((before, uri(uri_text), between, written, behind))
+        return b"".join((before, escape_uri(uri_text), between, written, behind))
 
-    def _record(self, key: str) -> str | None:
+    def _find_record(self, key: str) -> str | None:
         """Return the stored form of a record. It is at most one turn of the event loop old."""
         if not self._held:
-            self._lookup.hold()
+            self._lookup.hold_state()
             self._held = True
-            asyncio.get_running_loop().call_soon(self._release)
+            asyncio.get_running_loop().call_soon(self._release_lookup)
         return self._lookup(key)
 
-    def _release(self) -> None:
+    def _release_lookup(self) -> None:
         if self._held:
             self._held = False
-            self._lookup.release()
+            self._lookup.release_state()
 
-    def _resolve_any(self, target: bytes, text: str) -> bytes | Ready | None:
+    def _resolve_any(self, target: bytes, text: str) -> bytes | ReadyRepresentation | None:
         simple = len(target.translate(None, _NOT_SIMPLE)) == len(target) and b":" in target
         if not simple or target[:1] != b"/" or target[-1:] == b"/":
             return None
@@ -326,13 +336,15 @@ class FastPath:
             identifier = parse(text)
         except PerdureError:
             return None
-        stored_text = self._record(identifier.key)
-        return None if stored_text is None else self._decide(identifier, stored_text)
+        stored_text = self._find_record(identifier.key)
+        return None if stored_text is None else self._decide_step(identifier, stored_text)
 
-    def _decide(self, identifier: Identifier, stored_text: str) -> bytes | Ready | None:
+    def _decide_step(
+        self, identifier: Identifier, stored_text: str
+    ) -> bytes | ReadyRepresentation | None:
         try:
-            record = stored.decode(stored_text)
-            step = decide(
+            record = stored.decode_stored(stored_text)
+            step = decide_step(
                 Query(identifier=identifier, day=self._day, dead=self._health.dead), record
             )
         except (PerdureError, *_NO_RECORD):
@@ -340,13 +352,13 @@ class FastPath:
         if isinstance(step, Redirect):
             if depends_on_reader((step.location, *step.others)):
                 return None
-            return wire(redirect(step, fresh=self._fresh))
-        if isinstance(step, Fetch) and wanted(identifier)[1] is not None:
-            return Ready(step, record, fresh=self._fresh)
+            return write_answer(make_redirect(step, fresh=self._fresh))
+        if isinstance(step, Fetch) and read_qualifiers(identifier)[1] is not None:
+            return ReadyRepresentation(step, record, fresh=self._fresh)
         return None
 
 
-def _remember(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
+def _remember_header(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
     """Cache the meaning of a header, unless long headers could fill the memory."""
     if len(fields) <= _LONGEST_KNOWN:
         if len(known) >= _MOST_HEADERS:
@@ -354,7 +366,7 @@ def _remember(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
         known[fields] = said
 
 
-def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
+def find_public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
     """Return the same public address as `Request.base`, or None if the header does not suffice."""
     if base_url:
         return base_url
@@ -364,14 +376,14 @@ def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
     return f"http://{host.decode('ascii')}"
 
 
-def only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:
+def find_only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:
     """Return the URI that `decide` redirects to for the most common record: one location, no bytes.
 
     Version and format are those of a PDI. Return None for all other records, and if the location
     may have another version or format. `decide` is the authority; this function decides the same in
     a tenth of the time, and a test keeps the two equal.
     """
-    fields = stored.split(stored_text)
+    fields = stored.split_location_line(stored_text)
     if fields is None:
         return None
     _, of_version, of_format, location = fields
@@ -381,10 +393,10 @@ def only_uri(stored_text: str, version: str | None, format: str | None) -> str |
     return location if agreed else None
 
 
-def _frame(fresh: int) -> tuple[bytes, bytes, bytes]:
+def _make_frame(fresh: int) -> tuple[bytes, bytes, bytes]:
     """Return the text of a redirect before, between and after its location and identifier."""
     location, name = Location(uri="x:location"), parse("urn:x-example:name")
-    example = wire(redirect(Redirect(identifier=name, location=location), fresh=fresh))
-    before, _, rest = example.partition(uri(location.uri))
-    between, _, behind = rest.partition(uri(uri_of(name)))
+    example = write_answer(make_redirect(Redirect(identifier=name, location=location), fresh=fresh))
+    before, _, rest = example.partition(escape_uri(location.uri))
+    between, _, behind = rest.partition(escape_uri(spell_uri(name)))
     return before, between, behind

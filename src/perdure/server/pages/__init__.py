@@ -15,13 +15,13 @@ from functools import cache
 
 import jinja2
 
-from perdure.server.common.answers import Answer, plain
+from perdure.server.common.answers import Answer, make_answer
 
 HTML = "text/html; charset=utf-8"
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _load_environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("perdure.server", "pages"),
         autoescape=True,
@@ -32,8 +32,8 @@ def _environment() -> jinja2.Environment:
 
 
 @cache
-def _policy() -> bytes:
-    style = _environment().get_template("style.css").render()
+def _write_policy() -> bytes:
+    style = _load_environment().get_template("style.css").render()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; "
@@ -41,18 +41,18 @@ def _policy() -> bytes:
     ).encode()
 
 
-def render(name: str, **values: object) -> bytes:
+def render_template(name: str, **values: object) -> bytes:
     """Render a template as UTF-8."""
-    return _environment().get_template(name).render(values).encode()
+    return _load_environment().get_template(name).render(values).encode()
 
 
-def page(status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Answer:
+def make_page(status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Answer:
     """Make an answer with a page as its body."""
-    return plain(
+    return make_answer(
         status,
         HTML,
         body,
-        (b"content-security-policy", _policy()),
+        (b"content-security-policy", _write_policy()),
         (b"x-content-type-options", b"nosniff"),
         *fields,
     )

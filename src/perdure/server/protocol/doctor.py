@@ -2,7 +2,7 @@
 
 How it works: a proxy that rewrites targets does so unseen, and only the resolver knows what it
 received. So a request with the header field `Perdure-Echo` is answered with its own method and
-target as they arrived, without any look-up (`echo_answer`, which the application calls first).
+target as they arrived, without any look-up (`make_echo_answer`, which the application calls first).
 `probe` sends request lines that proxies often change, byte for byte over a socket, and compares.
 
 What must stay true: the echo discloses only the request line itself, is not stored by caches, and
@@ -25,7 +25,7 @@ import msgspec
 
 from perdure.errors import BadSettings
 from perdure.errors.servers import ServerUnreachable
-from perdure.server.protocol.http import raw_target
+from perdure.server.protocol.http import get_raw_target
 
 ECHO = "Perdure-Echo"
 _TRUST = "name the authority that signed its certificate in SSL_CERT_FILE, or renew the certificate"
@@ -40,7 +40,7 @@ _LONGEST_ECHO = 64 * 1024  # bytes
 _ECHOED = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ProbeFinding(msgspec.Struct, frozen=True):
     """The result of one probe."""
 
     name: str
@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
     """The meaning, and the configuration line that fixes it; empty if there is nothing to do."""
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class _Echo(msgspec.Struct, frozen=True):
     """The body of an echo."""
 
     method: str
@@ -72,12 +72,12 @@ class _Probe(msgspec.Struct, frozen=True):
     """Another target that means the same request."""
 
 
-def echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+def make_echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
     """Return the fields and body of the 200 that echoes a probe, or None for other requests."""
     wanted = ECHO.lower().encode()
     if scope["method"] not in _ECHOED or all(name != wanted for name, _ in scope["headers"]):
         return None
-    seen = {"method": scope["method"], "target": raw_target(scope).decode("ascii")}
+    seen = {"method": scope["method"], "target": get_raw_target(scope).decode("ascii")}
     body = msgspec.json.encode(seen)
     headers = [
         (b"content-type", b"application/json"),
@@ -174,25 +174,25 @@ PROBES = (
 
 def probe(
     url: str, *, timeout: float = 10.0, context: ssl.SSLContext | None = None
-) -> list[Finding]:
+) -> list[ProbeFinding]:
     """Send every probe to the resolver at `url` (http or https, no path) and report what arrived.
 
     `timeout` is in seconds and applies to each probe; `context` checks certificates. If the first
     probe finds no resolver, it is the only finding. Raises BadSettings if the URL cannot be probed,
     and Unavailable if the server cannot be reached.
     """
-    place = _origin(url)
+    place = _read_origin(url)
     tls = context or ssl.create_default_context() if place.scheme == "https" else None
     findings = []
     for each in PROBES:
-        finding = _examine(each, place, timeout, tls)
+        finding = _send_probe(each, place, timeout, tls)
         findings.append(finding)
         if each is PROBES[0] and finding.arrived is None:
             break
     return findings
 
 
-def _origin(url: str) -> SplitResult:
+def _read_origin(url: str) -> SplitResult:
     """Split the URL of a host. Raises BadSettings for any other URL."""
     try:
         place = urlsplit(url)
@@ -205,34 +205,36 @@ def _origin(url: str) -> SplitResult:
     return place
 
 
-def _examine(
+def _send_probe(
     each: _Probe, place: SplitResult, timeout: float, tls: ssl.SSLContext | None
-) -> Finding:
+) -> ProbeFinding:
     """Send one probe and compare what arrived."""
     words = {"id": secrets.token_hex(8), "host": place.netloc}
     target = each.target.format(**words)
     sent = f"{each.method} {target}"
     try:
-        status, body = _ask(place, each.method, target, timeout, tls)
+        status, body = _send_line(place, each.method, target, timeout, tls)
     except (OSError, http.client.HTTPException) as error:
         if each is PROBES[0]:
             mend = _TRUST if isinstance(error, ssl.SSLCertVerificationError) else _START
             raise ServerUnreachable(url=place.geturl(), fault=str(error), mend=mend) from error
         status, body = 0, b""
     try:
-        seen = msgspec.json.decode(body, type=_Seen)
+        seen = msgspec.json.decode(body, type=_Echo)
     except msgspec.MsgspecError:
         what = f"something else answered {status}" if status else "there was no answer"
-        return Finding(each.name, sent, None, False, each.severity, f"{what}; {each.advice}")
+        return ProbeFinding(each.name, sent, None, False, each.severity, f"{what}; {each.advice}")
     arrived = f"{seen.method} {seen.target}"
     if arrived == sent:
-        return Finding(each.name, sent, arrived, True, "ok", "")
+        return ProbeFinding(each.name, sent, arrived, True, "ok", "")
     if each.same is not None and arrived == f"{each.method} {each.same.format(**words)}":
-        return Finding(each.name, sent, arrived, True, "ok", "another form of the same request")
-    return Finding(each.name, sent, arrived, False, each.severity, each.advice)
+        return ProbeFinding(
+            each.name, sent, arrived, True, "ok", "another form of the same request"
+        )
+    return ProbeFinding(each.name, sent, arrived, False, each.severity, each.advice)
 
 
-def _ask(
+def _send_line(
     place: SplitResult, method: str, target: str, timeout: float, tls: ssl.SSLContext | None
 ) -> tuple[int, bytes]:
     """Send one request line byte for byte; no HTTP client lets these lines through unchanged."""

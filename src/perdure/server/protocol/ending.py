@@ -62,7 +62,7 @@ class Ending(abc.ABC):
         self._broken_off = True
         self.cycle.message_event.set()
 
-    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _run_application(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the application with a `receive` that ends where the body breaks off."""
         cycle = self.cycle
 

@@ -1,8 +1,9 @@
 """The head of an HTTP/1.1 request as text: its request line, its fields, and reasons to refuse it.
 
 How it works: `REQUEST_LINE` is RFC 9112 section 3, as far as perdure accepts it. A head that it
-matches needs no further check. If it does not match, `why_refused` splits the line again, slowly,
-to find the fault. All functions are pure; `perdure.server.protocol.http` acts on their results.
+matches needs no further check. If it does not match, `explain_refusal` splits the line again,
+slowly, to find the fault. All functions are pure; `perdure.server.protocol.http` acts on their
+results.
 
 What must stay true: nothing here decides how a message is framed, which is the parser's task; a
 `Refusal` quotes nothing from the request.
@@ -66,12 +67,12 @@ class Refusal(msgspec.Struct, frozen=True):
     status: int
     detail: str
 
-    def response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    def write_response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
         """Write the complete answer: a problem document (RFC 9457). Then the connection closes."""
         code, _ = REFUSALS[self.status]
         document = {
             "type": f"/problems/{code}",
-            "title": title(code),
+            "title": make_title(code),
             "status": self.status,
             "detail": self.detail,
             "code": code,
@@ -90,17 +91,17 @@ class Refusal(msgspec.Struct, frozen=True):
 BAD_HOST = Refusal(400, "the Host field is not a host with an optional port (RFC 9112 section 3.2)")
 
 
-def title(code: str) -> str:
+def make_title(code: str) -> str:
     """Return the title of a problem, the same for all with this code."""
     return code.replace("-", " ").capitalize()
 
 
-def why_refused(head: bytes) -> Refusal:
+def explain_refusal(head: bytes) -> Refusal:
     """Explain why a head is refused: `REQUEST_LINE` does not match it, or it is too long.
 
-    >>> why_refused(b"GET  / HTTP/1.1\\r\\n\\r\\n").detail
+    >>> explain_refusal(b"GET  / HTTP/1.1\\r\\n\\r\\n").detail
     'the request line is not METHOD SP target SP HTTP/1.1'
-    >>> why_refused(b"PRI * HTTP/2.0\\r\\n\\r\\n").status
+    >>> explain_refusal(b"PRI * HTTP/2.0\\r\\n\\r\\n").status
     505
     """
     line = head.partition(b"\r\n")[0]
@@ -127,29 +128,29 @@ def why_refused(head: bytes) -> Refusal:
     return Refusal(501, "the name of the method is too long")
 
 
-def why_refused_so_far(part: bytes) -> Refusal | None:
+def find_early_refusal(part: bytes) -> Refusal | None:
     """Return the fault of a head that has not arrived in full, or None if there is none yet.
 
     So a client that uses TLS or HTTP/2 on a plain HTTP/1.1 port gets its refusal at once.
     """
     if b"\r\n" in part:
         acceptable = REQUEST_LINE.match(part) and len(part) <= LONGEST_HEAD
-        return None if acceptable else why_refused(part)
+        return None if acceptable else explain_refusal(part)
     if _NOT_IN_A_LINE.search(part):
-        return why_refused(part)
+        return explain_refusal(part)
     if len(part) > _LONGEST_LINE:
         return Refusal(414, f"the request line is longer than {_LONGEST_LINE} bytes")
     return None
 
 
-def header_fields(fields: bytes) -> Headers:
+def split_fields(fields: bytes) -> Headers:
     """Split the text after a request line, once a parser has found it well-formed.
 
     `fields` begins with the CRLF of the request line and ends with the empty line. Well-formed
     means that each line ends in CRLF, has a colon directly after its name and is not folded: then
     there is only one way to read it.
 
-    >>> header_fields(b"\\r\\nHost: a\\r\\nAccept:text/html \\r\\n\\r\\n")
+    >>> split_fields(b"\\r\\nHost: a\\r\\nAccept:text/html \\r\\n\\r\\n")
     [(b'host', b'a'), (b'accept', b'text/html')]
     """
     found = []
@@ -159,7 +160,7 @@ def header_fields(fields: bytes) -> Headers:
     return found
 
 
-def joined(headers: Headers) -> dict[bytes, bytes]:
+def join_fields(headers: Headers) -> dict[bytes, bytes]:
     """Return header fields by name, repeated fields joined (RFC 9110 section 5.3)."""
     found: dict[bytes, bytes] = {}
     for name, value in headers:

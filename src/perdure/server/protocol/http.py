@@ -2,7 +2,7 @@
 
 An identifier is a request target: `GET pdi://…#char=37,51`, `GET pwid:…`, `GET /ark:/1/x?`. Servers
 mangle such targets (they lose the scheme, cut at `#`, drop an empty `?`) or refuse them. Here the
-application calls `raw_target(scope)` and gets the bytes between the two spaces.
+application calls `get_raw_target(scope)` and gets the bytes between the two spaces.
 
 How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 
@@ -18,8 +18,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 4. One message at a time: the next head is read when the previous answer is complete. Pipelined
    requests wait as bytes.
 5. A GET or HEAD without a body may be answered at once, without scope, task or event, by a function
-   passed to `protocol_class`; a PUT whose body came with its head may go to another function, which
-   answers later. llhttp is not fed again the header fields that it has just read on the same
+   passed to `make_protocol_class`; a PUT whose body came with its head may go to another function,
+   which answers later. llhttp is not fed again the header fields that it has just read on the same
    connection, since its input would be these fields and a constant. For such a PUT, the length may
    differ.
 6. `perdure.server.protocol.ending` defines how a connection ends.
@@ -57,9 +57,9 @@ from perdure.server.protocol.head import (
     REQUEST_LINE,
     Headers,
     Refusal,
-    header_fields,
-    why_refused,
-    why_refused_so_far,
+    explain_refusal,
+    find_early_refusal,
+    split_fields,
 )
 
 Fast = Callable[[bytes, bytes, bytes], bytes | None]
@@ -91,7 +91,7 @@ _LONGEST_FAMILIAR = 2048  # bytes, kept by each connection
 _SAFE = frozenset((b"GET", b"HEAD"))
 
 
-def raw_target(scope: Mapping[str, Any]) -> bytes:
+def get_raw_target(scope: Mapping[str, Any]) -> bytes:
     """Return the request target of an ASGI scope, byte for byte as it was sent: visible ASCII.
 
     Raises BadSettings under a server that does not pass it on, rather than guess from `path`.
@@ -176,21 +176,21 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     def data_received(self, data: bytes) -> None:
         if self._rest or self._answering or self._body_left or self._deaf or self.flow.write_paused:
             self._rest = self._rest + data if self._rest else data
-            self._proceed()
+            self._feed_received()
             return
         # Nearly always this is one complete head, with the same fields as the previous one.
         line = REQUEST_LINE.match(data)
         if line is not None and line[3] == b"1":
             if data[line.end() - 2 :] == self._familiar:
                 self._complete = self._persistent = True
-                self._take(line[1], line[2], line[3], self._familiar)
+                self._take_message(line[1], line[2], line[3], self._familiar)
                 return
             if line[1] == b"PUT" and self._take_familiar_put(data, line):
                 return
         self._rest = data
-        self._proceed()
+        self._feed_received()
 
-    def _proceed(self) -> None:
+    def _feed_received(self) -> None:
         """Feed llhttp as much as it may get now."""
         while self._rest:
             if self._deaf:
@@ -209,22 +209,22 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         rest = self._rest
         line = REQUEST_LINE.match(rest)
         if line is None:
-            return self._take_no_head()
+            return self._wait_for_head()
         end = rest.find(b"\r\n\r\n", line.end() - 2) + 4
         if end < 4 or end > LONGEST_HEAD:
-            return self._take_no_head()
+            return self._wait_for_head()
         self._rest = rest[end:]
         self._head_begun = False
         method, target, minor = line.groups()
         fields = rest[line.end() - 2 : end]
-        refusal = self._judge(minor, fields)
+        refusal = self._judge_head(minor, fields)
         if refusal is not None:
-            self._refuse(refusal)
+            self._refuse_message(refusal)
             return False
-        self._take(method, target, minor, fields)
+        self._take_message(method, target, minor, fields)
         return True
 
-    def _take_no_head(self) -> bool:
+    def _wait_for_head(self) -> bool:
         """Handle received bytes that do not begin with a complete, acceptable head."""
         rest = self._rest
         end = rest.find(b"\r\n\r\n") + 4
@@ -232,15 +232,15 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._rest = EMPTY_LINES.sub(b"", rest, count=1)
             self._head_begun = False
             return True
-        refusal = why_refused_so_far(rest) if end < 4 else why_refused(rest[:end])
+        refusal = find_early_refusal(rest) if end < 4 else explain_refusal(rest[:end])
         if refusal is not None:
-            self._refuse(refusal)
+            self._refuse_message(refusal)
         elif not self._head_begun:
             self._head_begun = True
             self._close_in(self.head_seconds)
         return False
 
-    def _judge(self, minor: bytes, fields: bytes) -> Refusal | None:
+    def _judge_head(self, minor: bytes, fields: bytes) -> Refusal | None:
         """Let llhttp read a head, and return the reason to refuse it, or None.
 
         `fields` is everything after the request line, including its CRLF and the empty line.
@@ -273,26 +273,26 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._expected, self._persistent, self._complete = True, None, False
         self.parser.feed_data(head)
 
-    def _take(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
+    def _take_message(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
         """Continue after a head: with a fast answer, or with the application and the body."""
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
             answer = fast(method, target, fields)
             if answer is not None:
-                self._write(answer)
+                self._write_answer(answer)
                 self.server_state.total_requests += 1
                 self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
                 if self.access_log:
-                    self._log(method, target, answer)
+                    self._log_answer(method, target, answer)
                 return
-        headers = header_fields(fields)
+        headers = split_fields(fields)
         refusal = None if self._complete else self._expect_body(minor, headers)
         if refusal is None and self._take_put(method, target, fields):
             return
         if refusal is None:
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
         else:
-            self._refuse(refusal)
+            self._refuse_message(refusal)
 
     def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
         """Answer a small upload without the application. Return False if the application should."""
@@ -329,7 +329,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     def _answer_put(self, answer: bytes) -> None:
         self._promised = False
         if not self._deaf and not self.transport.is_closing():
-            self._write(answer)
+            self._write_answer(answer)
             if self._last:
                 self.transport.close()
         self.on_response_complete()
@@ -374,10 +374,10 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
                     raise httptools.HttpParserError("the body does not end where it should")
                 self._body_left = left
         except httptools.HttpParserError as error:
-            self._refuse(Refusal(400, f"not HTTP/1.1: {error}"))
+            self._refuse_message(Refusal(400, f"not HTTP/1.1: {error}"))
             return
         if self._barren > LONGEST_HEAD:
-            self._refuse(Refusal(431, f"trailers are longer than {LONGEST_HEAD} bytes"))
+            self._refuse_message(Refusal(431, f"trailers are longer than {LONGEST_HEAD} bytes"))
         elif self._complete:
             self._body_left = 0
 
@@ -424,7 +424,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     # answers out
     # -----------
 
-    def _write(self, answer: bytes) -> None:
+    def _write_answer(self, answer: bytes) -> None:
         """Send a complete response, with the fields that every answer gets."""
         if self._added_from is not self.server_state.default_headers:
             self._write_added_fields()
@@ -435,7 +435,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._added_from = self.server_state.default_headers
         self._added = b"\r\n" + b"".join(b"%s: %s\r\n" % field for field in self._added_from)
 
-    def _log(self, method: bytes, target: bytes, answer: bytes) -> None:
+    def _log_answer(self, method: bytes, target: bytes, answer: bytes) -> None:
         """Log a fast answer in the way that uvicorn logs the application's answers."""
         client = ":".join(map(str, self.client or ()))
         line = b"%s %s HTTP/1.1" % (method, target)
@@ -464,7 +464,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         }
         self.cycle = RequestResponseCycle(
             scope=self.scope,
-            transport=cast("asyncio.Transport", _Outlet(self.transport, self._end)),
+            transport=cast("asyncio.Transport", _Outlet(self.transport, self._end_connection)),
             flow=self.flow,
             logger=self.logger,
             access_logger=self.access_logger,
@@ -480,7 +480,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self.cycle.message_event.set()
         limit = self.limit_concurrency
         crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
-        self._start_asgi_task(self.cycle, service_unavailable if crowded else self._run)
+        self._start_asgi_task(self.cycle, service_unavailable if crowded else self._run_application)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -488,7 +488,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if not self._deaf and not self.transport.is_closing():
             self._close_in(self.timeout_keep_alive)
             self.flow.resume_reading()
-            self._proceed()
+            self._feed_received()
             self._close_when_done()
 
     def _close_when_done(self) -> None:
@@ -498,12 +498,12 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if self._deaf or not (self._answering or waiting):
             self.transport.close()
         elif self._body_left and self.cycle.response_started:
-            self._refuse(Refusal(400, "the body breaks off"))
+            self._refuse_message(Refusal(400, "the body breaks off"))
         elif self._body_left:
             self._body_left = 0
             self._break_off()
 
-    def _end(self) -> None:
+    def _end_connection(self) -> None:
         """End the connection after an answer, even if the client is still sending its message."""
         if not self._body_left:
             self.transport.close()
@@ -517,10 +517,10 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         super().resume_writing()
         if not self._answering and not self.transport.is_closing():
             self.flow.resume_reading()
-            self._proceed()
+            self._feed_received()
             self._close_when_done()
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse_message(self, refusal: Refusal) -> None:
         """Refuse a malformed message, with an answer if one is due, and end the connection."""
         self.logger.info("refused: %s", refusal.detail)
         self._deaf, self._rest = True, b""
@@ -532,7 +532,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self.cycle.message_event.set()
         if owed:
             self.flow.resume_reading()
-            response = refusal.response(self.server_state.default_headers)
+            response = refusal.write_response(self.server_state.default_headers)
             self.transport.write(response)
             self.timeout_keep_alive_task = close_gently(self.loop, self.transport)
         else:
@@ -575,20 +575,22 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if self.loop.time() < self._deadline - 0.002:  # uvloop's clock ticks in milliseconds
             self._start_timer()
         elif self._head_begun:
-            self._refuse(Refusal(408, f"no complete header within {self.head_seconds:g} seconds"))
+            self._refuse_message(
+                Refusal(408, f"no complete header within {self.head_seconds:g} seconds")
+            )
         else:
             self.transport.close()
 
 
-def protocol_class(
+def make_protocol_class(
     fast: Fast | None, fast_put: FastPut | None = None, *, head_seconds: float = 10.0
 ) -> type[RawTargetProtocol]:
     """Make the class for uvicorn's `http=`, with fast answers and a time limit for heads."""
 
-    class Configured(RawTargetProtocol):
+    class ConfiguredProtocol(RawTargetProtocol):
         pass
 
-    Configured.fast = fast
-    Configured.fast_put = fast_put
-    Configured.head_seconds = head_seconds
-    return Configured
+    ConfiguredProtocol.fast = fast
+    ConfiguredProtocol.fast_put = fast_put
+    ConfiguredProtocol.head_seconds = head_seconds
+    return ConfiguredProtocol

@@ -1,6 +1,6 @@
 """Large bodies from file to socket without a copy: an ASGI extension of the perdure protocol.
 
-How it works: a protocol class made by `offering` puts a `FileSender` into the scope of each
+How it works: a protocol class made by `offer_sender` puts a `FileSender` into the scope of each
 request. The application starts its response as usual, passes an open file and a span to the sender,
 and ends the response. The kernel moves the bytes (`sendfile`), each time as many as the socket
 takes; the event loop notifies the sender when the socket takes more. Bytes that are not in the page
@@ -48,17 +48,17 @@ class FileSender:
         # A separate descriptor: the event loop reserves the transport's own for itself.
         socket = os.dup(self._transport.get_extra_info("socket").fileno())
         try:
-            return await self._send(socket, file, offset, count)
+            return await self._send_span(socket, file, offset, count)
         finally:
             os.close(socket)
 
-    async def _send(self, socket: int, file: int, offset: int, count: int) -> int:
+    async def _send_span(self, socket: int, file: int, offset: int, count: int) -> int:
         sent = 0
         while sent < count:
             piece = min(_PIECE, count - sent)
-            await _warm(file, offset + sent, piece)
+            await _warm_cache(file, offset + sent, piece)
             pump = _Pump(socket, file, offset + sent, piece)
-            moved = await pump.run()
+            moved = await pump.send_piece()
             sent += moved
             self._cycle.expected_content_length -= moved
             if pump.left_alone:
@@ -84,26 +84,26 @@ class _Pump:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[int] = self._loop.create_future()
 
-    async def run(self) -> int:
+    async def send_piece(self) -> int:
         """Send, and return the number of bytes: all, unless the client left or the file ended."""
-        if self._move():
+        if self._move_bytes():
             return self._count - self._left
-        self._loop.add_writer(self._socket, self._go_on)
+        self._loop.add_writer(self._socket, self._continue_sending)
         try:
             return await self._done
         finally:
             self._loop.remove_writer(self._socket)
 
-    def _go_on(self) -> None:
+    def _continue_sending(self) -> None:
         if self._done.done():
             return
         try:
-            if self._move():
+            if self._move_bytes():
                 self._done.set_result(self._count - self._left)
         except OSError as error:
             self._done.set_exception(error)
 
-    def _move(self) -> bool:
+    def _move_bytes(self) -> bool:
         """Send bytes. Return True if this was all, False if the socket takes no more for now."""
         try:
             while self._left:
@@ -119,36 +119,36 @@ class _Pump:
         return True
 
 
-async def _warm(file: int, offset: int, count: int) -> None:
+async def _warm_cache(file: int, offset: int, count: int) -> None:
     """Get a span into the page cache, without waiting for the disk in the event loop."""
     last = offset + count - 1
     for place in (*range(offset, last, _LOOK_EVERY), last):
         try:
             os.preadv(file, (bytearray(1),), place, os.RWF_NOWAIT)
         except OSError:  # not cached, or the file system does not support the flag
-            await asyncio.get_running_loop().run_in_executor(None, _read, file, offset, count)
+            await asyncio.get_running_loop().run_in_executor(None, _read_span, file, offset, count)
             return
 
 
-def _read(file: int, offset: int, count: int) -> None:
+def _read_span(file: int, offset: int, count: int) -> None:
     room = bytearray(_READ)
     for place in range(offset, offset + count, _READ):
         os.preadv(file, (room,), place)
 
 
-def sender(scope: Mapping[str, Any]) -> FileSender | None:
+def find_sender(scope: Mapping[str, Any]) -> FileSender | None:
     """Return the sender of a request, or None if the server offers none."""
     found: FileSender | None = scope.get("extensions", {}).get(EXTENSION)
     return found
 
 
-def offering(protocol: type[RawTargetProtocol]) -> type[RawTargetProtocol]:
+def offer_sender(protocol: type[RawTargetProtocol]) -> type[RawTargetProtocol]:
     """Make a protocol class that offers a sender with each request."""
 
-    class Offering(protocol):  # type: ignore[misc, valid-type]  # a class made at run time
+    class OfferingProtocol(protocol):  # type: ignore[misc, valid-type]  # a class made at run time
         def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
             extensions: dict[Any, Any] = cycle.scope["extensions"]
             extensions[EXTENSION] = FileSender(self.transport, cycle)
             super()._start_asgi_task(cycle, app)
 
-    return Offering
+    return OfferingProtocol

@@ -1,7 +1,7 @@
 """The record of an identifier as JSON, XML, HTML or, for ARKs, ERC.
 
-How it works: `public` turns a record into the mapping that all forms show. It leaves out internal
-facts: the place of the bytes in storage, and the author of a revision.
+How it works: `make_public_record` turns a record into the mapping that all forms show. It leaves
+out internal facts: the place of the bytes in storage, and the author of a revision.
 
 What must stay true: members of the JSON form are added, but never renamed or removed; all forms
 have the same content.
@@ -20,18 +20,24 @@ from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier, scheme_of
 from perdure.metadata import datacite
-from perdure.metadata.xml_text import DECLARATION, attributes, text
+from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.parts import Selector, annotation
-from perdure.policy.naming import qualified
-from perdure.reading.targets import part_path, path_of
+from perdure.policy.naming import qualify_identifier
+from perdure.reading.targets import spell_part_path, spell_path
 from perdure.server import pages
-from perdure.server.common.answers import Answer, empty, link, links, plain
+from perdure.server.common.answers import (
+    Answer,
+    join_links,
+    make_answer,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.conditions import has_already
-from perdure.server.common.negotiate import choose
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 
 TYPES = ("application/json", "application/xml", "text/xml")
@@ -40,7 +46,7 @@ _OFFERS = ("application/json", "text/html", "application/xml", "text/xml", "text
 _ERC_FIRST = ("text/plain", *_OFFERS[:-1])
 
 
-def describe(
+def describe_record(
     request: Request,
     identifier: Identifier,
     record: Record,
@@ -54,55 +60,57 @@ def describe(
     `selector` is the requested part. Raises NotAcceptable if the client accepts none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
-    kind = _chosen(request.accept, offers)
+    kind = _choose_form(request.accept, offers)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
-    tag = etag(record, kind)
-    shown = public(record, identifier, request.base, selector)
+    tag = make_record_etag(record, kind)
+    shown = make_public_record(record, identifier, request.base_url, selector)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
         (b"vary", b"accept"),
-        *links((link(shown["url"], "describes"),)),
+        *join_links((write_link(shown["url"], "describes"),)),
     ]
     if status == HTTPStatus.OK and has_already(request, tag):
-        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     if kind == "text/html":
-        return pages.page(status, pages.render("record.html", record=shown), *fields)
+        return pages.make_page(status, pages.render_template("record.html", record=shown), *fields)
     if kind == "text/plain":
-        return plain(status, "text/plain; charset=utf-8", erc(shown), *fields)
+        return make_answer(status, "text/plain; charset=utf-8", write_erc(shown), *fields)
     if kind == "application/json":
-        return plain(status, kind, msgspec.json.encode(shown), *fields)
+        return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
     if record.about is not None:
-        said = datacite.resource(metadata.described(identifier, record, str(shown["url"])))
-    return plain(status, kind, xml(shown, said), *fields)
+        said = datacite.write_resource(
+            metadata.describe_resource(identifier, record, str(shown["url"]))
+        )
+    return make_answer(status, kind, write_xml(shown, said), *fields)
 
 
-def etag(record: Record, kind: str) -> bytes:
+def make_record_etag(record: Record, kind: str) -> bytes:
     """Make the entity tag of a form of a revision. `If-Match` of a write reads its revision."""
     return f'"r{record.revision}-{kind.partition("/")[2]}"'.encode()
 
 
 @lru_cache(maxsize=1024)
-def _chosen(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | None:
+def _choose_form(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | None:
     """Choose the preferred form. Cached, because clients repeat the same few Accept fields."""
-    return choose(accept, offers)
+    return choose_type(accept, offers)
 
 
 # the public form
 # ---------------
 
 
-def public(
+def make_public_record(
     record: Record, identifier: Identifier, base: str, selector: Selector | None = None
 ) -> dict[str, Any]:
     """Return the public members of a record, and the requested part of it."""
-    path, part = path_of(identifier), {}
+    path, part = spell_path(identifier), {}
     if selector is not None:
-        path = part_path(identifier.whole, str(selector))
-        part = {"selector": annotation.write(selector)}
+        path = spell_part_path(identifier.whole, str(selector))
+        part = {"selector": annotation.write_annotation(selector)}
     return part | {
         "identifier": str(identifier),
         "urn": identifier.urn,
@@ -113,14 +121,15 @@ def public(
         "at": record.at,
         "metadata": dict(record.metadata),
         "about": None if record.about is None else msgspec.to_builtins(record.about),
-        "attached": [_attached(one) for one in record.attached],
+        "attached": [_show_attached(one) for one in record.attached],
         "aliases": list(record.aliases),
         "versions": [
-            _version(one, record.unbound(one.number), identifier, base) for one in record.versions
+            _show_version(one, record.unbound(one.number), identifier, base)
+            for one in record.versions
         ],
-        "locations": [_location(one) for one in record.locations],
-        "tombstone": _tombstone(record.tombstone),
-        "broken": _tombstone(record.unbound(None)),
+        "locations": [_show_location(one) for one in record.locations],
+        "tombstone": _show_tombstone(record.tombstone),
+        "broken": _show_tombstone(record.unbound(None)),
     }
 
 
@@ -138,50 +147,52 @@ def status_of(record: Record) -> str:
     return "broken" if record.versions or record.unbound(None) else "reserved"
 
 
-def _version(
+def _show_version(
     version: Version, broken: Tombstone | None, identifier: Identifier, base: str
 ) -> dict[str, Any]:
     return {
         "number": version.number,
         "at": version.at,
         "representations": [
-            _representation(one, qualified(identifier, version.number, one.format), base)
+            _show_representation(
+                one, qualify_identifier(identifier, version.number, one.format), base
+            )
             for one in version.representations
         ],
-        "tombstone": _tombstone(version.tombstone),
-        "broken": _tombstone(broken),
+        "tombstone": _show_tombstone(version.tombstone),
+        "broken": _show_tombstone(broken),
     }
 
 
-def _representation(held: Representation, identifier: Identifier, base: str) -> dict[str, Any]:
+def _show_representation(held: Representation, identifier: Identifier, base: str) -> dict[str, Any]:
     return {
         "identifier": str(identifier),
-        "url": f"{base}/{path_of(identifier)}",
+        "url": f"{base}/{spell_path(identifier)}",
         "format": held.format,
         "media_type": held.media_type,
         "charset": held.charset,
         "language": held.language,
         "length": held.length,
         "sha512": held.sha512,
-    } | _listed(held, identifier, base)
+    } | _link_members(held, identifier, base)
 
 
-def _listed(held: Representation, identifier: Identifier, base: str) -> dict[str, str]:
+def _link_members(held: Representation, identifier: Identifier, base: str) -> dict[str, str]:
     """Return the address of the list of members, if this is a collection."""
     if held.media_type != members.MEDIA_TYPE:
         return {}
-    return {"members": f"{base}/{path_of(identifier)}?members"}
+    return {"members": f"{base}/{spell_path(identifier)}?members"}
 
 
-def _attached(one: Attachment) -> dict[str, str]:
+def _show_attached(one: Attachment) -> dict[str, str]:
     return {"format": one.format, "media_type": one.media_type, "schema": one.schema}
 
 
-def _location(location: Location) -> dict[str, Any]:
+def _show_location(location: Location) -> dict[str, Any]:
     return {name: getattr(location, name) for name in Location.__struct_fields__}
 
 
-def _tombstone(tombstone: Tombstone | None) -> dict[str, str] | None:
+def _show_tombstone(tombstone: Tombstone | None) -> dict[str, str] | None:
     if tombstone is None:
         return None
     return {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
@@ -199,49 +210,52 @@ _ONE_OF = {
 }
 
 
-def xml(shown: dict[str, Any], about: str = "") -> bytes:
+def write_xml(shown: dict[str, Any], about: str = "") -> bytes:
     """Write the public form as XML: members are elements, lists have one element per entry.
 
     `about` is the description of the resource, as a DataCite element.
     """
-    inner = "".join(_members(shown, "\n  "))
+    inner = "".join(_write_members(shown, "\n  "))
     if about:
         inner += f"\n  <about>{about}</about>"
     return f"{DECLARATION}<record>{inner}\n</record>\n".encode()
 
 
-def _members(members: dict[str, Any], gap: str) -> Iterator[str]:
+def _write_pair(key: str, text: str, gap: str) -> str:
+    """Write one name with its value as an element, on a line of its own."""
+    attributes = write_attributes({"name": _replace_unprintable(key)})
+    return f"{gap}  <entry{attributes}>{escape_text(_replace_unprintable(text))}</entry>"
+
+
+def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
     """Yield the members of a mapping as elements, each on a new line that begins with `gap`."""
     for name, value in members.items():
         if value is None or name == "about":
             continue
         if name == "metadata":
-            inner = "".join(
-                f"{gap}  <entry{attributes({'name': _in_xml(key)})}>{text(_in_xml(one))}</entry>"
-                for key, one in value.items()
-            )
+            inner = "".join(_write_pair(key, text, gap) for key, text in value.items())
         elif isinstance(value, dict):
-            inner = "".join(_members(value, f"{gap}  "))
+            inner = "".join(_write_members(value, f"{gap}  "))
         elif isinstance(value, list):
-            inner = "".join(_entry(_ONE_OF[name], one, f"{gap}  ") for one in value)
+            inner = "".join(_write_entry(_ONE_OF[name], one, f"{gap}  ") for one in value)
         else:
-            yield f"{gap}<{name}>{text(_in_xml(value))}</{name}>"
+            yield f"{gap}<{name}>{escape_text(_replace_unprintable(value))}</{name}>"
             continue
         yield f"{gap}<{name}>{inner}{gap}</{name}>" if inner else f"{gap}<{name}/>"
 
 
-def _entry(name: str, one: Any, gap: str) -> str:
+def _write_entry(name: str, one: Any, gap: str) -> str:
     if isinstance(one, dict):
-        return f"{gap}<{name}>{''.join(_members(one, gap + '  '))}{gap}</{name}>"
-    return f"{gap}<{name}>{text(_in_xml(one))}</{name}>"
+        return f"{gap}<{name}>{''.join(_write_members(one, gap + '  '))}{gap}</{name}>"
+    return f"{gap}<{name}>{escape_text(_replace_unprintable(one))}</{name}>"
 
 
-def _in_xml(value: object) -> str:
+def _replace_unprintable(value: object) -> str:
     shown = str(value)
     return shown if shown.isprintable() else NOT_IN_XML.sub("\ufffd", shown)
 
 
-def erc(shown: dict[str, Any]) -> bytes:
+def write_erc(shown: dict[str, Any]) -> bytes:
     """Write the Electronic Resource Citation of an ARK: who, what, when, where."""
     about = shown["metadata"]
     answers = {

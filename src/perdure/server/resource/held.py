@@ -1,8 +1,8 @@
 """Bytes held here, over HTTP: complete or in ranges, with the header fields that describe them.
 
-How it works: `validators` makes the fields that every answer about a representation has, `about`
-those that accompany its bytes, `span_fields` those that depend on the range that is sent. The fast
-path (`perdure.server.fast.held`) uses the same three functions.
+How it works: `make_validators` makes the fields that every answer about a representation has,
+`describe_bytes` those that accompany its bytes, `make_span_fields` those that depend on the range
+that is sent. The fast path (`perdure.server.fast.held`) uses the same three functions.
 
 What must stay true: deposited bytes cannot run a script under the resolver's origin.
 """
@@ -21,11 +21,24 @@ from perdure import formats
 from perdure.ids import Identifier
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
-from perdure.reading.targets import path_of, uri_of
+from perdure.reading.targets import spell_path, spell_uri
 from perdure.server.common import bodies, digests, problems
-from perdure.server.common.answers import Answer, Fields, link, links, token, uri
-from perdure.server.common.conditions import Span, etag, is_unmodified, last_modified, ranges
-from perdure.server.common.redirects import described_by
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    clean_value,
+    escape_uri,
+    join_links,
+    write_link,
+)
+from perdure.server.common.conditions import (
+    Span,
+    find_last_modified,
+    is_unmodified,
+    make_etag,
+    read_ranges,
+)
+from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
 from perdure.storage.segments.directory import Segments
 
@@ -40,7 +53,7 @@ _PASSIVE = re.compile(
 )
 
 
-def answer(
+def answer_representation(
     request: Request, segments: Segments, step: Fetch, record: Record, *, fresh: int, chosen: bool
 ) -> Answer:
     """Answer GET or HEAD of a representation; the server drops the body for HEAD.
@@ -50,34 +63,34 @@ def answer(
     PreconditionFailed.
     """
     held = step.representation
-    tag, modified = etag(held), last_modified(record, held)
-    fields = validators(step, modified, request.base, fresh=fresh, chosen=chosen)
+    tag, modified = make_etag(held), find_last_modified(record, held)
+    fields = make_validators(step, modified, request.base_url, fresh=fresh, chosen=chosen)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
-    fields += about(step.identifier, held, digest=digests.is_wanted(request))
+    fields += describe_bytes(step.identifier, held, digest=digests.is_wanted(request))
     spans = None
     if b"range" in request.fields and request.method == "GET":
-        spans = ranges(request, held.length, tag, modified)
+        spans = read_ranges(request, held.length, tag, modified)
     if spans is None:
         whole = (0, held.length)
-        fields += span_fields(held, whole)
-        return bodies.body(HTTPStatus.OK, fields, segments, held, whole)
+        fields += make_span_fields(held, whole)
+        return bodies.answer_span(HTTPStatus.OK, fields, segments, held, whole)
     if not spans:
-        return problems.answer(problems.no_such_range(held.length), request)
-    return _partial(fields, segments, held, spans)
+        return problems.answer_problem(problems.no_such_range(held.length), request)
+    return _answer_ranges(fields, segments, held, spans)
 
 
-def _partial(
+def _answer_ranges(
     fields: Fields, segments: Segments, held: Representation, spans: Sequence[Span]
 ) -> Answer:
     if len(spans) == 1:
-        fields += span_fields(held, spans[0], partial=True)
-        return bodies.body(HTTPStatus.PARTIAL_CONTENT, fields, segments, held, spans[0])
-    read = partial(bodies.read, segments, held)
-    return byteranges(fields, content_type(held), held.length, spans, read)
+        fields += make_span_fields(held, spans[0], partial=True)
+        return bodies.answer_span(HTTPStatus.PARTIAL_CONTENT, fields, segments, held, spans[0])
+    read = partial(bodies.read_span, segments, held)
+    return answer_byteranges(fields, write_content_type(held), held.length, spans, read)
 
 
-def byteranges(
+def answer_byteranges(
     fields: Fields,
     kind: bytes,
     length: int,
@@ -92,26 +105,28 @@ def byteranges(
             (b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, length)),
         ]
         found.append((head, stop - start, read((start, stop))))
-    return bodies.multipart(HTTPStatus.PARTIAL_CONTENT, b"byteranges", fields, found)
+    return bodies.answer_multipart(HTTPStatus.PARTIAL_CONTENT, b"byteranges", fields, found)
 
 
 # header fields
 # -------------
 
 
-def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen: bool) -> Fields:
+def make_validators(
+    step: Fetch, modified: datetime, base: str, *, fresh: int, chosen: bool
+) -> Fields:
     """Make the fields that a 304 has, too: version, date of change, and lifetime."""
     fields: Fields = [
-        (b"etag", etag(step.representation)),
-        (b"last-modified", _http_date(modified)),
-        (b"content-location", uri(uri_of(step.identifier))),
+        (b"etag", make_etag(step.representation)),
+        (b"last-modified", _write_http_date(modified)),
+        (b"content-location", escape_uri(spell_uri(step.identifier))),
         (b"cache-control", FOR_EVER if step.pinned else b"public, max-age=%d" % fresh),
         (b"accept-ranges", b"bytes"),
-        *links(
+        *join_links(
             (
-                link(f"{base}/{path_of(step.identifier)}", "cite-as"),
-                described_by(step.identifier),
-                *_back(step.identifier, base),
+                write_link(f"{base}/{spell_path(step.identifier)}", "cite-as"),
+                link_description(step.identifier),
+                *_link_back(step.identifier, base),
             )
         ),
     ]
@@ -121,42 +136,42 @@ def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen
 
 
 @lru_cache(maxsize=1024)
-def _http_date(moment: datetime) -> bytes:
+def _write_http_date(moment: datetime) -> bytes:
     return http_date(moment).encode()
 
 
-def _back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
+def _link_back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
     """Link a content resource to its landing page and its linkset (FAIR Signposting)."""
-    name = f"{base}/{path_of(identifier.resource)}"
+    name = f"{base}/{spell_path(identifier.resource)}"
     return (
-        link(f"{name}?landing", "collection", type="text/html"),
-        link(f"{name}?linkset", "linkset", type="application/linkset+json"),
+        write_link(f"{name}?landing", "collection", type="text/html"),
+        write_link(f"{name}?linkset", "linkset", type="application/linkset+json"),
     )
 
 
-def about(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:
+def describe_bytes(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:
     """Make the fields that describe the bytes and restrict what a browser does with them."""
     fields: Fields = [(b"x-content-type-options", b"nosniff")]
     if not _PASSIVE.match(held.media_type):
         fields.append((b"content-security-policy", b"sandbox"))
     if held.language:
-        fields.append((b"content-language", token(held.language).encode()))
+        fields.append((b"content-language", clean_value(held.language).encode()))
     if digest:
-        fields.append((b"repr-digest", digests.of(held)))
-    fields.append((b"content-disposition", _disposition(identifier, held)))
+        fields.append((b"repr-digest", digests.write_whole_digest(held)))
+    fields.append((b"content-disposition", _write_disposition(identifier, held)))
     return fields
 
 
-def span_fields(held: Representation, span: Span, *, partial: bool = False) -> Fields:
+def make_span_fields(held: Representation, span: Span, *, partial: bool = False) -> Fields:
     """Make the fields that depend on the bytes sent. A multipart message makes its own."""
     start, stop = span
     fields: Fields = [(b"content-length", b"%d" % (stop - start))]
     if partial:
         fields.append((b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, held.length)))
-    return [(b"content-type", content_type(held)), *fields]
+    return [(b"content-type", write_content_type(held)), *fields]
 
 
-def content_type(held: Representation) -> bytes:
+def write_content_type(held: Representation) -> bytes:
     """Return the media type with its charset."""
     kind = held.media_type
     if held.charset and "charset=" not in kind:
@@ -165,8 +180,8 @@ def content_type(held: Representation) -> bytes:
     return "".join(one if " " <= one <= "~" else "_" for one in kind).encode("ascii")
 
 
-def _disposition(identifier: Identifier, held: Representation) -> bytes:
+def _write_disposition(identifier: Identifier, held: Representation) -> bytes:
     """Suggest a file name: letters, digits, dots, hyphens and underscores only."""
     name = _SAFE_NAME.sub("_", identifier.file_stem)[:128].strip("._")
-    extension = _SAFE_NAME.sub("_", formats.extension(held.format))
+    extension = _SAFE_NAME.sub("_", formats.find_extension(held.format))
     return f'inline; filename="{name}.{extension}"'.encode()

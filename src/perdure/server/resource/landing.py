@@ -22,74 +22,84 @@ from markupsafe import Markup
 from perdure import metadata
 from perdure.errors import Unavailable
 from perdure.ids import Identifier
-from perdure.metadata.citing import cite
-from perdure.metadata.port import Described
+from perdure.metadata.citing import write_citation
+from perdure.metadata.port import DescribedResource
 from perdure.model.records import Record
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import path_of
+from perdure.reading.targets import spell_path
 from perdure.server import pages
 from perdure.server.common import asking
-from perdure.server.common.answers import Answer, empty, link, links, plain
+from perdure.server.common.answers import (
+    Answer,
+    join_links,
+    make_answer,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.conditions import has_already
-from perdure.server.common.negotiate import choose
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import describing, quoting, signposting
-from perdure.server.resource.describing import etag, public
-from perdure.upkeep.linkcheck.verdict import Finding
+from perdure.server.resource.describing import make_public_record, make_record_etag
+from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _FORMS = ("application/json", "text/html")
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _LONGEST = 200  # locations and versions that the page shows; the record has all
 
 
-async def answer(service: Service, request: Request, resolved: Resolved) -> Answer:
+async def show_landing_page(service: Service, request: Request, resolved: Resolved) -> Answer:
     """Answer with the landing page. Raises NotFound."""
     identifier, record = resolved.identifier, resolved.known
-    findings = service.health.findings(one.uri for one in record.locations)
-    tag = _tag(record, findings)
+    findings = service.health.read_findings(one.uri for one in record.locations)
+    tag = _make_page_tag(record, findings)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept"),
     ]
     if has_already(request, tag):
-        return empty(HTTPStatus.NOT_MODIFIED, *fields)
-    passage = await quoting.passage(service, resolved)
-    what, about = await service.cut(_described, service, request, resolved)
-    citation = await service.cut(_citation, what)
-    rows = signposting.signposts(record, what, request.base, _kind(about))
-    shown = public(record, identifier, request.base)
-    body = pages.render(
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
+    passage = await quoting.read_passage(service, resolved)
+    what, about = await service.run_cutter(_describe_resource, service, request, resolved)
+    citation = await service.run_cutter(_cite_resource, what)
+    rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
+    shown = make_public_record(record, identifier, request.base_url)
+    body = pages.render_template(
         "landing.html",
         record=shown,
-        title=_straight(what.about.title) or shown["identifier"],
+        title=_strip_directions(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
-        facts=_facts(what),
-        abstract=_abstract(what),
+        facts=_list_facts(what),
+        abstract=_list_abstracts(what),
         derived=what.about.derived,
-        citation=_straight(citation),
+        citation=_strip_directions(citation),
         passage=passage,
-        quotable=_quotable(shown, record) if passage is None else "",
+        quotable=_find_quotable_url(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),
-        locations=_locations(shown["locations"][:_LONGEST], findings),
+        locations=_show_locations(shown["locations"][:_LONGEST], findings),
         more_locations=max(0, len(shown["locations"]) - _LONGEST),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
-        jsonld=Markup(_harmless(about)),  # noqa: S704  (no "<" is left in it)
+        jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
-    return pages.page(HTTPStatus.OK, body, *fields, *links(signposting.of_header(rows)))
+    return pages.make_page(
+        HTTPStatus.OK, body, *fields, *join_links(signposting.write_header_links(rows))
+    )
 
 
-async def linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
+async def show_linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
     """Answer with all links of an identifier (RFC 9264), as JSON or text. Raises NotFound."""
     record = resolved.known
-    what, about = await service.cut(_described, service, request, resolved)
-    rows = signposting.signposts(record, what, request.base, _kind(about))
-    kind = choose(request.accept, signposting.TYPES) or signposting.JSON
-    body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
-    return plain(
+    what, about = await service.run_cutter(_describe_resource, service, request, resolved)
+    rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
+    kind = choose_type(request.accept, signposting.TYPES) or signposting.JSON
+    body = (
+        signposting.write_json(rows) if kind == signposting.JSON else signposting.write_text(rows)
+    )
+    return make_answer(
         HTTPStatus.OK,
         kind,
         body,
@@ -98,83 +108,90 @@ async def linkset(service: Service, request: Request, resolved: Resolved) -> Ans
     )
 
 
-def wanted(request: Request) -> bool:
+def wants_page(request: Request) -> bool:
     """Return True if `?info` asks for the page: Accept names HTML and prefers it."""
     named = any(one.range.partition(";")[0].strip() == "text/html" for one in request.accept)
     others = (*_FORMS, "application/xml", "text/xml", "text/plain")
-    return named and choose(request.accept, others) == "text/html"
+    return named and choose_type(request.accept, others) == "text/html"
 
 
-def erc(service: Service, request: Request, resolved: Resolved, *, full: bool) -> Answer:
+def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: bool) -> Answer:
     """Answer `?` or `??` after an ARK with an ERC (draft-kunze-ark, kernel ERC in ANVL).
 
     The `full` ERC (`??`) describes the resource and the commitment to it. Raises NotFound.
     """
     identifier, record = resolved.identifier, resolved.known
-    shown = public(record, identifier, request.base)
+    shown = make_public_record(record, identifier, request.base_url)
     if record.about is not None:
         about = record.about
         said = {
-            "who": "; ".join(_agent(one.name, one.given, one.family) for one in about.creators),
+            "who": "; ".join(
+                _name_agent(one.name, one.given, one.family) for one in about.creators
+            ),
             "what": about.title,
-            "when": about.year or about.date("Issued", "Created"),
+            "when": about.year or about.first_date("Issued", "Created"),
         }
         shown["metadata"] = shown["metadata"] | {name: text for name, text in said.items() if text}
-    body = describing.erc(shown)
+    body = describing.write_erc(shown)
     if full:
-        body += _support(request, identifier, record)
+        body += _write_support(request, identifier, record)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    name = link(f"{request.base}/{path_of(identifier)}", "describes")
-    return plain(HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *links((name,)))
+    name = write_link(f"{request.base_url}/{spell_path(identifier)}", "describes")
+    return make_answer(
+        HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *join_links((name,))
+    )
 
 
-def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
+def _make_page_tag(record: Record, findings: dict[str, LinkFinding]) -> bytes:
     """Make the entity tag of the page, from the revision and the health of its locations."""
-    plain_tag = etag(record, "text/html")
+    plain_tag = make_record_etag(record, "text/html")
     if not findings:
         return plain_tag
     known = json.dumps(sorted((one.uri, one.verdict) for one in findings.values()))
     return plain_tag[:-1] + f"-{hashlib.sha256(known.encode()).hexdigest()[:8]}".encode() + b'"'
 
 
-def _described(
+def _describe_resource(
     service: Service, request: Request, resolved: Resolved
-) -> tuple[Described, dict[str, Any]]:
+) -> tuple[DescribedResource, dict[str, Any]]:
     """Return the description, and the same as JSON-LD."""
-    url = f"{request.base}/{path_of(resolved.identifier)}"
+    url = f"{request.base_url}/{spell_path(resolved.identifier)}"
     what = service.registry.described(resolved, url)
-    return what, json.loads(metadata.write(what, "jsonld"))
+    return what, json.loads(metadata.write_record(what, "jsonld"))
 
 
-def _citation(what: Described) -> str:
+def _cite_resource(what: DescribedResource) -> str:
     """Return a citation, or an empty string if perdure[metadata] is not installed."""
     try:
-        return cite(what, "apa", "en").strip()
+        return write_citation(what, "apa", "en").strip()
     except Unavailable:
         return ""
 
 
-def _straight(text: str) -> str:
+def _strip_directions(text: str) -> str:
     """Remove the controls that would change the direction of the text after it on the page."""
     return text.translate(_TURNING)
 
 
-def _kind(about: dict[str, Any]) -> str:
+def _find_schema_type(about: dict[str, Any]) -> str:
     kind = about.get("@type", "CreativeWork")
     return str(kind[0] if isinstance(kind, list) else kind)
 
 
-def _harmless(about: dict[str, Any]) -> str:
+def _escape_json(about: dict[str, Any]) -> str:
     text = json.dumps(about, ensure_ascii=False, indent=1)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _facts(what: Described) -> list[tuple[str, list[str]]]:
+def _list_facts(what: DescribedResource) -> list[tuple[str, list[str]]]:
     """List the statements about the resource, each a name and its values."""
     about = what.about
     rows = [
-        ("Creator", [_agent(one.name, one.given, one.family) for one in about.creators]),
-        ("Contributor", [_agent(one.name, one.given, one.family) for one in about.contributors]),
+        ("Creator", [_name_agent(one.name, one.given, one.family) for one in about.creators]),
+        (
+            "Contributor",
+            [_name_agent(one.name, one.given, one.family) for one in about.contributors],
+        ),
         ("Publisher", [about.publisher.name] if about.publisher else []),
         ("Year", [about.year] if about.year else []),
         ("Date", [f"{one.value} ({one.kind.lower()})" for one in about.dates]),
@@ -190,17 +207,19 @@ def _facts(what: Described) -> list[tuple[str, list[str]]]:
     return [(name, values) for name, values in rows if values]
 
 
-def _agent(name: str, given: str, family: str) -> str:
+def _name_agent(name: str, given: str, family: str) -> str:
     return name or " ".join(one for one in (given, family) if one)
 
 
-def _abstract(what: Described) -> list[str]:
+def _list_abstracts(what: DescribedResource) -> list[str]:
     return [one.value for one in what.about.descriptions if one.kind in ("", "Abstract")]
 
 
-def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> list[dict[str, Any]]:
+def _show_locations(
+    shown: list[dict[str, Any]], findings: dict[str, LinkFinding]
+) -> list[dict[str, Any]]:
     """Add to each location its health, and whether it is valid today."""
-    today = asking.today()
+    today = asking.current_day()
     found = []
     for one in shown:
         finding = findings.get(one["uri"])
@@ -210,9 +229,9 @@ def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> lis
     return found
 
 
-def _quotable(shown: dict[str, Any], record: Record) -> str:
+def _find_quotable_url(shown: dict[str, Any], record: Record) -> str:
     """Return the address of the text that a reader would quote, or an empty string."""
-    found = quoting.quotable(record)
+    found = quoting.find_quotable(record)
     if found is None:
         return ""
     version, one = found
@@ -222,8 +241,10 @@ def _quotable(shown: dict[str, Any], record: Record) -> str:
     )
 
 
-def _support(request: Request, identifier: Identifier, record: Record) -> bytes:
-    """Write the `erc-support` section: the commitment to the resource, its giver and its date."""
+def _write_support(request: Request, identifier: Identifier, record: Record) -> bytes:
+    """Write the `erc-support` section: the commitment to the resource, its giver and its
+    date.
+    """
     if record.tombstone is not None:
         promise = "(:gone) withdrawn; the name and this statement remain"
     elif record.newest is not None:
@@ -232,9 +253,9 @@ def _support(request: Request, identifier: Identifier, record: Record) -> bytes:
         promise = "(:permanent) the name will never be reassigned; the resource may move"
     since = record.versions[0].at if record.versions else record.at
     rows = (
-        ("who", request.base.partition("//")[2]),
+        ("who", request.base_url.partition("//")[2]),
         ("what", promise),
         ("when", since[:10].replace("-", "") or "(:unkn)"),
-        ("where", f"{request.base}/{path_of(identifier)}?history"),
+        ("where", f"{request.base_url}/{spell_path(identifier)}?history"),
     )
     return "".join(["erc-support:\n", *(f"{name}: {value}\n" for name, value in rows)]).encode()

@@ -16,14 +16,14 @@ from urllib.parse import quote as escape
 from perdure.errors import NotFound, PartNotSupported
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
-from perdure.reading.targets import Question, path_of, uri_of
+from perdure.reading.targets import Question, spell_path, spell_uri
 from perdure.server.common import lists
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
 
-async def listing(
+async def list_pattern(
     service: Service, request: Request, pattern: Identifier, question: Question
 ) -> Answer:
     """Answer GET of a pattern or an interval.
@@ -41,16 +41,20 @@ async def listing(
     if pattern.is_divided:
         if question.cursor:
             raise ListNotPaged(cursor=question.cursor)
-        interval = await asyncio.to_thread(resolver.interval, pattern)
-        return lists.answer(request, str(pattern), _entries(request, interval.members), fresh)
+        interval = await asyncio.to_thread(resolver.list_interval, pattern)
+        return lists.answer_list(
+            request, str(pattern), _make_entries(request, interval.members), fresh
+        )
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
-    page = await asyncio.to_thread(resolver.listing, pattern, cursor=question.cursor, limit=limit)
+    page = await asyncio.to_thread(resolver.list_page, pattern, cursor=question.cursor, limit=limit)
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
-    entries = _entries(request, page.identifiers)
-    return lists.answer(request, str(pattern), entries, fresh, following=following)
+    entries = _make_entries(request, page.identifiers)
+    return lists.answer_list(request, str(pattern), entries, fresh, following=following)
 
 
-def _entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.Entry]:
-    return [lists.Entry(uri_of(one), f"{request.base}/{path_of(one)}") for one in found]
+def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.ListEntry]:
+    return [
+        lists.ListEntry(spell_uri(one), f"{request.base_url}/{spell_path(one)}") for one in found
+    ]

@@ -9,17 +9,17 @@ from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
 from perdure.model.records import Record
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import identify, part_path, path_of
+from perdure.reading.targets import read_identifier, spell_part_path, spell_path
 from perdure.server.common import asking, lists, problems
-from perdure.server.common.answers import Answer, plain
-from perdure.server.common.negotiate import choose, prefers
+from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common.negotiate import choose_type, prefers_types
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import signposting
-from perdure.upkeep.linkcheck.verdict import Finding
+from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 
-def locations(
+def list_locations(
     service: Service,
     request: Request,
     resolved: Resolved,
@@ -31,37 +31,39 @@ def locations(
     `about` is the name as the request spells it. Raises NotFound or NoSuchVersion.
     """
     record, identifier = resolved.record, resolved.identifier
-    found = urls(request, resolved)
+    found = list_urls(request, resolved)
     if isinstance(found, Gone):
-        return problems.answer(problems.of_tombstone(found), request)
+        return problems.answer_problem(problems.make_gone_problem(found), request)
     inside = resolved.inside
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    if record is not None and prefers(request.accept, signposting.TYPES):
-        path = path_of(identifier) if inside is None else part_path(inside.whole, inside.part)
-        return _linkset(request, path, record, found, fresh, *more)
-    entries = [lists.Entry(one) for one in found]
+    if record is not None and prefers_types(request.accept, signposting.TYPES):
+        path = (
+            spell_path(identifier) if inside is None else spell_part_path(inside.whole, inside.part)
+        )
+        return _answer_linkset(request, path, record, found, fresh, *more)
+    entries = [lists.ListEntry(one) for one in found]
     told = {}
-    if record is not None and inside is None and _is_json(request):
-        told = {"locations": _told(service, record)}
-    return lists.answer(request, about or str(identifier), entries, fresh, *more, told=told)
+    if record is not None and inside is None and _asks_for_json(request):
+        told = {"locations": _show_locations(service, record)}
+    return lists.answer_list(request, about or str(identifier), entries, fresh, *more, told=told)
 
 
-def _is_json(request: Request) -> bool:
+def _asks_for_json(request: Request) -> bool:
     return any(one.range.startswith("application/") for one in request.accept)
 
 
-def _told(service: Service, record: Record) -> list[dict[str, object]]:
+def _show_locations(service: Service, record: Record) -> list[dict[str, object]]:
     """Return all locations with all fields, whether they are valid now, and their health."""
-    findings = service.health.findings(one.uri for one in record.locations)
-    today = asking.today()
+    findings = service.health.read_findings(one.uri for one in record.locations)
+    today = asking.current_day()
     return [
         {name: getattr(one, name) for name in one.__struct_fields__}
-        | {"is_valid": one.is_valid(today), "health": _health(findings.get(one.uri))}
+        | {"is_valid": one.is_valid(today), "health": _show_health(findings.get(one.uri))}
         for one in record.locations
     ]
 
 
-def _health(finding: Finding | None) -> dict[str, object] | None:
+def _show_health(finding: LinkFinding | None) -> dict[str, object] | None:
     if finding is None:
         return None
     return {
@@ -72,7 +74,7 @@ def _health(finding: Finding | None) -> dict[str, object] | None:
     }
 
 
-def _linkset(
+def _answer_linkset(
     request: Request,
     path: str,
     record: Record,
@@ -80,20 +82,22 @@ def _linkset(
     *fields: tuple[bytes, bytes],
 ) -> Answer:
     """Answer with a linkset (RFC 9264): each URL is an `alternate` of the resource at the path."""
-    anchor = f"{request.base}/{path}"
+    anchor = f"{request.base_url}/{path}"
     kinds = {one.uri: one for one in record.locations}
     rows = tuple(
-        signposting.of_location(anchor, kinds[one])
+        signposting.make_location_link(anchor, kinds[one])
         if one in kinds
         else signposting.Signpost(anchor, "alternate", one)
         for one in found
     )
-    kind = choose(request.accept, signposting.TYPES) or signposting.JSON
-    body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
-    return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
+    kind = choose_type(request.accept, signposting.TYPES) or signposting.JSON
+    body = (
+        signposting.write_json(rows) if kind == signposting.JSON else signposting.write_text(rows)
+    )
+    return make_answer(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
 
 
-def urls(request: Request, resolved: Resolved) -> list[str] | Gone:
+def list_urls(request: Request, resolved: Resolved) -> list[str] | Gone:
     """Return the URLs of a resource, best first, or its tombstone if it was withdrawn.
 
     For a part, return the URLs of the part, or an empty list if it has none. Raises NotFound.
@@ -103,33 +107,33 @@ def urls(request: Request, resolved: Resolved) -> list[str] | Gone:
         return step
     if not isinstance(step, Choices):
         return []
-    paths = (_path_of_part(resolved, fetch.identifier) for fetch in step.fetches)
-    ours = [f"{request.base}/{path}" for path in paths]
+    paths = (_make_part_path(resolved, fetch.identifier) for fetch in step.fetches)
+    ours = [f"{request.base_url}/{path}" for path in paths]
     elsewhere = [one.uri for one in step.locations]
     return list(dict.fromkeys((*elsewhere, *ours)))
 
 
-def _path_of_part(resolved: Resolved, identifier: Identifier) -> str:
+def _make_part_path(resolved: Resolved, identifier: Identifier) -> str:
     """Return the path of a held document, or of the requested part of it."""
     if resolved.inside is None:
-        return path_of(identifier)
-    return part_path(identifier.whole, resolved.inside.part)
+        return spell_path(identifier)
+    return spell_part_path(identifier.whole, resolved.inside.part)
 
 
-def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
+def find_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
     """Return the identifiers of a URL: those bound to it, and the one that the URL contains."""
-    bound = service.listings.named(url)
-    ours = own(service, request, url)
+    bound = service.listings.find_bound(url)
+    ours = read_own_url(service, request, url)
     return bound if ours is None else (ours, *(one for one in bound if one.key != ours.key))
 
 
-def own(service: Service, request: Request, url: str) -> Identifier | None:
+def read_own_url(service: Service, request: Request, url: str) -> Identifier | None:
     """Return the identifier in a URL of this resolver, if it is registered here."""
-    ours = f"{request.base}/"  # scheme and host are case-insensitive
+    ours = f"{request.base_url}/"  # scheme and host are case-insensitive
     if url[: len(ours)].lower() != ours.lower():
         return None
     try:
-        identifier = identify(url[len(ours) :])
+        identifier = read_identifier(url[len(ours) :])
     except (MalformedIdentifier, UnknownScheme):
         return None
-    return identifier if service.record(identifier) is not None else None
+    return identifier if service.find_record(identifier) is not None else None

@@ -8,8 +8,8 @@ How it works: the collection is resolved like any other resource and read from t
 A member is looked up here if its identifier is registered here or its scheme is resolved here;
 others go to the public resolver of their scheme. A client that prefers JSON gets the entry instead,
 exactly as in the document. In JSON and HTML lists, every member has its own identifier and an
-address at this resolver, made of the collection's identifier and `member=`; both persist. The text,
-CSV and Turtle forms are those that `perdure collection make` reads.
+address at this resolver, made of the collection's identifier and `member=`; both persist.
+The text, CSV and Turtle forms are those that `perdure collection make` reads.
 
 What must stay true: redirects go only to identifiers that parse, and only to this resolver or to
 those in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
@@ -24,24 +24,32 @@ import msgspec
 
 from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound, Undecodable
 from perdure.errors.requests import CursorNotNumber
-from perdure.extractors.members import read
+from perdure.extractors.members import read_collection
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
-from perdure.ids.urls import public_address
+from perdure.ids.urls import find_public_address
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.model.queries import Fetch, Gone, Preference, Redirect, Want
 from perdure.model.records import Location
 from perdure.parts import Member as MemberSelector
-from perdure.policy.naming import wanted
+from perdure.policy.naming import read_qualifiers
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import Question, part_path, part_uri, path_of
+from perdure.reading.targets import Question, spell_part_path, spell_part_uri, spell_path
 from perdure.server import pages
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, Fields, empty, link, links, plain, uri
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    escape_uri,
+    join_links,
+    make_answer,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.conditions import has_already
-from perdure.server.common.negotiate import choose, prefers
-from perdure.server.common.redirects import redirect
+from perdure.server.common.negotiate import choose_type, prefers_types
+from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held
@@ -56,16 +64,16 @@ _HTML = ("text/html", "application/xhtml+xml")
 _MOST = 10_000
 
 
-async def member(
+async def lead_to_member(
     service: Service, request: Request, step: Fetch, source: Source, selector: MemberSelector
 ) -> Answer | None:
     """Redirect to a member, or return None if the client prefers the entry.
 
     Raises PartNotFound, Undecodable, and MalformedIdentifier if the member is not an identifier.
     """
-    if prefers(request.accept, _JSON):
+    if prefers_types(request.accept, _JSON):
         return None
-    count, number, entry = await service.cut(_entry, source, selector)
+    count, number, entry = await service.run_cutter(_find_entry, source, selector)
     if entry is None:
         raise PartNotFound(
             identifier=source.name, selector=str(selector), extent=f"{count} members"
@@ -74,77 +82,80 @@ async def member(
     identifier = parse(found.identifier)
     step_on = Redirect(
         identifier=identifier,
-        location=Location(uri=address(service, request.base, identifier)),
+        location=Location(uri=locate_member(service, request.base_url, identifier)),
     )
-    answer = redirect(step_on, fresh=service.settings.fresh_seconds)
-    written = f"{request.base}/{part_path(step.identifier, f'member={number}')}"
+    answer = make_redirect(step_on, fresh=service.settings.fresh_seconds)
+    written = f"{request.base_url}/{spell_part_path(step.identifier, f'member={number}')}"
     answer.fields = [
         *(field for field in answer.fields if field[0] != b"link"),
-        *links(
+        *join_links(
             (
-                link(written, "canonical"),
-                link(f"{request.base}/{path_of(step.identifier)}", "collection"),
+                write_link(written, "canonical"),
+                write_link(f"{request.base_url}/{spell_path(step.identifier)}", "collection"),
             )
         ),
     ]
     return answer
 
 
-def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
+def _find_entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
     try:
-        return members.entry(read(source), selector.name or selector.number)
+        return members.find_entry(read_collection(source), selector.name or selector.number)
     except InvalidMetadata as error:
-        raise source.undecodable(error.reason) from error
+        raise source.make_undecodable(error.reason) from error
 
 
-def address(service: Service, base: str, identifier: Identifier) -> str:
+def locate_member(service: Service, base: str, identifier: Identifier) -> str:
     """Return the URL of a member, here or at the public resolver of its scheme."""
-    public = public_address(identifier)
-    if public and service.record(identifier.whole) is None:
+    public = find_public_address(identifier)
+    if public and service.find_record(identifier.whole) is None:
         return public
     if identifier.part is not None:
-        return f"{base}/{part_path(identifier.whole, identifier.part)}"
-    return f"{base}/{path_of(identifier)}"
+        return f"{base}/{spell_part_path(identifier.whole, identifier.part)}"
+    return f"{base}/{spell_path(identifier)}"
 
 
 # lists
 # -----
 
 
-def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
+def suits_person(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
     """Return True if a person asks for a collection without naming a format.
 
     `media_types` are those held, or the one that would be sent.
     """
     return (
         members.MEDIA_TYPE in media_types
-        and wanted(identifier)[1] is None
-        and prefers(request.accept, _HTML)
+        and read_qualifiers(identifier)[1] is None
+        and prefers_types(request.accept, _HTML)
     )
 
 
-async def listing(
+async def list_members(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """Answer `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
-    identifier, kind = resolved.identifier, choose(request.accept, OFFERS)
+    identifier, kind = resolved.identifier, choose_type(request.accept, OFFERS)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
     step = resolved.choose(Want.RESOURCE, accept=(Preference(members.MEDIA_TYPE),), whole=True)
     if isinstance(step, Gone):
-        return problems.answer(problems.of_tombstone(step), request)
+        return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch) or step.representation.media_type != members.MEDIA_TYPE:
         raise NotAcceptable(
             identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
         )
     most = service.settings.page_size if kind in {"text/html", "text/turtle"} else _MOST
     limit = min(question.limit or service.settings.page_size, most)
-    start = _start(question.cursor)
+    start = _read_start(question.cursor)
     tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
     fields: Fields = [
         (b"etag", tag),
-        (b"content-location", uri(f"{path_of(step.identifier)}?members&{_page(start, limit)}")),
+        (
+            b"content-location",
+            escape_uri(f"{spell_path(step.identifier)}?members&{_write_page_query(start, limit)}"),
+        ),
         (b"vary", b"accept"),
         (
             b"cache-control",
@@ -154,19 +165,20 @@ async def listing(
         ),
     ]
     if has_already(request, tag):
-        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     source = service.registry.source(step.identifier, step.representation)
-    body, following = await service.cut(_rendered, source, step.identifier, request.base, kind,
-                                        start, limit)  # fmt: skip
+    body, following = await service.run_cutter(
+        _render_page, source, step.identifier, request.base_url, kind, start, limit
+    )
     if following is not None:
-        fields += links((b'<%s>; rel="next"' % uri(following),))
+        fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind == "text/html":
-        return pages.page(HTTPStatus.OK, body, *fields)
+        return pages.make_page(HTTPStatus.OK, body, *fields)
     charset = "; charset=utf-8" if kind in _FORMS else ""
-    return plain(HTTPStatus.OK, kind + charset, body, *fields)
+    return make_answer(HTTPStatus.OK, kind + charset, body, *fields)
 
 
-def _start(cursor: str | None) -> int:
+def _read_start(cursor: str | None) -> int:
     if cursor is None:
         return 1
     if not (cursor.isascii() and cursor.isdecimal() and 0 < int(cursor[:10]) <= 10**9):
@@ -174,29 +186,29 @@ def _start(cursor: str | None) -> int:
     return int(cursor[:10])
 
 
-def _page(start: int, limit: int) -> str:
+def _write_page_query(start: int, limit: int) -> str:
     return f"cursor={start}&limit={limit}"
 
 
-def _rendered(
+def _render_page(
     source: Source, whole: Identifier, base: str, kind: str, start: int, limit: int
 ) -> tuple[bytes, str | None]:
     """Write a page of the list. Return it with the address of the next page."""
     try:
         if kind == "application/json":
-            return _json(read(source), whole, base, start, limit)
-        collection = members.load(read(source))
+            return _write_json(read_collection(source), whole, base, start, limit)
+        collection = members.load_collection(read_collection(source))
     except InvalidMetadata as error:
         raise Undecodable(
             identifier=source.name, media_type=source.media_type, reason=error.reason
         ) from error
     shown = collection.members[start - 1 : start - 1 + limit]
-    here = _prefix(whole, base)
+    here = _make_member_prefix(whole, base)
     rows = [(number, f"{here}{number}", one) for number, one in enumerate(shown, start)]
-    following = _following(whole, base, start + limit, limit, len(collection.members))
+    following = _find_next_page(whole, base, start + limit, limit, len(collection.members))
     match kind:
         case "text/html":
-            body = pages.render(
+            body = pages.render_template(
                 "members.html",
                 collection=collection,
                 identifier=str(whole),
@@ -204,62 +216,70 @@ def _rendered(
                 following=following,
             )
         case "application/linkset+json":
-            body = _linkset(whole, base, rows)
+            body = _write_linkset(whole, base, rows)
         case "text/plain" | "text/csv" | "text/turtle":
-            body = _form(_FORMS[kind], source, whole, collection, shown, start)
+            body = _write_form(_FORMS[kind], source, whole, collection, shown, start)
         case _:
-            uris = [b"# " + uri(str(whole)), *(uri(one.identifier) for _, _, one in rows), b""]
+            uris = [
+                b"# " + escape_uri(str(whole)),
+                *(escape_uri(one.identifier) for _, _, one in rows),
+                b"",
+            ]
             body = b"\r\n".join(uris)
     return body, following
 
 
-def _form(
+def _write_form(
     form: str,
     source: Source,
     whole: Identifier,
     collection: Collection,
-    shown: tuple[Member, ...],
+    shown: tuple[CollectionMember, ...],
     start: int,
 ) -> bytes:
     """Write a page in a form that programs read back, so check its members first."""
     page = msgspec.structs.replace(collection, members=shown)
     try:
-        members.check(page)
+        members.check_collection(page)
     except InvalidMetadata as error:
-        raise source.undecodable(error.reason) from error
-    return forms.write(page, form, identifier=str(whole), first=start)
+        raise source.make_undecodable(error.reason) from error
+    return forms.write_collection(page, form, identifier=str(whole), first=start)
 
 
-_Rows = list[tuple[int, str, Member]]
+_Rows = list[tuple[int, str, CollectionMember]]
 
 
-def _prefix(whole: Identifier, base: str) -> str:
+def _make_member_prefix(whole: Identifier, base: str) -> str:
     """Return the address of a member, without its number."""
-    return f"{base}/{part_path(whole, 'member=1').removesuffix('1')}"
+    return f"{base}/{spell_part_path(whole, 'member=1').removesuffix('1')}"
 
 
-def _following(whole: Identifier, base: str, start: int, limit: int, size: int) -> str | None:
+def _find_next_page(whole: Identifier, base: str, start: int, limit: int, size: int) -> str | None:
     """Return the address of the next page, or None if this is the last."""
-    return f"{base}/{path_of(whole)}?members&{_page(start, limit)}" if start <= size else None
+    return (
+        f"{base}/{spell_path(whole)}?members&{_write_page_query(start, limit)}"
+        if start <= size
+        else None
+    )
 
 
-def _json(
+def _write_json(
     document: bytes, whole: Identifier, base: str, start: int, limit: int
 ) -> tuple[bytes, str | None]:
     """Write a page of entries as in the document, each with its number and addresses added."""
-    about, entries = members.entries(document)
+    about, entries = members.split_entries(document)
     encode = msgspec.json.encode
-    url = encode(_prefix(whole, base)).removesuffix(b'"')
-    part = encode(part_uri(whole, "member=1")).removesuffix(b'1"')
+    url = encode(_make_member_prefix(whole, base)).removesuffix(b'"')
+    part = encode(spell_part_uri(whole, "member=1")).removesuffix(b'1"')
     shown = b",\n".join(
         b'%b,"number":%d,"url":%b%d","part":%b%d"}' % (entry[:-1], n, url, n, part, n)
         for n, entry in enumerate(entries[start - 1 : start - 1 + limit], start)
     )
-    following = _following(whole, base, start + limit, limit, len(entries))
+    following = _find_next_page(whole, base, start + limit, limit, len(entries))
     head = encode(
         {
             "identifier": str(whole),
-            "url": f"{base}/{path_of(whole)}",
+            "url": f"{base}/{spell_path(whole)}",
             "title": about.title,
             "creators": about.creators,
             "purpose": about.purpose,
@@ -271,15 +291,16 @@ def _json(
     return b'%b,"members":[\n%b\n]}\n' % (head[:-1], shown), following
 
 
-def _linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
+def _write_linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
     """Write a linkset (RFC 9264) with an `item` link to each member (RFC 6573)."""
     items = [{"href": href} | ({"title": one.title} if one.title else {}) for _, href, one in rows]
     each = [
-        {"anchor": href, "cite-as": [{"href": _as_uri(one.identifier)}]} for _, href, one in rows
+        {"anchor": href, "cite-as": [{"href": _escape_uri(one.identifier)}]}
+        for _, href, one in rows
     ]
-    anchor = f"{base}/{path_of(whole)}"
+    anchor = f"{base}/{spell_path(whole)}"
     return msgspec.json.encode({"linkset": [{"anchor": anchor, "item": items}, *each]})
 
 
-def _as_uri(identifier: str) -> str:
+def _escape_uri(identifier: str) -> str:
     return escape(identifier, safe="/:;,@!$&'()*+=-._~?#[]%")

@@ -20,22 +20,34 @@ from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.naming import PatternNotAllowed
-from perdure.formats import media_type
+from perdure.formats import find_media_type
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.citing import cite
-from perdure.metadata.port import LARGEST, Described
+from perdure.metadata.citing import write_citation
+from perdure.metadata.port import LARGEST, DescribedResource
 from perdure.model.commands import Describe
 from perdure.model.queries import Preference
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
-from perdure.policy.naming import wanted
+from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality
-from perdure.policy.rules import known
+from perdure.policy.rules import require_known
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import Question, identify, part_path, path_of, read_question
+from perdure.reading.targets import (
+    Question,
+    read_identifier,
+    read_question,
+    spell_part_path,
+    spell_path,
+)
 from perdure.server.common import auth
-from perdure.server.common.answers import Answer, empty, link, links, plain
+from perdure.server.common.answers import (
+    Answer,
+    join_links,
+    make_answer,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.conditions import has_already
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -48,7 +60,7 @@ _LONG = 20_000  # characters
 
 
 @cache
-def _types() -> dict[str, str]:
+def _map_types() -> dict[str, str]:
     """Map each media type to the format that it asks for, or to "" for a citation."""
     formats = metadata.load_formats().values()
     return {
@@ -62,12 +74,12 @@ def _types() -> dict[str, str]:
 # ------
 
 
-def asked(question: Question) -> bool:
+def asks_for_metadata(question: Question) -> bool:
     """Return True if the address asks for metadata or a citation."""
     return question.metadata is not None or question.cite is not None
 
 
-async def answer(
+async def answer_metadata(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """Answer `?metadata`, `?metadata=<format>` and `?cite=<style>`.
@@ -77,63 +89,71 @@ async def answer(
     """
     resolved.require_citable()
     if question.metadata is not None:
-        name = question.metadata or _types().get(_best(request.accept) or "") or "datacite"
-        return await _metadata(service, request, resolved, name)
+        name = (
+            question.metadata
+            or _map_types().get(_find_best_type(request.accept) or "")
+            or "datacite"
+        )
+        return await _give_metadata(service, request, resolved, name)
     style = question.cite or "apa"
-    return await _citation(service, request, resolved, style, question.locale or "")
+    return await _give_citation(service, request, resolved, style, question.locale or "")
 
 
-async def negotiated(service: Service, request: Request, resolved: Resolved) -> Answer | None:
+async def negotiate_metadata(
+    service: Service, request: Request, resolved: Resolved
+) -> Answer | None:
     """Answer with the metadata or citation that Accept asks for, or return None if it does not."""
-    kind = _best(request.accept)
+    kind = _find_best_type(request.accept)
     identifier, record = resolved.identifier, resolved.record
-    if kind is None or record is None or wanted(identifier)[1] is not None:
+    if kind is None or record is None or read_qualifiers(identifier)[1] is not None:
         return None
-    if resolved.part_beside is None and _quality(request.accept, kind) <= _of_the_thing(
-        request.accept, identifier, record
-    ):
+    if resolved.part_beside is None and _find_quality(
+        request.accept, kind
+    ) <= _find_resource_quality(request.accept, identifier, record):
         return None
     if kind == BIBLIOGRAPHY:
-        style, locale = _parameters(request.accept)
-        return await _citation(service, request, resolved, style, locale)
-    return await _metadata(service, request, resolved, _types()[kind])
+        style, locale = _read_parameters(request.accept)
+        return await _give_citation(service, request, resolved, style, locale)
+    return await _give_metadata(service, request, resolved, _map_types()[kind])
 
 
 @lru_cache(maxsize=1024)
-def _best(accept: tuple[Preference, ...]) -> str | None:
+def _find_best_type(accept: tuple[Preference, ...]) -> str | None:
     """Return the metadata type that Accept names with the highest quality, or None."""
-    named = [(one.quality, _essence(one)) for one in accept if one.quality > 0]
-    ours = [(quality, kind) for quality, kind in named if kind in _types()]
+    named = [(one.quality, _strip_range(one)) for one in accept if one.quality > 0]
+    ours = [(quality, kind) for quality, kind in named if kind in _map_types()]
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
-def wishes(accept: tuple[Preference, ...]) -> bool:
+def names_metadata(accept: tuple[Preference, ...]) -> bool:
     """Return True if Accept names a form of metadata, so that the usual answer may be wrong."""
-    return _best(accept) is not None
+    return _find_best_type(accept) is not None
 
 
-def _essence(one: Preference) -> str:
+def _strip_range(one: Preference) -> str:
     return strip_parameters(one.range)
 
 
-def _quality(accept: tuple[Preference, ...], kind: str) -> float:
-    return max(one.quality for one in accept if _essence(one) == kind)
+def _find_quality(accept: tuple[Preference, ...], kind: str) -> float:
+    return max(one.quality for one in accept if _strip_range(one) == kind)
 
 
-def _of_the_thing(accept: tuple[Preference, ...], identifier: Identifier, record: Record) -> float:
+def _find_resource_quality(
+    accept: tuple[Preference, ...], identifier: Identifier, record: Record
+) -> float:
     """Return the highest quality that Accept gives a form of the resource itself."""
-    number, _ = wanted(identifier)
+    number, _ = read_qualifiers(identifier)
     version = record.version(number) if number is not None else record.newest
     kinds = {one.media_type for one in version.representations} if version else set()
     for location in record.locations:
-        known = media_type(location.format) if location.format else None
+        known = find_media_type(location.format) if location.format else None
         kinds.add(known.essence if known else "application/octet-stream")
     return max((media_quality(accept, kind) for kind in kinds), default=0.0)
 
 
-def _parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
+def _read_parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
     """Return the style and the locale of the requested citation."""
-    range_ = next(one.range for one in accept if _essence(one) == BIBLIOGRAPHY)
+    range_ = next(one.range for one in accept if _strip_range(one) == BIBLIOGRAPHY)
     pairs = (piece.partition("=") for piece in range_.split(";")[1:])
     found = {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
     return found.get("style", "apa"), found.get("locale", "")
@@ -143,51 +163,53 @@ def _parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
 # ------
 
 
-async def _metadata(service: Service, request: Request, resolved: Resolved, name: str) -> Answer:
+async def _give_metadata(
+    service: Service, request: Request, resolved: Resolved, name: str
+) -> Answer:
     identifier, record = resolved.identifier, resolved.citable
     attached = next((one for one in record.attached if one.format == name.lower()), None)
     if attached is not None:
-        return _given(
+        return _make_answer(
             service, request, identifier, record, name, attached.media_type, attached.content
         )
     if name.lower() == cmdi.NAME:
         offered = tuple(metadata.load_formats())
         raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
-    form = metadata.find(name)
-    what = await _described(service, request, resolved)
-    asked = _accepted(request)
+    form = metadata.find_format(name)
+    what = await _describe_resource(service, request, resolved)
+    asked = _list_accepted(request)
     kind = next((one for one in form.media_types if one in asked), form.media_types[0])
     if form.is_text:
         kind += "; charset=utf-8"
     body: bytes
     if form.is_slow or _is_long(what):
-        body = await service.cut(form.write, what)
+        body = await service.run_cutter(form.write, what)
     else:
         body = form.write(what)
-    return _given(service, request, identifier, record, form.name, kind, body)
+    return _make_answer(service, request, identifier, record, form.name, kind, body)
 
 
-async def _citation(
+async def _give_citation(
     service: Service, request: Request, resolved: Resolved, style: str, locale: str
 ) -> Answer:
     if style.lower() in ("bibtex", "ris", "csl", "csl-json"):
-        return await _metadata(service, request, resolved, style)
+        return await _give_metadata(service, request, resolved, style)
     identifier, record = resolved.identifier, resolved.citable
-    what = await _described(service, request, resolved)
-    language = locale or _language(request)
+    what = await _describe_resource(service, request, resolved)
+    language = locale or _choose_language(request)
     text: str
     if _is_long(what):
-        text = await service.cut(cite, what, style, language)
+        text = await service.run_cutter(write_citation, what, style, language)
     else:
-        text = cite(what, style, language)
+        text = write_citation(what, style, language)
     kind = f"{BIBLIOGRAPHY}; charset=utf-8"
     name = f"{style}-{language}"
-    found = _given(service, request, identifier, record, name, kind, f"{text}\n".encode())
+    found = _make_answer(service, request, identifier, record, name, kind, f"{text}\n".encode())
     found.fields.append((b"content-language", language.encode("ascii", "replace")))
     return found
 
 
-def _is_long(what: Described) -> bool:
+def _is_long(what: DescribedResource) -> bool:
     """Return True if writing the description would delay other requests."""
     about = what.about
     lists = (about.creators, about.contributors, about.subjects, about.relations, about.titles)
@@ -195,7 +217,7 @@ def _is_long(what: Described) -> bool:
     return sum(map(len, lists)) > _MANY or sum(len(one.value) for one in texts) > _LONG
 
 
-def _language(request: Request) -> str:
+def _choose_language(request: Request) -> str:
     """Choose English, French or German by Accept-Language."""
     for one in request.languages:
         language = one.range.partition("-")[0].lower()
@@ -204,7 +226,7 @@ def _language(request: Request) -> str:
     return "en"
 
 
-def _given(
+def _make_answer(
     service: Service,
     request: Request,
     identifier: Identifier,
@@ -213,29 +235,29 @@ def _given(
     kind: str,
     body: bytes,
 ) -> Answer:
-    tag = f'"r{record.revision}-{_word(name)}"'.encode()
-    asked = _accepted(request)
+    tag = f'"r{record.revision}-{_clean_name(name)}"'.encode()
+    asked = _list_accepted(request)
     if "text/html" in asked and kind.partition(";")[0] not in asked:
-        kind = _for_people(kind)
+        kind = _choose_viewable_type(kind)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept, accept-language"),
         (b"content-security-policy", b"default-src 'none'; sandbox"),
         (b"x-content-type-options", b"nosniff"),
-        *links((link(f"{request.base}/{path_of(identifier)}", "describes"),)),
+        *join_links((write_link(f"{request.base_url}/{spell_path(identifier)}", "describes"),)),
     ]
     if has_already(request, tag):
-        return empty(HTTPStatus.NOT_MODIFIED, *fields)
-    return plain(HTTPStatus.OK, kind, body, *fields)
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
+    return make_answer(HTTPStatus.OK, kind, body, *fields)
 
 
-def _accepted(request: Request) -> frozenset[str]:
+def _list_accepted(request: Request) -> frozenset[str]:
     """Return the media types that a request accepts by name."""
-    return frozenset(_essence(one) for one in request.accept if one.quality > 0)
+    return frozenset(_strip_range(one) for one in request.accept if one.quality > 0)
 
 
-def _for_people(kind: str) -> str:
+def _choose_viewable_type(kind: str) -> str:
     """Choose the media type that makes a browser show the content instead of saving it."""
     essence = kind.partition(";")[0]
     if essence.endswith("xml"):
@@ -243,19 +265,21 @@ def _for_people(kind: str) -> str:
     return "application/json" if essence.endswith("json") else "text/plain; charset=utf-8"
 
 
-def _word(name: str) -> str:
+def _clean_name(name: str) -> str:
     return "".join(one for one in name if one.isascii() and (one.isalnum() or one == "-"))
 
 
-async def _described(service: Service, request: Request, resolved: Resolved) -> Described:
+async def _describe_resource(
+    service: Service, request: Request, resolved: Resolved
+) -> DescribedResource:
     """Return the description of the resource, or of the requested part of it."""
     identifier, part = resolved.identifier, resolved.part_beside
-    path = path_of(identifier) if part is None else part_path(identifier, part)
-    url = f"{request.base}/{path}"
+    path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
+    url = f"{request.base_url}/{path}"
     registry = service.registry
     if resolved.citable.about is not None and resolved.inside is None:
         return registry.described(resolved, url)
-    found: Described = await service.cut(registry.described, resolved, url)
+    found: DescribedResource = await service.run_cutter(registry.described, resolved, url)
     return found
 
 
@@ -263,69 +287,73 @@ async def _described(service: Service, request: Request, resolved: Resolved) -> 
 # ------
 
 
-async def put(service: Service, request: Request) -> Answer:
+async def answer_put(service: Service, request: Request) -> Answer:
     """Answer PUT: with `?metadata` it describes the identifier, otherwise it uploads bytes."""
-    if _describes(request):
-        return await _describe(service, request)
-    return await writing.put(service, request)
+    if _is_description(request):
+        return await _take_description(service, request)
+    return await writing.put_bytes(service, request)
 
 
-async def post(service: Service, request: Request) -> Answer:
+async def answer_post(service: Service, request: Request) -> Answer:
     """Answer POST: with `?metadata` it describes the identifier.
 
     `perdure.server.resource.operating` has the other operations.
     """
-    if _describes(request):
-        return await _describe(service, request)
-    return await operating.post(service, request)
+    if _is_description(request):
+        return await _take_description(service, request)
+    return await operating.answer_operation(service, request)
 
 
-def _describes(request: Request) -> bool:
+def _is_description(request: Request) -> bool:
     first = (request.target.question or "").partition("&")[0]
     return first.partition("=")[0] == "metadata"
 
 
-async def _describe(service: Service, request: Request) -> Answer:
+async def _take_description(service: Service, request: Request) -> Answer:
     """Store a description in a format, or an attached record.
 
     Raises NotFound, Unauthenticated, Forbidden, PreconditionFailed, TooLarge, InvalidMetadata
     with line and reason, InvalidRequest if perdure cannot read the format.
     """
     question = read_question(request.target.question, verbs=("metadata",))
-    identifier = identify(request.target.text)
+    identifier = read_identifier(request.target.text)
     if identifier.is_pattern:
         raise PatternNotAllowed(identifier=str(identifier))
-    record = known(identifier, service.record(identifier))
-    token = auth.bearer(service, request)
-    auth.check(service, token, "describe", identifier)
-    expect = writing.unless_repeated(
-        request, lambda: writing.expected_revision(request, str(identifier), record)
+    record = require_known(identifier, service.find_record(identifier))
+    token = auth.find_bearer(service, request)
+    auth.check_right(service, token, "describe", identifier)
+    expect = writing.expect_unless_repeated(
+        request, lambda: writing.read_expected_revision(request, str(identifier), record)
     )
-    name = _declared(request, question)
-    data = await operating.whole_body(request, LARGEST)
-    url = f"{request.base}/{path_of(identifier)}"
-    command = await service.cut(_command, identifier, record, name, data, url)
+    name = _read_declared_format(request, question)
+    data = await operating.read_whole_body(request, LARGEST)
+    url = f"{request.base_url}/{spell_path(identifier)}"
+    command = await service.run_cutter(_make_command, identifier, record, name, data, url)
     command = msgspec.structs.replace(
-        command, by=token.name, expect=expect, once=writing.once(request)
+        command, by=token.name, expect=expect, once=writing.read_idempotency_key(request)
     )
-    return await operating.submit(service, request, "describe", command)
+    return await operating.submit_command(service, request, "describe", command)
 
 
-def _declared(request: Request, question: Question) -> str:
+def _read_declared_format(request: Request, question: Question) -> str:
     """Return the format of the body: from the address, or else from Content-Type."""
     if question.metadata:
         return question.metadata
-    kind = request.text(b"content-type")
+    kind = request.read_field(b"content-type")
     essence = strip_parameters(kind)
-    name = _types().get(essence)
+    name = _map_types().get(essence)
     if not name:
-        known = tuple(one for one in _types() if one != BIBLIOGRAPHY)
+        known = tuple(one for one in _map_types() if one != BIBLIOGRAPHY)
         raise UnknownMetadataType(text=kind, known=known)
     return name
 
 
-def _command(identifier: Identifier, record: Record, name: str, data: bytes, url: str) -> Describe:
+def _make_command(
+    identifier: Identifier, record: Record, name: str, data: bytes, url: str
+) -> Describe:
     if name.lower() == cmdi.NAME:
-        return Describe(identifier=identifier, attached=cmdi.attached(record.attached, data))
-    about = metadata.adopted(metadata.read(data, name), identifier, url)
+        return Describe(
+            identifier=identifier, attached=cmdi.replace_attachment(record.attached, data)
+        )
+    about = metadata.adopt_description(metadata.read_record(data, name), identifier, url)
     return Describe(identifier=identifier, about=about)

@@ -11,9 +11,9 @@ from http import HTTPStatus
 
 from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
 from perdure.model.queries import Query
-from perdure.reading.targets import identify
+from perdure.reading.targets import read_identifier
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, empty, plain
+from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -22,7 +22,7 @@ from perdure.server.resource.writing import minting_authority
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
 
-def allowed(service: Service, request: Request) -> bytes:
+def find_allowed_methods(service: Service, request: Request) -> bytes:
     """Return the methods that the target supports. Raises NotFound if it does not exist."""
     if TargetKind.PAGE in request.allow:
         return request.allow[TargetKind.PAGE]
@@ -30,7 +30,7 @@ def allowed(service: Service, request: Request) -> bytes:
     if minting_authority(text, service.settings) is not None:
         listed = text[:4].lower() in ("pdi:", "urn:")
         return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
-    identifier = identify(text)
+    identifier = read_identifier(text)
     if identifier.is_pattern:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
@@ -41,34 +41,38 @@ def allowed(service: Service, request: Request) -> bytes:
     return request.allow[TargetKind.IDENTIFIER if resolved.is_registered else TargetKind.PART]
 
 
-async def options(service: Service, request: Request) -> Answer:
+async def answer_options(service: Service, request: Request) -> Answer:
     """Answer OPTIONS with the methods of the target, or of the server (`*`)."""
     whole_server = request.raw == b"*"
-    allow = request.allow[TargetKind.IDENTIFIER] if whole_server else allowed(service, request)
-    return empty(HTTPStatus.NO_CONTENT, (b"allow", allow))
+    allow = (
+        request.allow[TargetKind.IDENTIFIER]
+        if whole_server
+        else find_allowed_methods(service, request)
+    )
+    return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow))
 
 
-async def trace(service: Service, request: Request) -> Answer:
+async def answer_trace(service: Service, request: Request) -> Answer:
     """Answer TRACE with the request as received, without its secrets (RFC 9110 section 9.3.8)."""
-    allowed(service, request)
+    find_allowed_methods(service, request)
     lines = [b"TRACE %s HTTP/%s" % (request.raw, request.version.encode())]
     lines += [
         b"%s: %s" % (name, value) for name, value in request.scope["headers"] if name not in _SECRET
     ]
     body = b"\r\n".join([*lines, b"", b""])
-    return plain(HTTPStatus.OK, "message/http", body, (b"cache-control", b"no-store"))
+    return make_answer(HTTPStatus.OK, "message/http", body, (b"cache-control", b"no-store"))
 
 
-async def delete(service: Service, request: Request) -> Answer:
+async def refuse_delete(service: Service, request: Request) -> Answer:
     """Refuse DELETE: "long-lived, persistent identifiers"  # ruling: http-405"""
     try:
-        allow = allowed(service, request)
+        allow = find_allowed_methods(service, request)
     except (NotFound, UnknownAuthority):
         allow = request.allow[TargetKind.PATTERN]
-    return problems.answer(problems.not_allowed("DELETE", allow), request)
+    return problems.answer_problem(problems.not_allowed("DELETE", allow), request)
 
 
-async def undefined(service: Service, request: Request) -> Answer:
+async def refuse_method(service: Service, request: Request) -> Answer:
     """Refuse any other method: 404 if the target is unknown, 405 if it is known."""
-    allow = allowed(service, request)
-    return problems.answer(problems.not_allowed(request.method, allow), request)
+    allow = find_allowed_methods(service, request)
+    return problems.answer_problem(problems.not_allowed(request.method, allow), request)

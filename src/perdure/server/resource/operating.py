@@ -25,26 +25,26 @@ from perdure.ids import Identifier
 from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
 from perdure.model.records import Location, Record, Token
 from perdure.policy import naming, rules
-from perdure.policy.handles.names import home
-from perdure.policy.rights import about, covers
-from perdure.reading.targets import identify, read_question
+from perdure.policy.handles.names import find_home_prefix
+from perdure.policy.rights import covers_object, make_object
+from perdure.reading.targets import read_identifier, read_question
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import (
-    announced_length,
     check_new,
-    expected_absence,
-    expected_revision,
+    expect_unless_repeated,
+    make_receipt_answer,
     minting_authority,
-    once,
-    promised_digests,
-    receipt_answer,
-    unless_repeated,
+    read_announced_length,
+    read_expected_absence,
+    read_expected_revision,
+    read_idempotency_key,
+    read_promised_digests,
 )
-from perdure.upkeep.transfer.lines import Place, in_words
+from perdure.upkeep.transfer.lines import LinePlace, explain_fault
 
 _T = TypeVar("_T")
 _LONGEST_BODY = 1 << 20  # bytes
@@ -53,17 +53,17 @@ _LONGEST_BODY = 1 << 20  # bytes
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uid: str | None = None
     format: str = "text"
-    locations: tuple[str | Place, ...] = ()
+    locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
 
 
 class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    locations: tuple[str | Place, ...] = ()
+    locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
 
 
 class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    locations: tuple[str | Place, ...]
+    locations: tuple[str | LinePlace, ...]
 
 
 class _BreakBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,22 +82,24 @@ class _WithdrawBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _Body = _BindBody | _BreakBody | _AliasBody | _WithdrawBody
 
 
-def _bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
-    places = _locations(body.locations)
+def _make_bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
+    places = _make_locations(body.locations)
     return Bind(by=by, identifier=identifier, locations=places, expect=expect)
 
 
-def _break(by: str, identifier: Identifier, body: _BreakBody, expect: int | None) -> Command:
+def _make_break(by: str, identifier: Identifier, body: _BreakBody, expect: int | None) -> Command:
     return Break(by=by, identifier=identifier, uri=body.uri, expect=expect)
 
 
-def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None) -> Command:
-    return Alias(by=by, identifier=identifier, other=identify(body.other), expect=expect)
+def _make_alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None) -> Command:
+    return Alias(by=by, identifier=identifier, other=read_identifier(body.other), expect=expect)
 
 
-def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
+def _make_withdraw(
+    by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None
+) -> Command:
     _check_version(body.version)
-    named, _ = naming.wanted(identifier)
+    named, _ = naming.read_qualifiers(identifier)
     if named and body.version and named != body.version:  # a withdrawal cannot be undone
         raise VersionContradicted(version=body.version, named=named)
     return Withdraw(
@@ -106,10 +108,10 @@ def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int 
 
 
 _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
-    "bind": (_BindBody, _bind),
-    "break": (_BreakBody, _break),
-    "alias": (_AliasBody, _alias),
-    "withdraw": (_WithdrawBody, _withdraw),
+    "bind": (_BindBody, _make_bind),
+    "break": (_BreakBody, _make_break),
+    "alias": (_AliasBody, _make_alias),
+    "withdraw": (_WithdrawBody, _make_withdraw),
 }
 """Operations on a registered identifier."""
 
@@ -122,108 +124,112 @@ SHAPES: dict[str, type[msgspec.Struct]] = {
 VERBS = tuple(SHAPES)
 
 
-async def post(service: Service, request: Request) -> Answer:
+async def answer_operation(service: Service, request: Request) -> Answer:
     """Answer POST to an identifier."""
     verb = read_question(request.target.question, verbs=VERBS).verb
     text = request.target.text
     authority = minting_authority(text, service.settings)
     if authority is not None:
         if verb != "mint":
-            return problems.answer(
+            return problems.answer_problem(
                 problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
             )
-        return await _mint(service, request, authority)
-    identifier = identify(text)
+        return await _mint_name(service, request, authority)
+    identifier = read_identifier(text)
     if verb == "register":
-        return await _register(service, request, identifier)
-    record = service.record(identifier)
+        return await _register_name(service, request, identifier)
+    record = service.find_record(identifier)
     known = identifier.is_pattern and service.knows_series(identifier)
     if not known:
-        rules.known(identifier, record)  # 404 before all else
+        rules.require_known(identifier, record)  # 404 before all else
     if verb not in _KNOWN or record is None:
-        return problems.answer(
+        return problems.answer_problem(
             problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
         )
-    return await _operate(service, request, verb, identifier, record)
+    return await _run_operation(service, request, verb, identifier, record)
 
 
-async def _operate(
+async def _run_operation(
     service: Service, request: Request, verb: str, identifier: Identifier, record: Record
 ) -> Answer:
-    token = auth.bearer(service, request)
-    auth.check(service, token, verb, identifier)
-    expect = _expected(request, identifier, record)
+    token = auth.find_bearer(service, request)
+    auth.check_right(service, token, verb, identifier)
+    expect = _find_expected(request, identifier, record)
     shape, make = _KNOWN[verb]
-    body = _read(await whole_body(request), shape)
+    body = _decode_body(await read_whole_body(request), shape)
     command = make(token.name, identifier, body, expect)
     if isinstance(command, Alias) and _is_ours(service, command.other):
-        auth.check(service, token, verb, command.other)  # both records change
-    return await submit(service, request, verb, replace(command, once=once(request)))
+        auth.check_right(service, token, verb, command.other)  # both records change
+    return await submit_command(
+        service, request, verb, replace(command, once=read_idempotency_key(request))
+    )
 
 
-def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
-    return unless_repeated(request, lambda: expected_revision(request, str(identifier), record))
+def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+    return expect_unless_repeated(
+        request, lambda: read_expected_revision(request, str(identifier), record)
+    )
 
 
 def _is_ours(service: Service, identifier: Identifier) -> bool:
     """Return True if an identifier is registered here, or under a prefix of this registry."""
-    settings, what = service.settings, about(identifier)
+    settings, what = service.settings, make_object(identifier)
     return (
-        any(covers(authority.name, what) for authority in settings.owned)
-        or home(identifier) in settings.handle_prefixes
-        or service.record(identifier) is not None
+        any(covers_object(authority.name, what) for authority in settings.owned_authorities)
+        or find_home_prefix(identifier) in settings.handle_prefixes
+        or service.find_record(identifier) is not None
     )
 
 
-async def _mint(service: Service, request: Request, authority: str) -> Answer:
-    token = auth.bearer(service, request)
+async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
+    token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
     check_new(request)
-    body = _read(await whole_body(request), _MintBody)
+    body = _decode_body(await read_whole_body(request), _MintBody)
     command = Mint(
         by=token.name,
         authority=authority,
         uid=body.uid,
         format=body.format,
-        locations=_locations(body.locations),
+        locations=_make_locations(body.locations),
         metadata=body.metadata,
-        once=once(request),
+        once=read_idempotency_key(request),
     )
-    return await submit(service, request, "mint", command)
+    return await submit_command(service, request, "mint", command)
 
 
-async def _register(service: Service, request: Request, identifier: Identifier) -> Answer:
-    token: Token = auth.bearer(service, request)
-    auth.check(service, token, "register", identifier)
-    record = service.record(identifier)
+async def _register_name(service: Service, request: Request, identifier: Identifier) -> Answer:
+    token: Token = auth.find_bearer(service, request)
+    auth.check_right(service, token, "register", identifier)
+    record = service.find_record(identifier)
     if record is None:
         check_new(request)
-        expect = expected_absence(request)
+        expect = read_expected_absence(request)
     else:
-        expect = _expected(request, identifier, record)
-    body = _read(await whole_body(request), _RegisterBody)
+        expect = _find_expected(request, identifier, record)
+    body = _decode_body(await read_whole_body(request), _RegisterBody)
     command = Register(
         by=token.name,
         identifier=identifier,
-        locations=_locations(body.locations),
+        locations=_make_locations(body.locations),
         metadata=body.metadata,
         expect=expect,
-        once=once(request),
+        once=read_idempotency_key(request),
     )
-    return await submit(service, request, "register", command)
+    return await submit_command(service, request, "register", command)
 
 
-async def submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
-    receipt = await service.registry.door.submit(command)
-    service.metrics.written(verb, receipt.outcome)
-    return receipt_answer(request.base, receipt)
+async def submit_command(service: Service, request: Request, verb: str, command: Command) -> Answer:
+    receipt = await service.registry.door.submit_command(command)
+    service.metrics.count_write(verb, receipt.outcome)
+    return make_receipt_answer(request.base_url, receipt)
 
 
 # bodies
 # ------
 
 
-async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
+async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
     """Read the complete body. Raises TooLarge, DigestMismatch, or Incomplete, because a truncated
     body may still be valid JSON, or empty if every member is optional."""
     found = bytearray()
@@ -231,28 +237,28 @@ async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
-            expected = announced_length(request) or len(found) + 1
+            expected = read_announced_length(request) or len(found) + 1
             raise Incomplete(expected=expected, received=len(found))
         found += message["body"]
         more = message["more_body"]
         if len(found) > limit:
             raise TooLarge(what="the body", limit=limit)
-    for algorithm, promised in promised_digests(request):
+    for algorithm, promised in read_promised_digests(request):
         received = hashlib.new(algorithm.replace("-", ""), found).digest()
         if received != promised:
             raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=received.hex())
     return bytes(found)
 
 
-def _read(body: bytes, shape: type[_T]) -> _T:
+def _decode_body(body: bytes, shape: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body or b"{}", type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedBody(fault=in_words(error), manual="docs/reference/http.md") from error
+        raise MalformedBody(fault=explain_fault(error), manual="docs/reference/http.md") from error
 
 
-def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
-    return tuple(Location(uri=one) if isinstance(one, str) else one.location() for one in places)
+def _make_locations(places: tuple[str | LinePlace, ...]) -> tuple[Location, ...]:
+    return tuple(Location(uri=one) if isinstance(one, str) else one.as_location() for one in places)
 
 
 def _check_version(version: int | None) -> None:

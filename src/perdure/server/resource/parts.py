@@ -23,90 +23,94 @@ from http_sf.types import BareItemType
 from werkzeug.http import parse_etags
 
 from perdure.extractors.port import Part
-from perdure.formats import token
+from perdure.formats import make_token
 from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import part_path, part_uri, path_of
+from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
-from perdure.server.common.answers import Answer, Fields, link, links, uri
-from perdure.server.common.conditions import is_unmodified, last_modified
-from perdure.server.common.part_bodies import Cut
-from perdure.server.common.redirects import described_by, redirect
+from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
+from perdure.server.common.conditions import find_last_modified, is_unmodified
+from perdure.server.common.part_bodies import CutPart
+from perdure.server.common.redirects import link_description, make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, members
 
 
-async def part(service: Service, request: Request, resolved: Resolved) -> Answer:
+async def answer_part(service: Service, request: Request, resolved: Resolved) -> Answer:
     """Answer GET or HEAD of a part. Raises the errors of resolving and cutting."""
     step = resolved.step
     match step:
         case Fetch():
-            return await _answer(service, request, resolved, step)
+            return await _answer_fetch(service, request, resolved, step)
         case Gone():
-            return problems.answer(problems.of_tombstone(step), request)
+            return problems.answer_problem(problems.make_gone_problem(step), request)
         case Choices():
-            return _choices(request, resolved, step)
+            return _list_choices(request, resolved, step)
         case Redirect():
             fresh = service.settings.fresh_seconds
-            return redirect(step, fresh=fresh, vary=asking.varies(service))
-    return problems.answer(problems.no_location(resolved.identifier), request)
+            return make_redirect(step, fresh=fresh, vary=asking.write_vary(service))
+    return problems.answer_problem(problems.no_location(resolved.identifier), request)
 
 
-def _choices(request: Request, resolved: Resolved, step: Choices) -> Answer:
+def _list_choices(request: Request, resolved: Resolved, step: Choices) -> Answer:
     """List the part in each version: the reader must choose one  # ruling: part-version"""
     meant = resolved.part or ""
     entries = [
-        lists.Entry(part_uri(one.identifier, meant), f"{request.base}/{path}")
+        lists.ListEntry(spell_part_uri(one.identifier, meant), f"{request.base_url}/{path}")
         for one in step.fetches
-        for path in (part_path(one.identifier, meant),)
+        for path in (spell_part_path(one.identifier, meant),)
     ]
-    answer = lists.answer(request, str(resolved.identifier), entries)
+    answer = lists.answer_list(request, str(resolved.identifier), entries)
     answer.status = HTTPStatus.MULTIPLE_CHOICES
     return answer
 
 
-async def _answer(service: Service, request: Request, resolved: Resolved, step: Fetch) -> Answer:
+async def _answer_fetch(
+    service: Service, request: Request, resolved: Resolved, step: Fetch
+) -> Answer:
     registry, one = service.registry, step.representation
     source = registry.source(step.identifier, one)
     selector = registry.selector(resolved.identifier, source, resolved.part_beside)
     if isinstance(selector, Member):
-        onward = await members.member(service, request, step, source, selector)
+        onward = await members.lead_to_member(service, request, step, source, selector)
         if onward is not None:
             return onward
     if isinstance(selector, tuple(pdi.SCHEMES)):
-        tag = _etag(one, selector)
+        tag = _make_part_etag(one, selector)
         if _is_known(request, tag):  # a client with the tag has the part: do not cut it again
             return Answer(
-                HTTPStatus.NOT_MODIFIED, _validators(service, request, step, selector, tag)
+                HTTPStatus.NOT_MODIFIED, _make_validators(service, request, step, selector, tag)
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
-    extract = registry.parts.outline if outlined else registry.parts.extract
-    found = await service.cut_out(extract, source, selector)
-    tag = _etag(one, found.selector)
-    modified = last_modified(resolved.known, one)
-    fields = _validators(service, request, step, found.selector, tag)
+    extract = registry.parts.outline_part if outlined else registry.parts.cut_part
+    found = await service.cut_part(extract, source, selector)
+    tag = _make_part_etag(one, found.selector)
+    modified = find_last_modified(resolved.known, one)
+    fields = _make_validators(service, request, step, found.selector, tag)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
-    cut = Cut(
+    cut = CutPart(
         found=found,
         tag=tag,
         source=source,
         selector=selector,
         representation=one,
         modified=modified,
-        kind=held.content_type(_as_representation(one, found)),
+        kind=held.write_content_type(_make_representation(one, found)),
     )
-    return await part_bodies.answer(service, request, cut, [*fields, *_about(step, found)])
+    return await part_bodies.answer_part_bytes(
+        service, request, cut, [*fields, *_describe_part(step, found)]
+    )
 
 
 # header fields
 # -------------
 
 
-def _etag(one: Representation, selector: Selector) -> bytes:
+def _make_part_etag(one: Representation, selector: Selector) -> bytes:
     named = hashlib.sha512(f"{one.sha512} {one.format} {selector}".encode()).hexdigest()
     return f'"{named[:40]}-part"'.encode()
 
@@ -115,44 +119,44 @@ def _is_known(request: Request, tag: bytes) -> bool:
     """Return True if the client names this tag. `*` asks if the part exists, so it must be cut."""
     if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
         return False
-    asked = parse_etags(request.text(b"if-none-match"))
+    asked = parse_etags(request.read_field(b"if-none-match"))
     return not asked.star_tag and asked.contains_weak(tag.decode()[1:-1])
 
 
-def _validators(
+def _make_validators(
     service: Service, request: Request, step: Fetch, selector: Selector, tag: bytes
 ) -> Fields:
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    canonical = f"{request.base}/{part_path(step.identifier, str(selector))}"
+    canonical = f"{request.base_url}/{spell_part_path(step.identifier, str(selector))}"
     return [
         (b"etag", tag),
-        (b"content-location", uri(part_uri(step.identifier, str(selector)))),
+        (b"content-location", escape_uri(spell_part_uri(step.identifier, str(selector)))),
         (b"cache-control", held.FOR_EVER if step.pinned else fresh),
-        *links(
+        *join_links(
             (
-                link(canonical, "canonical"),
-                link(canonical, "cite-as"),
-                link(f"{request.base}/{path_of(step.identifier)}", "up"),
-                described_by(step.identifier),
+                write_link(canonical, "canonical"),
+                write_link(canonical, "cite-as"),
+                write_link(f"{request.base_url}/{spell_path(step.identifier)}", "up"),
+                link_description(step.identifier),
             )
         ),
         (b"vary", b"accept, accept-language"),
     ]
 
 
-def _about(step: Fetch, found: Part) -> Fields:
-    shown = _as_representation(step.representation, found)
+def _describe_part(step: Fetch, found: Part) -> Fields:
+    shown = _make_representation(step.representation, found)
     return [
-        *held.about(step.identifier, shown, digest=False),
-        (b"perdure-part", _reading(found)),
+        *held.describe_bytes(step.identifier, shown, digest=False),
+        (b"perdure-part", _write_reading(found)),
     ]
 
 
-def _as_representation(one: Representation, found: Part) -> Representation:
+def _make_representation(one: Representation, found: Part) -> Representation:
     """Return the properties of the part that the header of an answer needs."""
     same = found.media_type == one.media_type
     return Representation(
-        format=one.format if same else token(found.media_type),
+        format=one.format if same else make_token(found.media_type),
         media_type=found.media_type,
         charset=found.charset,
         language=one.language,
@@ -163,7 +167,7 @@ def _as_representation(one: Representation, found: Part) -> Representation:
     )
 
 
-def _reading(found: Part) -> bytes:
+def _write_reading(found: Part) -> bytes:
     """Write the reading of a part: a token and its parameters (RFC 9651 section 3.3).
 
     Such as `pdi-char; slices="120-134"`.

@@ -21,17 +21,17 @@ from markupsafe import Markup
 
 from perdure.errors import NotFound, PartNotSupported
 from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.port import Part, Source, Span, body_chunks
-from perdure.extractors.text.coding import coding
+from perdure.extractors.port import Part, Source, Span, iterate_body
+from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import Unit, open_index
 from perdure.ids import scheme_of
 from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import CharRange, TextQuote
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import Question, part_path
+from perdure.reading.targets import Question, spell_part_path
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, empty, uri
+from perdure.server.common.answers import Answer, escape_uri, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -46,7 +46,7 @@ class Passage(msgspec.Struct, frozen=True):
     """False if `text` is only the beginning."""
 
 
-async def answer(
+async def redirect_to_passage(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """Redirect (303) to the landing page of the quoted part.
@@ -59,36 +59,40 @@ async def answer(
     )
     step = resolved.choose(Want.RESOURCE, whole=True)
     if isinstance(step, Gone):
-        return problems.answer(problems.of_tombstone(step), request)
+        return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
         raise PartNotSupported(media_type="content that is not held here", selector=str(quote))
     source = service.registry.source(step.identifier, step.representation)
-    found = await service.cut_out(service.registry.parts.extract, source, quote)
+    found = await service.cut_part(service.registry.parts.cut_part, source, quote)
     selector = found.selector
     holds_part = bool(scheme_of(step.identifier).part_mark)
     if holds_part:
-        selector = await service.cut(characters, source, found.slices[0])
-    there = f"{request.base}/{part_path(step.identifier, str(selector))}"
+        selector = await service.run_cutter(find_characters, source, found.slices[0])
+    there = f"{request.base_url}/{spell_part_path(step.identifier, str(selector))}"
     there += "?landing" if holds_part else "&landing"
-    return empty(HTTPStatus.SEE_OTHER, (b"location", uri(there)), (b"cache-control", b"no-store"))
+    return make_empty_answer(
+        HTTPStatus.SEE_OTHER, (b"location", escape_uri(there)), (b"cache-control", b"no-store")
+    )
 
 
-def characters(source: Source, span: Span) -> CharRange:
+def find_characters(source: Source, span: Span) -> CharRange:
     """Return the characters of canonical text at these bytes of a text."""
-    index = open_index(source, coding(source), NoIndexes())
-    every = range(index.size(Unit.CANONICAL) + 1)
+    index = open_index(source, find_coding(source), NoIndexes())
+    every = range(index.count_units(Unit.CANONICAL) + 1)
 
-    def place(position: int) -> tuple[int, int]:
-        mark = index.find(Unit.CANONICAL, position)
+    def find_place(position: int) -> tuple[int, int]:
+        mark = index.find_place(Unit.CANONICAL, position)
         return mark.byte, mark.skip
 
     # After a lone CR, two positions have the same place: the implied LF belongs to the text before
     # it.
-    start, end = (bisect_right(every, (at, 0), key=place) - 1 for at in (span.start, span.stop))
+    start, end = (
+        bisect_right(every, (at, 0), key=find_place) - 1 for at in (span.start, span.stop)
+    )
     return CharRange(start=start, end=end)
 
 
-def quotable(record: Record) -> tuple[Version, Representation] | None:
+def find_quotable(record: Record) -> tuple[Version, Representation] | None:
     """Return the text of the newest version that a reader would quote, or None."""
     newest = record.newest
     if newest is None or record.tombstone is not None:
@@ -98,7 +102,7 @@ def quotable(record: Record) -> tuple[Version, Representation] | None:
     return (newest, texts[0]) if texts else None
 
 
-async def passage(service: Service, resolved: Resolved) -> Passage | None:
+async def read_passage(service: Service, resolved: Resolved) -> Passage | None:
     """Return the passage that an identifier names, or None if it names no part of a text held here.
 
     Raises the errors of cutting: a page never shows a part that does not exist.
@@ -113,20 +117,20 @@ async def passage(service: Service, resolved: Resolved) -> Passage | None:
         return None
     source = service.registry.source(step.identifier, step.representation)
     selector = service.registry.selector(resolved.identifier, source, None)
-    found = await service.cut_out(service.registry.parts.extract, source, selector)
-    shown: Passage | None = await service.cut(_read, found, source)
+    found = await service.cut_part(service.registry.parts.cut_part, source, selector)
+    shown: Passage | None = await service.run_cutter(_read_text, found, source)
     return shown
 
 
-def _read(found: Part, source: Source) -> Passage | None:
+def _read_text(found: Part, source: Source) -> Passage | None:
     if not isinstance(found.body, tuple) or not found.media_type.startswith("text/"):
         return None
     data = bytearray()
-    for chunk in body_chunks(found.body, source):
+    for chunk in iterate_body(found.body, source):
         data += chunk
         if len(data) > _SHOWN:
             break
-    text = data[:_SHOWN].decode(coding(source).codec, "ignore")
+    text = data[:_SHOWN].decode(find_coding(source).codec, "ignore")
     if found.media_type != "text/plain":
         text = Markup(text).striptags()  # noqa: S704  (the result is text, and escaped)
     return Passage(text, is_whole=len(data) <= _SHOWN)

@@ -1,7 +1,7 @@
 """FAIR Signposting: links that lead a machine from a page about a resource to the resource. Pure.
 
-How it works: `signposts` makes rows from a record and its description: an anchor, a relation, a
-target. Rows whose anchor is the landing page are its Link field (level 1). All rows, including
+How it works: `make_signposts` makes rows from a record and its description: an anchor, a relation,
+a target. Rows whose anchor is the landing page are its Link field (level 1). All rows, including
 those of the items and of the metadata, are its linkset (level 2), as JSON or in the form of a Link
 field. Relations with many links are only in the linkset.
 
@@ -21,12 +21,12 @@ from perdure import formats, metadata
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import homes
-from perdure.metadata.port import Described
+from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Code, Relation
 from perdure.model.records import Location, Record
-from perdure.policy.naming import qualified
-from perdure.reading.targets import path_of
-from perdure.server.common.answers import link, uri
+from perdure.policy.naming import qualify_identifier
+from perdure.reading.targets import spell_path
+from perdure.server.common.answers import escape_uri, write_link
 
 JSON = "application/linkset+json"
 TEXT = "application/linkset"
@@ -47,26 +47,28 @@ class Signpost(msgspec.Struct, frozen=True):
     profile: str = ""
 
 
-def landing_page(base: str, path: str) -> str:
+def make_landing_url(base: str, path: str) -> str:
     """Return the address of the landing page of the resource at a path."""
     return f"{base}/{path}?landing"
 
 
-def signposts(record: Record, what: Described, base: str, kind: str) -> tuple[Signpost, ...]:
+def make_signposts(
+    record: Record, what: DescribedResource, base: str, kind: str
+) -> tuple[Signpost, ...]:
     """Make all links of a resource. `kind` is its schema.org type."""
-    path = path_of(what.identifier)
-    page, name = landing_page(base, path), f"{base}/{path}"
+    path = spell_path(what.identifier)
+    page, name = make_landing_url(base, path), f"{base}/{path}"
     of_page = [
         Signpost(page, "cite-as", name),
         Signpost(page, "type", f"{_SCHEMA}AboutPage"),
         Signpost(page, "type", f"{_SCHEMA}{kind}"),
-        *(Signpost(page, "author", one) for one in _authors(what.about)),
-        *(Signpost(page, "license", one) for one in _licences(what.about)),
-        *(Signpost(page, "collection", one) for one in _collections(what.about, base)),
-        *_described_by(page, name),
+        *(Signpost(page, "author", one) for one in _list_authors(what.about)),
+        *(Signpost(page, "license", one) for one in _list_licences(what.about)),
+        *(Signpost(page, "collection", one) for one in _list_collections(what.about, base)),
+        *_list_descriptions(page, name),
         Signpost(page, "linkset", f"{name}?linkset", JSON),
     ]
-    items = tuple(_items(record, what, base, page))
+    items = tuple(_list_items(record, what, base, page))
     of_items = [
         row
         for item in items
@@ -81,7 +83,7 @@ def signposts(record: Record, what: Described, base: str, kind: str) -> tuple[Si
     return (*of_page, *items, *of_items, *of_metadata)
 
 
-def _described_by(page: str, name: str) -> Iterable[Signpost]:
+def _list_descriptions(page: str, name: str) -> Iterable[Signpost]:
     for one in metadata.load_formats().values():
         yield Signpost(
             page,
@@ -92,38 +94,43 @@ def _described_by(page: str, name: str) -> Iterable[Signpost]:
         )
 
 
-def _items(record: Record, what: Described, base: str, page: str) -> Iterable[Signpost]:
+def _list_items(
+    record: Record, what: DescribedResource, base: str, page: str
+) -> Iterable[Signpost]:
     """Yield links to the bytes of the newest version, and to all locations."""
     newest = record.newest
     if record.tombstone is not None:
         return
     for held in newest.representations if newest else ():
-        exact = qualified(what.identifier, newest.number, held.format) if newest else None
+        exact = qualify_identifier(what.identifier, newest.number, held.format) if newest else None
         if exact is not None:
-            href = f"{base}/{path_of(exact)}"
+            href = f"{base}/{spell_path(exact)}"
             yield Signpost(page, "item", href, held.media_type, held.language or "")
     for one in record.locations:
         if _is_web(one.uri):
-            known = formats.media_type(one.format) if one.format else None
+            known = formats.find_media_type(one.format) if one.format else None
             kind = known.essence if known else ""
             yield Signpost(page, "item", one.uri, kind, one.language or "")
 
 
-def of_location(anchor: str, one: Location) -> Signpost:
+def make_location_link(anchor: str, one: Location) -> Signpost:
     """Link a location as an `alternate` of its resource."""
-    known = formats.media_type(one.format) if one.format else None
+    known = formats.find_media_type(one.format) if one.format else None
     return Signpost(
         anchor, "alternate", one.uri, known.essence if known else "", one.language or ""
     )
 
 
-def _authors(about: About) -> Iterable[str]:
-    return _webs(
-        address for one in about.creators for code in one.codes if (address := _home(code))
+def _list_authors(about: About) -> Iterable[str]:
+    return _select_web_urls(
+        address
+        for one in about.creators
+        for code in one.codes
+        if (address := _find_home_page(code))
     )
 
 
-def _home(code: Code) -> str:
+def _find_home_page(code: Code) -> str:
     """Return the web address of a person's or organisation's code, or an empty string."""
     if _is_web(code.value):
         return code.value
@@ -131,16 +138,16 @@ def _home(code: Code) -> str:
     return f"{home}{code.value}" if home else ""
 
 
-def _licences(about: About) -> Iterable[str]:
-    return _webs(one.uri for one in about.rights)
+def _list_licences(about: About) -> Iterable[str]:
+    return _select_web_urls(one.uri for one in about.rights)
 
 
-def _collections(about: About, base: str) -> Iterable[str]:
-    found = (_address(one, base) for one in about.relations if one.relation == "IsPartOf")
-    return _webs(found)
+def _list_collections(about: About, base: str) -> Iterable[str]:
+    found = (_find_address(one, base) for one in about.relations if one.relation == "IsPartOf")
+    return _select_web_urls(found)
 
 
-def _address(relation: Relation, base: str) -> str:
+def _find_address(relation: Relation, base: str) -> str:
     """Return the web address of a related resource, or its address at this resolver."""
     if _is_web(relation.value):
         return relation.value
@@ -148,12 +155,12 @@ def _address(relation: Relation, base: str) -> str:
     if relation.scheme.upper() in ("DOI", "HANDLE", "ARK") and ":" not in text.partition("/")[0]:
         text = f"{'hdl' if relation.scheme.upper() == 'HANDLE' else relation.scheme.lower()}:{text}"
     try:
-        return f"{base}/{path_of(parse(text))}"
+        return f"{base}/{spell_path(parse(text))}"
     except PerdureError:
         return ""
 
 
-def _webs(found: Iterable[str]) -> list[str]:
+def _select_web_urls(found: Iterable[str]) -> list[str]:
     return [one for one in dict.fromkeys(found) if _is_web(one)]
 
 
@@ -165,44 +172,47 @@ def _is_web(text: str) -> bool:
 # -------
 
 
-def of_header(rows: tuple[Signpost, ...]) -> list[bytes]:
+def write_header_links(rows: tuple[Signpost, ...]) -> list[bytes]:
     """Write the links of the landing page, without relations that have too many."""
     page = rows[0].anchor
     own = [row for row in rows if row.anchor == page]
     number = {row.rel: sum(one.rel == row.rel for one in own) for row in own}
     return [
-        link(row.href, row.rel, **_attributes(row))
+        write_link(row.href, row.rel, **_list_attributes(row))
         for row in own
         if number[row.rel] <= _MOST or row.rel == "describedby"
     ]
 
 
-def as_text(rows: tuple[Signpost, ...]) -> bytes:
+def write_text(rows: tuple[Signpost, ...]) -> bytes:
     """Write a linkset in the form of a Link field (RFC 9264 section 4.1)."""
     written = (
-        link(row.href, row.rel, **_attributes(row), anchor=uri(row.anchor).decode()) for row in rows
+        write_link(
+            row.href, row.rel, **_list_attributes(row), anchor=escape_uri(row.anchor).decode()
+        )
+        for row in rows
     )
     return b",\n".join(written) + b"\n"
 
 
-def as_json(rows: tuple[Signpost, ...]) -> bytes:
+def write_json(rows: tuple[Signpost, ...]) -> bytes:
     """Write a linkset as JSON (RFC 9264 section 4.2)."""
     contexts: dict[str, dict[str, list[dict[str, str | list[str]]]]] = {}
     for row in rows:
-        target: dict[str, str | list[str]] = {"href": uri(row.href).decode()}
+        target: dict[str, str | list[str]] = {"href": escape_uri(row.href).decode()}
         if row.type:
             target["type"] = row.type
         if row.language:
             target["hreflang"] = [row.language]
         if row.profile:
             target["profile"] = row.profile
-        of_context = contexts.setdefault(uri(row.anchor).decode(), {})
+        of_context = contexts.setdefault(escape_uri(row.anchor).decode(), {})
         of_context.setdefault(row.rel, []).append(target)
     return msgspec.json.encode(
         {"linkset": [{"anchor": anchor} | rows for anchor, rows in contexts.items()]}
     )
 
 
-def _attributes(row: Signpost) -> dict[str, str]:
+def _list_attributes(row: Signpost) -> dict[str, str]:
     found = {"type": row.type, "hreflang": row.language, "profile": row.profile}
     return {name: value for name, value in found.items() if value}

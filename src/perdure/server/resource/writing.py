@@ -34,15 +34,15 @@ from perdure.errors.contents import OneLanguageNeeded
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
-from perdure.ids import Authority, Identifier, parse, schemes
+from perdure.ids import Authority, Identifier, load_schemes, parse
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
 from perdure.model.queries import Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
-from perdure.reading.targets import Question, identify, path_of, read_question, uri_of
+from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
 from perdure.server.common import auth, digests, problems
-from perdure.server.common.answers import Answer, plain, uri
-from perdure.server.common.conditions import etag
+from perdure.server.common.answers import Answer, escape_uri, make_answer
+from perdure.server.common.conditions import make_etag
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -60,31 +60,31 @@ _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
 _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for any --data
 
 
-async def put(service: Service, request: Request) -> Answer:
+async def put_bytes(service: Service, request: Request) -> Answer:
     """Answer PUT to an identifier."""
     question = read_question(request.target.question, verbs=("metadata",))
     authority = minting_authority(request.target.text, service.settings)
     if authority is not None:
         if question != Question():
-            return problems.answer(
+            return problems.answer_problem(
                 problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
             )
-        token = auth.bearer(service, request)
+        token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
         check_new(request)
-        content = await _content(service, request, None)
-        return await _mint(service, request, token, authority, content)
-    identifier = identify(request.target.text)
-    record = existing(service, identifier)
+        content = await _read_content(service, request, None)
+        return await _mint_name(service, request, token, authority, content)
+    identifier = read_identifier(request.target.text)
+    record = find_existing(service, identifier)
     if record is None or question != Question():  # a part or a view has no versions
-        return problems.answer(
+        return problems.answer_problem(
             problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
         )
-    token = auth.bearer(service, request)
-    auth.check(service, token, "commit", identifier)
-    expect = unless_repeated(request, lambda: _expected(request, identifier, record))
-    content = await _content(service, request, naming.wanted(identifier)[1])
-    return await _commit(service, request, token, identifier, record, content, expect)
+    token = auth.find_bearer(service, request)
+    auth.check_right(service, token, "commit", identifier)
+    expect = expect_unless_repeated(request, lambda: _find_expected(request, identifier, record))
+    content = await _read_content(service, request, naming.read_qualifiers(identifier)[1])
+    return await _commit_version(service, request, token, identifier, record, content, expect)
 
 
 def minting_authority(text: str, settings: Settings) -> str | None:
@@ -93,19 +93,19 @@ def minting_authority(text: str, settings: Settings) -> str | None:
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority if
     this registry does not mint under the series or naming authority.
     """
-    for scheme in schemes().values():
+    for scheme in load_schemes().values():
         minting = scheme.minting
         name = minting.requested_authority(text) if minting is not None else None
         if minting is None or name is None:
             continue
-        if Authority(scheme.name, name) in settings.owned:
+        if Authority(scheme.name, name) in settings.owned_authorities:
             return name
         if minting.asks_only:
             raise UnknownAuthority(authority=name, known=getattr(settings, minting.setting))
     return None
 
 
-def existing(service: Service, identifier: Identifier) -> Record | None:
+def find_existing(service: Service, identifier: Identifier) -> Record | None:
     """Return the record to write to, or None for a pattern or a part, which cannot be written.
 
     Raises NotFound, or NoSuchVersion if the version neither exists nor is the next one.
@@ -131,16 +131,18 @@ def existing(service: Service, identifier: Identifier) -> Record | None:
 # ------------
 
 
-async def _mint(
+async def _mint_name(
     service: Service, request: Request, token: Token, authority: str, content: Content
 ) -> Answer:
-    command = Mint(by=token.name, authority=authority, contents=(content,), once=once(request))
-    receipt = await service.registry.door.submit(command)
-    service.metrics.written("mint", receipt.outcome)
-    return receipt_answer(request.base, receipt)
+    command = Mint(
+        by=token.name, authority=authority, contents=(content,), once=read_idempotency_key(request)
+    )
+    receipt = await service.registry.door.submit_command(command)
+    service.metrics.count_write("mint", receipt.outcome)
+    return make_receipt_answer(request.base_url, receipt)
 
 
-async def _commit(
+async def _commit_version(
     service: Service,
     request: Request,
     token: Token,
@@ -149,27 +151,27 @@ async def _commit(
     content: Content,
     expect: int | None,
 ) -> Answer:
-    number, _ = naming.wanted(identifier)
+    number, _ = naming.read_qualifiers(identifier)
     command = Commit(
         by=token.name,
         identifier=identifier,
         contents=(content,),
-        version=rules.version_meant(record, number, (content,)),
+        version=rules.choose_version(record, number, (content,)),
         expect=expect,
-        once=once(request),
+        once=read_idempotency_key(request),
     )
-    receipt = await service.registry.door.submit(command)
-    service.metrics.written("commit", receipt.outcome)
-    return receipt_answer(request.base, receipt)
+    receipt = await service.registry.door.submit_command(command)
+    service.metrics.count_write("commit", receipt.outcome)
+    return make_receipt_answer(request.base_url, receipt)
 
 
-def receipt_answer(base: str, receipt: Receipt) -> Answer:
+def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
     """Answer 201 with the address and the name of the new resource; 202 if a second person must
     request the same; 200 if nothing was created.
 
     `base` is the public address of this resolver.
     """
-    path, named = _spelled_in_answers(receipt.identifier)
+    path, named = _spell_for_answer(receipt.identifier)
     url = f"{base}/{path}"
     body = msgspec.json.encode(
         {
@@ -180,31 +182,31 @@ def receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
     )
-    return plain(
+    return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),
         "application/json",
         body,
-        (b"location", uri(url)),
-        (b"content-location", uri(named)),
+        (b"location", escape_uri(url)),
+        (b"content-location", escape_uri(named)),
         (b"cache-control", b"no-store"),
     )
 
 
-def _spelled_in_answers(name: str) -> tuple[str, str]:
+def _spell_for_answer(name: str) -> tuple[str, str]:
     """Return an identifier in the forms of `path_of` and `uri_of`."""
     if _SPELLED_ALIKE.fullmatch(name):  # without the cost of parsing it
         return name, name
     identifier = parse(name)
-    return path_of(identifier), uri_of(identifier)
+    return spell_path(identifier), spell_uri(identifier)
 
 
 # conditions
 # ----------
 
 
-def once(request: Request) -> str | None:
+def read_idempotency_key(request: Request) -> str | None:
     """Return the idempotency key, a structured string or plain text. Raises InvalidRequest."""
-    field = request.text(b"idempotency-key")
+    field = request.read_field(b"idempotency-key")
     if not field:
         return None
     if len(field) > 1 and field[0] == field[-1] == '"':
@@ -214,7 +216,7 @@ def once(request: Request) -> str | None:
     return field
 
 
-def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int | None:
+def expect_unless_repeated(request: Request, expected: Callable[[], int | None]) -> int | None:
     """Return the revision that a condition expects.
 
     Raises PreconditionFailed, unless this request may repeat the very one that changed the record:
@@ -223,7 +225,7 @@ def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int
     try:
         return expected()
     except PreconditionFailed:
-        if once(request) is None:
+        if read_idempotency_key(request) is None:
             raise
         return _NO_REVISION
 
@@ -239,24 +241,24 @@ def check_new(request: Request) -> None:
         )
 
 
-def expected_absence(request: Request) -> int | None:
+def read_expected_absence(request: Request) -> int | None:
     """Return the revision to expect if `If-None-Match: *` asks that the resource not exist."""
-    star = parse_etags(request.text(b"if-none-match")).star_tag
+    star = parse_etags(request.read_field(b"if-none-match")).star_tag
     return _NO_REVISION if star else None
 
 
-def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:
     """Return the revision that must still be current when the command is carried out.
 
     Raises PreconditionFailed if a condition of the request does not hold now.
     """
-    number, format = naming.wanted(identifier)
+    number, format = naming.read_qualifiers(identifier)
     version = record.version(number) if number is not None else None
-    absent = number is not None and not (version and version.find(str(format)))
-    return expected_revision(request, str(identifier), record, absent=absent)
+    absent = number is not None and not (version and version.find_representation(str(format)))
+    return read_expected_revision(request, str(identifier), record, absent=absent)
 
 
-def expected_revision(
+def read_expected_revision(
     request: Request, name: str, record: Record, *, absent: bool = False
 ) -> int | None:
     """Return the expected revision of any write. `If-Match` is `"r7"`, or an entity tag of the
@@ -266,23 +268,23 @@ def expected_revision(
     """
     expect = None
     if b"if-match" in request.fields:
-        asked = parse_etags(request.text(b"if-match"))
+        asked = parse_etags(request.read_field(b"if-match"))
         if not asked.star_tag:
             if not _names_current(asked.as_set(include_weak=False), record):
-                raise _not_so(name, record, "If-Match names another state")
+                raise _make_failure(name, record, "If-Match names another state")
             expect = record.revision
     if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
-        asked = parse_etags(request.text(b"if-none-match"))
+        asked = parse_etags(request.read_field(b"if-none-match"))
         if asked.star_tag:
             if not absent:
-                raise _not_so(name, record, "it exists")
+                raise _make_failure(name, record, "it exists")
             expect = record.revision
         elif _names_current(asked.as_set(include_weak=True), record):
-            raise _not_so(name, record, "it exists")
+            raise _make_failure(name, record, "it exists")
     return expect
 
 
-def _not_so(name: str, record: Record, reason: str) -> PreconditionFailed:
+def _make_failure(name: str, record: Record, reason: str) -> PreconditionFailed:
     return PreconditionFailed(identifier=name, reason=reason, current=f"revision {record.revision}")
 
 
@@ -292,7 +294,7 @@ def _names_current(tags: Set[str | None], record: Record) -> bool:
     werkzeug returns None for an empty tag (`""`), which never matches.
     """
     newest = record.newest
-    current = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
+    current = {make_etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
     revisions = (_REVISION.fullmatch(tag) for tag in tags if tag)
     return not current.isdisjoint(tags) or any(
         found is not None and int(found[1]) == record.revision for found in revisions
@@ -303,23 +305,23 @@ def _names_current(tags: Set[str | None], record: Record) -> bool:
 # ---------
 
 
-async def _content(service: Service, request: Request, named: str | None) -> Content:
+async def _read_content(service: Service, request: Request, named: str | None) -> Content:
     """Read the body of a request, as content of the named or declared format."""
-    declared = declared_type(request.text(b"content-type"))
-    language = declared_language(request.text(b"content-language"))
-    announced = _length(request, service.settings)
-    promised = promised_digests(request)
+    declared = read_declared_type(request.read_field(b"content-type"))
+    language = read_declared_language(request.read_field(b"content-language"))
+    announced = _read_length(request, service.settings)
+    promised = read_promised_digests(request)
     sampler = None if declared is not None and not needs_look(declared) else Sampler()
     with service.registry.spool() as spool:
-        await _fill(request, spool, sampler, announced)
+        await _fill_spool(request, spool, sampler, announced)
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
-        service.metrics.received(spool.length)
-        kind = _kind(declared, named, spool, sampler)
-        format, media_type = spelled(kind)
+        service.metrics.count_upload(spool.length)
+        kind = _choose_type(declared, named, spool, sampler)
+        format, media_type = spell_type(kind)
         finish = partial(
-            spool.finish,
-            format=_agreed(format, named),
+            spool.finish_content,
+            format=_check_agreed_format(format, named),
             media_type=media_type,
             charset=kind.charset,
             language=language,
@@ -328,12 +330,12 @@ async def _content(service: Service, request: Request, named: str | None) -> Con
 
 
 @lru_cache(maxsize=1024)
-def spelled(kind: MediaType) -> tuple[str, str]:
+def spell_type(kind: MediaType) -> tuple[str, str]:
     """Return the format of a media type, and its text without the charset."""
-    return formats.token(kind), str(kind.with_charset(None))
+    return formats.make_token(kind), str(kind.with_charset(None))
 
 
-async def _fill(
+async def _fill_spool(
     request: Request, spool: Spool, sampler: Sampler | None, announced: int | None
 ) -> None:
     more = True
@@ -343,54 +345,54 @@ async def _fill(
             raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
         piece, more = message["body"], message["more_body"]
         if len(piece) > LARGE:
-            await asyncio.to_thread(_take, spool, sampler, piece)
+            await asyncio.to_thread(_take_piece, spool, sampler, piece)
         elif piece:
-            _take(spool, sampler, piece)
+            _take_piece(spool, sampler, piece)
     if announced is not None:
         spool.expect_length(announced)
 
 
-def _take(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
+def _take_piece(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
     spool.write(piece)
     if sampler is not None:
         sampler.feed(piece)
 
 
-def _length(request: Request, settings: Settings) -> int | None:
+def _read_length(request: Request, settings: Settings) -> int | None:
     """Return the announced length in bytes.
 
     Raises TooLarge, and InvalidRequest if the body is a part or is encoded.
     """
     for name in (b"content-encoding", b"content-range"):
-        value = request.text(name)
+        value = request.read_field(name)
         if value and value.lower() != "identity":
             raise BytesEncoded(field=name.decode(), text=value)
-    length = announced_length(request)
+    length = read_announced_length(request)
     if length is not None and length > settings.largest_upload:
         raise TooLarge(what="the upload", limit=settings.largest_upload)
     return length
 
 
-def promised_digests(request: Request) -> list[tuple[str, bytes]]:
+def read_promised_digests(request: Request) -> list[tuple[str, bytes]]:
     """Return the digests that `Content-Digest` and `Repr-Digest` promise.
 
     Raises InvalidRequest, also if a digest is announced as a trailer: perdure does not read
     trailers, and never ignores a promise.
     """
-    if announced_length(request) is None:  # chunked: nothing else has trailers
-        for name in request.text(b"trailer").lower().split(","):
+    if read_announced_length(request) is None:  # chunked: nothing else has trailers
+        for name in request.read_field(b"trailer").lower().split(","):
             if name.strip() in ("content-digest", "repr-digest"):
                 raise TrailerNotRead(trailer=name.strip())
-    return digests.promised(request)
+    return digests.read_promised(request)
 
 
-def announced_length(request: Request) -> int | None:
+def read_announced_length(request: Request) -> int | None:
     """Return Content-Length in bytes, or None if the body is chunked."""
-    field = request.text(b"content-length")
+    field = request.read_field(b"content-length")
     return int(field.lstrip("0") or "0") if field.isdigit() else None  # int() counts the zeros
 
 
-def declared_language(field: str) -> str | None:
+def read_declared_language(field: str) -> str | None:
     """Return the language of Content-Language. Raises InvalidRequest if there are several."""
     if not field:
         return None
@@ -403,7 +405,7 @@ def declared_language(field: str) -> str | None:
 # ---------------
 
 
-def declared_type(field: str) -> MediaType | None:
+def read_declared_type(field: str) -> MediaType | None:
     """Return the media type of Content-Type, or None if the sender did not choose one."""
     declared = _read_type(field) if field else None
     return None if declared is None or declared.essence == _UNTOLD else declared
@@ -419,24 +421,24 @@ def needs_look(kind: MediaType) -> bool:
     return kind.major == "text" and kind.charset is None
 
 
-def _kind(
+def _choose_type(
     declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
 ) -> MediaType:
     """Choose the media type to store: as declared, or else as named, or else as detected."""
     said = declared
     if said is None and named is not None:
-        said = formats.media_type(named) or OCTETS
+        said = formats.find_media_type(named) or OCTETS
     if said is not None and not needs_look(said):
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect(sampler.sample() if sampler else spool.head)
+    detected = detect.detect_type(sampler.take_sample() if sampler else spool.head)
     return detect.resolve_type(said, detected)
 
 
-def _agreed(format: str, named: str | None) -> str:
+def _check_agreed_format(format: str, named: str | None) -> str:
     """Return the format, which must agree with the name. Raises InvalidRequest."""
-    if named and formats.media_type(named) is None and format == formats.token(OCTETS):
+    if named and formats.find_media_type(named) is None and format == formats.make_token(OCTETS):
         return named  # a private format, in no registry of media types
     rules.check_format_named(named, [format])
     return format

@@ -80,7 +80,7 @@ def _make_trace(pattern: str, operation: str, parameters: tuple[Parameter, ...] 
     return Route(
         methods=("TRACE",),
         pattern=pattern,
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation=operation,
         text="the request as it arrived, without credentials",
         parameters=parameters,
@@ -94,7 +94,7 @@ def _make_options(pattern: str, operation: str, parameters: tuple[Parameter, ...
     return Route(
         methods=("OPTIONS",),
         pattern=pattern,
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation=operation,
         text="the allowed methods, also for scripts of other sites",
         parameters=parameters,
@@ -108,7 +108,7 @@ HANDLES = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/api/handles/{handle}",
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation="readHandle",
         text="the values of a handle: the [Handle REST API](handle-api.md)",
         section="pages",
@@ -122,7 +122,7 @@ HANDLES = (
     Route(
         methods=("POST",),
         pattern="/api/handles/{handle}",
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation="queryHandle",
         text="the same, with the parameters in the body",
         parameters=_READING,
@@ -140,7 +140,7 @@ HANDLES = (
     Route(
         methods=("PUT",),
         pattern="/api/handles/{handle}",
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation="writeHandle",
         text="creates a handle, or replaces its values",
         parameters=(
@@ -172,7 +172,7 @@ HANDLES = (
     Route(
         methods=("DELETE",),
         pattern="/api/handles/{handle}",
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation="deleteHandle",
         text="removes values, or the handle if its prefix allows it",
         parameters=(_HANDLE, _INDEXES),
@@ -188,7 +188,7 @@ HANDLES = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/api/handles",
-        handler=handles.answer,
+        handler=handles.serve_handle,
         operation="listHandles",
         text="the handles of a prefix",
         shown="/api/handles?prefix=<prefix>",
@@ -211,7 +211,7 @@ HANDLES = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/hrls/handles/",
-        handler=handle_search.answer,
+        handler=handle_search.search_handles,
         operation="searchHandles",
         text="handles with these values; `*` stands for any characters",
         shown="/hrls/handles/?<type>=<text>",
@@ -248,7 +248,7 @@ RIGHTS = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/tokens",
-        handler=granting.answer,
+        handler=granting.manage_tokens,
         operation="listTokens",
         text="tokens that the caller granted or administers",
         section="tokens",
@@ -272,7 +272,7 @@ RIGHTS = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/tokens/{name}",
-        handler=granting.answer,
+        handler=granting.manage_tokens,
         operation="showToken",
         text="one token, with its history",
         section="tokens",
@@ -285,7 +285,7 @@ RIGHTS = (
     Route(
         methods=("POST",),
         pattern="/tokens",
-        handler=granting.answer,
+        handler=granting.manage_tokens,
         operation="grantToken",
         text='grants a token: `{"name", "operations", "authorities", "first_day", "last_day", '
         '"expires", "key"}`',
@@ -313,7 +313,7 @@ RIGHTS = (
     Route(
         methods=("POST",),
         pattern="/tokens/{name}",
-        handler=granting.answer,
+        handler=granting.manage_tokens,
         operation="revokeToken",
         text="revokes it, and all tokens granted from it",
         shown="/tokens/<name>?revoke",
@@ -338,7 +338,7 @@ CAPTURES = (
     Route(
         methods=("POST",),
         pattern="/captures",
-        handler=capturing.answer,
+        handler=capturing.capture_page,
         operation="capturePage",
         text="captures a page, if the operator allows it: "
         "[web archives](web-archives.md#capturing)",
@@ -371,7 +371,7 @@ CHANGES = (
     Route(
         methods=("GET", "HEAD"),
         pattern="/changes",
-        handler=changes.answer,
+        handler=changes.list_changes,
         operation="listChanges",
         text="[numbered changes](changes.md), one row per line. `full` asks for full rows and "
         "needs a token with the right `mirror`; `Prefer: wait=30` waits for the next change",

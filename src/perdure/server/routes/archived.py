@@ -37,7 +37,7 @@ ARCHIVED = (
     Route(
         methods=_GET,
         pattern="/cdx",
-        handler=cdx.answer,
+        handler=cdx.list_captures,
         operation="listCaptures",
         text="captures of a URL, as a CDX server lists them: "
         "[web archives](web-archives.md#cdx-server)",
@@ -96,7 +96,7 @@ ARCHIVED = (
     Route(
         methods=_GET,
         pattern="/timegate/{uri}",
-        handler=memento.timegate,
+        handler=memento.find_memento,
         operation="findMemento",
         text="the capture nearest to `Accept-Datetime` (Memento): "
         "[web archives](web-archives.md#memento)",
@@ -113,7 +113,7 @@ ARCHIVED = (
     Route(
         methods=_GET,
         pattern="/timemap/{form}/{uri}",
-        handler=memento.timemap,
+        handler=memento.list_mementos,
         operation="listMementos",
         text="all captures, in the format `link` or `json` (Memento)",
         section="pages",
@@ -139,7 +139,7 @@ ARCHIVED = (
     Route(
         methods=_GET,
         pattern="/replay/{time}/{uri}",
-        handler=replay.answer,
+        handler=replay.replay_capture,
         operation="replayCapture",
         text="bytes of captures (`<time>id_`), or pages on the replay origin: "
         "[web archives](web-archives.md#replay)",

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from perdure.reading.targets import Target, is_escaped
+from perdure.reading.targets import RequestTarget, is_escaped
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import methods
 from perdure.server.routes.model import Handler, Route, Security
@@ -24,7 +24,7 @@ Allow = Mapping[TargetKind, bytes]
 _ORDER = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "POST")
 
 
-class Found(msgspec.Struct, frozen=True):
+class RoutedHandler(msgspec.Struct, frozen=True):
     """The handler of a request, and the methods that its target allows."""
 
     handler: Handler
@@ -42,9 +42,9 @@ class _Page(msgspec.Struct, frozen=True):
     signed: frozenset[str]
     """Methods that a signature can authenticate."""
 
-    def find(self, method: str) -> Found:
+    def choose_handler(self, method: str) -> RoutedHandler:
         handler = self.handlers.get(method, self.otherwise)
-        return Found(handler, self.allow, method in self.signed)
+        return RoutedHandler(handler, self.allow, method in self.signed)
 
 
 def list_methods(routes: Iterable[Route]) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _gather_page(routes: list[Route]) -> _Page:
     own = next((route.handler for route in routes if route.answers_every_method), None)
     return _Page(
         handlers=handlers,
-        otherwise=own or methods.undefined,
+        otherwise=own or methods.refuse_method,
         allow=MappingProxyType({TargetKind.PAGE: write_allow(list_methods(routes))}),
         signed=frozenset(
             method
@@ -106,14 +106,15 @@ _HANDLERS = {method: route.handler for route in _NAMES for method in route.metho
 _SIGNED = frozenset(
     method for one in _NAMES if Security.SIGNATURE in one.security for method in one.methods
 )
-_UNDEFINED = Found(methods.undefined, _ALLOW)
+_UNDEFINED = RoutedHandler(methods.refuse_method, _ALLOW)
 _OF_NAMES = {
-    method: Found(handler, _ALLOW, method in _SIGNED) for method, handler in _HANDLERS.items()
+    method: RoutedHandler(handler, _ALLOW, method in _SIGNED)
+    for method, handler in _HANDLERS.items()
 }
-_WHOLE_SERVER = Found(methods.options, _ALLOW)
+_WHOLE_SERVER = RoutedHandler(methods.answer_options, _ALLOW)
 
 
-def is_page(target: Target) -> bool:
+def is_page(target: RequestTarget) -> bool:
     """True if a target names a page, existing or not. All other targets are identifiers."""
     text = target.text
     if text.startswith(_LEADS):
@@ -121,14 +122,14 @@ def is_page(target: Target) -> bool:
     return ":" not in text.partition("?")[0] and not is_escaped(text)
 
 
-def find_handler(method: str, target: Target, raw: bytes) -> Found | None:
+def find_handler(method: str, target: RequestTarget, raw: bytes) -> RoutedHandler | None:
     """Find the handler of a request. Returns None if there is no such page."""
     if not is_page(target):
         return _OF_NAMES.get(method, _UNDEFINED)
     if raw == b"*":
         return _WHOLE_SERVER if method == "OPTIONS" else None
     page = find_page(target.text)
-    return None if page is None else page.find(method)
+    return None if page is None else page.choose_handler(method)
 
 
 def find_page(text: str) -> _Page | None:

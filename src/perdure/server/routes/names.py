@@ -44,7 +44,7 @@ _TOKEN = (Security.BEARER, Security.SIGNATURE)
 _READING = Route(
     methods=("GET", "HEAD"),
     pattern=NAMES,
-    handler=reading.get,
+    handler=reading.answer_get,
     operation="resolve",
     text="the resource, a redirect to it, a part of it, or its record",
     shown="/<identifier>",
@@ -187,7 +187,7 @@ def _make_write(
     return Route(
         methods=(method,),
         pattern=NAMES,
-        handler=metadata.put if method == "PUT" else metadata.post,
+        handler=metadata.answer_put if method == "PUT" else metadata.answer_post,
         operation="store" if method == "PUT" else "change",
         text=text,
         shown=shown,
@@ -311,7 +311,7 @@ SHARED = (
     Route(
         methods=("OPTIONS",),
         pattern=NAMES,
-        handler=methods.options,
+        handler=methods.answer_options,
         operation="askMethods",
         text="the allowed methods, in `Allow`",
         shown="OPTIONS /<identifier>",
@@ -323,7 +323,7 @@ SHARED = (
     Route(
         methods=("TRACE",),
         pattern=NAMES,
-        handler=methods.trace,
+        handler=methods.answer_trace,
         operation="echoRequest",
         text="the request as it arrived, without credentials",
         shown="TRACE /<identifier>",
@@ -337,7 +337,7 @@ SHARED = (
 _DELETION = Route(
     methods=("DELETE",),
     pattern=NAMES,
-    handler=methods.delete,
+    handler=methods.refuse_delete,
     operation="delete",
     text="not defined for persistent identifiers: 405",
     shown="DELETE /<identifier>",

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from perdure.server.common import problems
-from perdure.server.protocol.head import REFUSALS, title
+from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.routes.model import (
     JSON,
     AnswerShape,
@@ -156,7 +156,7 @@ def describe_interface(routes: Sequence[Route], server: str) -> dict[str, Any]:
         },
         "x-problems": {
             code: {"status": status.value, "meaning": meaning}
-            for code, (status, meaning) in sorted(problems.explanations().items())
+            for code, (status, meaning) in sorted(problems.list_explanations().items())
         },
     }
 
@@ -297,14 +297,16 @@ def _refer_to(shape: Schema | type[msgspec.Struct] | None) -> Any:
 def _describe_problems() -> dict[str, Any]:
     """Describe a response for each status of problems, in our form and in the Handle API's."""
     codes: dict[int, list[str]] = {}
-    for code, (kind, meaning) in sorted(problems.explanations().items()):
+    for code, (kind, meaning) in sorted(problems.list_explanations().items()):
         meant = " ".join(meaning.split("\n\n")[0].split())
         codes.setdefault(kind.value, []).append(f"`{code}`: {meant}")
     problem = {problems.JSON: {"schema": {"$ref": f"{_COMPONENTS}Problem"}}}
     handle = {JSON: {"schema": {"$ref": f"{_COMPONENTS}HandleAnswer"}}}
     found: dict[str, Any] = {}
     for status, meanings in sorted(codes.items()):
-        text = "\n".join((title(HTTPStatus(status).phrase), "", *(f"- {one}" for one in meanings)))
+        text = "\n".join(
+            (make_title(HTTPStatus(status).phrase), "", *(f"- {one}" for one in meanings))
+        )
         fields = _problem_fields(status)
         found[f"Problem{status}"] = {
             "description": text,

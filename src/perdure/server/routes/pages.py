@@ -29,7 +29,7 @@ OWN = (
     Route(
         methods=_GET,
         pattern="/",
-        handler=own.start,
+        handler=own.show_start,
         operation="showStart",
         text="a description of this resolver: its software, series and schemes",
         section="pages",
@@ -52,7 +52,7 @@ OWN = (
     Route(
         methods=_GET,
         pattern="/healthz",
-        handler=own.health,
+        handler=own.report_health,
         operation="checkHealth",
         text="200 if the process is alive",
         section="pages",
@@ -61,7 +61,7 @@ OWN = (
     Route(
         methods=_GET,
         pattern="/readyz",
-        handler=own.readiness,
+        handler=own.report_readiness,
         operation="checkReadiness",
         text="200 if the process can read and, as far as it knows, write; otherwise 503",
         section="pages",
@@ -71,7 +71,7 @@ OWN = (
     Route(
         methods=_GET,
         pattern="/metrics",
-        handler=own.metrics,
+        handler=own.report_metrics,
         operation="showMetrics",
         text="Prometheus metrics of this worker process",
         section="pages",
@@ -80,7 +80,7 @@ OWN = (
     Route(
         methods=_GET,
         pattern="/problems/{code}",
-        handler=own.explanation,
+        handler=own.explain_code,
         operation="explainProblem",
         text="the meaning of an [error](errors.md)",
         section="pages",
@@ -103,7 +103,7 @@ THTTP = (
     Route(
         methods=_GET,
         pattern="/uri-res/{service}",
-        handler=thttp.answer,
+        handler=thttp.ask_service,
         operation="askResolutionService",
         text="THTTP, below",
         shown="/uri-res/<service>?<uri>",
@@ -178,7 +178,7 @@ IIIF = (
     Route(
         methods=_GET,
         pattern="/iiif/{version}/{name}",
-        handler=iiif.answer,
+        handler=iiif.serve_image,
         operation="findImage",
         text="303 to the `info.json` of the image",
         shown="/iiif/<version>/<id>",
@@ -192,7 +192,7 @@ IIIF = (
     Route(
         methods=_GET,
         pattern="/iiif/{version}/{name}/info.json",
-        handler=iiif.answer,
+        handler=iiif.serve_image,
         operation="describeImage",
         text="size, limits, tiles; by default `application/json` (2.1) or `application/ld+json` "
         "(3.0), with `Accept` the other",
@@ -212,7 +212,7 @@ IIIF = (
     Route(
         methods=_GET,
         pattern="/iiif/{version}/{name}/{region}/{size}/{rotation}/{picture}",
-        handler=iiif.answer,
+        handler=iiif.serve_image,
         operation="renderImage",
         text="a picture",
         shown="…/<id>/<region>/<size>/<rotation>/<quality>.<format>",

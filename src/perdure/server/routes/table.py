@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from perdure.server.common.answers import Answer, empty, plain
+from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.conditions import has_already
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -30,8 +30,8 @@ async def publish_openapi(service: Service, request: Request) -> Answer:
         (b"access-control-allow-origin", b"*"),
     )
     if has_already(request, tag):
-        return empty(HTTPStatus.NOT_MODIFIED, *fields)
-    return plain(HTTPStatus.OK, JSON, body, *fields)
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
+    return make_answer(HTTPStatus.OK, JSON, body, *fields)
 
 
 @lru_cache(maxsize=4)

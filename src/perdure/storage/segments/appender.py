@@ -6,8 +6,9 @@ flush has little left to wait for. Content that arrived as a file becomes a segm
 the appender writes the head into the space reserved at its start, flushes the file and renames it
 into place. A registry has one appender, in the process that holds the write lock.
 
-What must stay true: `end` grows only through `committed`, which the registrar calls after its
-transaction is durable; `rewind` undoes everything else; a flush that failed is never repeated.
+What must stay true: `end` grows only through `note_commit`, which the registrar calls after its
+transaction is durable; `rewind_batch` undoes everything else; a flush that failed is never
+repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class FlushFailed(OSError):
     """A flush to the disk failed; the data written before it may be lost without a trace."""
 
 
-class _Adopted(NamedTuple):
+class _AdoptedFile(NamedTuple):
     """A spooled file that became a segment, with its earlier path and length."""
 
     source: Path
@@ -49,16 +50,16 @@ class Appender:
         self.number = number
         self.end = end
         self._next = next_number
-        self._adopted: dict[int, _Adopted] = {}
+        self._adopted: dict[int, _AdoptedFile] = {}
         self._buffer: list[bytes] = []
         self._written = end
         self._position = end
-        self._ids = warc.record_ids()
+        self._ids = warc.make_record_ids()
         self._fd = -1
         if number:
-            self._open(number, end)
+            self._open_segment(number, end)
 
-    def _open(self, number: int, end: int) -> None:
+    def _open_segment(self, number: int, end: int) -> None:
         path = segment_path(self._root, number)
         size = path.stat().st_size
         if size < end:
@@ -98,7 +99,7 @@ class Appender:
         path = segment_path(self._root, number)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            with _flushing():
+            with _translate_errors():
                 sync_directory(path.parent)
         except FlushFailed:
             os.close(fd)
@@ -108,16 +109,16 @@ class Appender:
         self.number, self.end, self._written, self._position = number, 0, 0, 0
         return number
 
-    def retire(self) -> None:
+    def retire_segment(self) -> None:
         """Close the open segment; the next record needs another. Between batches only."""
         self.close()
         self.number = self.end = self._written = self._position = 0
 
-    def record_id(self) -> str:
+    def make_record_id(self) -> str:
         """A new id for the head of a record."""
         return next(self._ids)
 
-    def append(self, head: bytes, data: bytes) -> tuple[int, int]:
+    def append_record(self, head: bytes, data: bytes) -> tuple[int, int]:
         """Queue a record, and return the segment and the offset of its first content byte.
 
         Raises OSError if a large batch cannot be written.
@@ -126,46 +127,46 @@ class Appender:
         self._buffer += (head, data, warc.TRAILER)
         self._position = offset + len(data) + len(warc.TRAILER)
         if self._position - self._written > _MOST_BUFFERED:
-            self._write()
+            self._write_records()
         return self.number, offset
 
-    def adopt(self, block: warc.Block, source: Path) -> tuple[int, int]:
+    def adopt_file(self, block: warc.WarcBlock, source: Path) -> tuple[int, int]:
         """Turn a spooled file into a segment of its own, durable at once. Raises OSError."""
         number = self._take_number()
         target = segment_path(self._root, number)
         fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            _write_all(fd, warc.head(block, id=self.record_id(), size=HEAD_ROOM), 0)
+            _write_all(fd, warc.make_head(block, id=self.make_record_id(), size=HEAD_ROOM), 0)
             _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
-            with _flushing():
+            with _translate_errors():
                 os.fsync(fd)
         finally:
             os.close(fd)
         source.replace(target)
-        with _flushing():
+        with _translate_errors():
             sync_directory(target.parent)
-        self._adopted[number] = _Adopted(source, HEAD_ROOM + block.length)
+        self._adopted[number] = _AdoptedFile(source, HEAD_ROOM + block.length)
         return number, HEAD_ROOM
 
-    def send(self) -> None:
+    def send_records(self) -> None:
         """Start writing all queued records to the disk, without waiting for it.
 
-        Raises OSError if they cannot be written (then `rewind` and go on).
+        Raises OSError if they cannot be written (then `rewind_batch` and go on).
         """
         if self._buffer:
-            self._write()
+            self._write_records()
 
-    def flush(self) -> None:
+    def flush_records(self) -> None:
         """Make all queued records durable.
 
         Raises OSError if they cannot be written, FlushFailed if they may be lost (then stop).
         """
-        self.send()
+        self.send_records()
         if self._position > self.end:
-            with _flushing():
+            with _translate_errors():
                 os.fdatasync(self._fd)
 
-    def _write(self) -> None:
+    def _write_records(self) -> None:
         data = b"".join(self._buffer)
         self._buffer.clear()
         _write_all(self._fd, data, self._written)
@@ -174,17 +175,17 @@ class Appender:
         os.posix_fadvise(self._fd, self._written, len(data), os.POSIX_FADV_DONTNEED)
         self._written += len(data)
 
-    def lengths(self) -> list[tuple[int, int]]:
+    def list_lengths(self) -> list[tuple[int, int]]:
         """Number and new length of every segment that grows in this batch."""
         grown = [(number, one.end + len(warc.TRAILER)) for number, one in self._adopted.items()]
         return [*grown, (self.number, self._position)] if self._position > self.end else grown
 
-    def committed(self) -> None:
+    def note_commit(self) -> None:
         """Accept the new end, which the registry has committed."""
         self.end = self._position
         self._adopted.clear()
 
-    def rewind(self) -> None:
+    def rewind_batch(self) -> None:
         """Undo everything queued or written since the last commit.
 
         Spooled files get back their content and their place.
@@ -219,7 +220,7 @@ def _write_all(fd: int, data: bytes, offset: int) -> None:
 
 
 @contextmanager
-def _flushing() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -30,10 +30,10 @@ def segment_path(root: Path, number: int) -> Path:
     return root / "segments" / f"{number:06d}.warc"
 
 
-def numbers(root: Path) -> list[int]:
+def list_segments(root: Path) -> list[int]:
     """The numbers of all segments, sealed or not, in order."""
     loose = (int(path.stem) for path in (root / "segments").glob("[0-9]*.warc"))
-    return sorted({*loose, *ocfl.numbers(root)})
+    return sorted({*loose, *ocfl.list_objects(root)})
 
 
 class Segments:
@@ -44,45 +44,45 @@ class Segments:
         self._open: OrderedDict[int, _File] = OrderedDict()
         self._lock = threading.Lock()
 
-    def path(self, number: int) -> Path:
+    def find_path(self, number: int) -> Path:
         """The file of a segment. Raises Corrupt if it does not exist."""
-        for path in self._paths(number):
+        for path in self._list_paths(number):
             if path.exists():
                 return path
-        raise _missing(number)
+        raise _make_missing(number)
 
-    def file(self, number: int) -> _File:
+    def open_segment(self, number: int) -> _File:
         """The open file of a segment. Keep a reference while you read, so that it stays open."""
         with self._lock:
             held = self._open.get(number)
             if held is None:
-                held = self._open[number] = self._opened(number)
+                held = self._open[number] = self._open_file(number)
                 if len(self._open) > _MOST_OPEN:
                     self._open.popitem(last=False)
             else:
                 self._open.move_to_end(number)
             return held
 
-    def _opened(self, number: int) -> _File:
+    def _open_file(self, number: int) -> _File:
         # Try to open each path: the segment may move between a test of the path and its opening.
-        for path in self._paths(number):
+        for path in self._list_paths(number):
             with contextlib.suppress(FileNotFoundError):
                 return _File(path)
-        raise _missing(number)
+        raise _make_missing(number)
 
-    def _paths(self, number: int) -> tuple[Path, Path]:
+    def _list_paths(self, number: int) -> tuple[Path, Path]:
         return segment_path(self._root, number), ocfl.content_path(self._root, number)
 
-    def read(self, number: int, offset: int, length: int) -> bytes:
+    def read_bytes(self, number: int, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`. Raises Corrupt if the file is shorter."""
-        return b"".join(self.chunks(number, offset, length))
+        return b"".join(self.read_chunks(number, offset, length))
 
-    def chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]:
+    def read_chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]:
         """The same bytes in chunks of at most 256 KiB, so that memory use stays constant."""
-        file = self.file(number)
+        file = self.open_segment(number)
         end = offset + length
         while offset < end:
-            piece = file.read(min(CHUNK, end - offset), offset)
+            piece = file.read_at(min(CHUNK, end - offset), offset)
             if not piece:
                 raise Corrupt(
                     identifier=f"segment {number}",
@@ -104,7 +104,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
-    def read(self, length: int, offset: int) -> bytes:
+    def read_at(self, length: int, offset: int) -> bytes:
         return os.pread(self.fd, length, offset)
 
     def __del__(self) -> None:
@@ -112,7 +112,7 @@ class _File:
             os.close(self.fd)
 
 
-def _missing(number: int) -> Corrupt:
+def _make_missing(number: int) -> Corrupt:
     return Corrupt(
         identifier=f"segment {number}", where="segments/", promised="a file", found="none"
     )

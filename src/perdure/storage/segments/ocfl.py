@@ -47,7 +47,7 @@ def content_path(root: Path, number: int) -> Path:
     return object_path(root, number) / "v1" / "content" / f"{number:06d}.warc"
 
 
-def numbers(root: Path) -> list[int]:
+def list_objects(root: Path) -> list[int]:
     """The numbers of all segments that are already objects."""
     found = (root / "archive").glob("*/*/*/*/v1/content/[0-9]*.warc")
     return sorted(int(path.stem) for path in found)
@@ -67,12 +67,12 @@ def make_storage_root(root: Path) -> None:
         "numberOfTuples": _TUPLES,
     }
     layout = {"extension": LAYOUT, "description": "hashed n-tuples, then the escaped identifier"}
-    write_durably(extension / "config.json", _json(config))
-    write_durably(base / "ocfl_layout.json", _json(layout))
+    write_durably(extension / "config.json", _encode_json(config))
+    write_durably(base / "ocfl_layout.json", _encode_json(layout))
     write_durably(base / "0=ocfl_1.1", b"ocfl_1.1\n")
 
 
-def seal(root: Path, number: int, loose: Path, *, at: str) -> None:
+def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
     """Turn a segment file into an object. Safe to repeat after a crash at any point."""
     place = object_path(root, number)
     if not place.exists():
@@ -81,7 +81,7 @@ def seal(root: Path, number: int, loose: Path, *, at: str) -> None:
         content = building / "v1" / "content" / f"{number:06d}.warc"
         content.parent.mkdir(parents=True)
         os.link(loose, content)
-        inventory = _json(_inventory(number, _digest(content), at=at))
+        inventory = _encode_json(_make_inventory(number, _digest_file(content), at=at))
         sidecar = f"{hashlib.sha512(inventory).hexdigest()}  inventory.json\n".encode()
         for directory in (building / "v1", building):
             write_durably(directory / "inventory.json", inventory)
@@ -97,13 +97,13 @@ def seal(root: Path, number: int, loose: Path, *, at: str) -> None:
     sync_directory(loose.parent)
 
 
-def promised_digest(root: Path, number: int) -> str:
+def read_promised_digest(root: Path, number: int) -> str:
     """The SHA-512 of the segment file according to the object's inventory."""
     inventory = json.loads((object_path(root, number) / "inventory.json").read_bytes())
     return str(next(iter(inventory["manifest"])))
 
 
-def _inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
+def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
     name = f"{number:06d}.warc"
     return {
         "id": object_id(number),
@@ -122,7 +122,7 @@ def _inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
     }
 
 
-def _digest(path: Path) -> str:
+def _digest_file(path: Path) -> str:
     digest = hashlib.sha512()
     with path.open("rb") as file:
         while piece := file.read(_CHUNK):
@@ -130,5 +130,5 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _json(value: object) -> bytes:
+def _encode_json(value: object) -> bytes:
     return json.dumps(value, indent=2).encode() + b"\n"

@@ -27,7 +27,7 @@ LONGEST_HEAD = 64 * 1024
 TOMBSTONE = "application/vnd.perdure.tombstone+json"
 
 
-class Block(msgspec.Struct, frozen=True, kw_only=True):
+class WarcBlock(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a block in the head of its record; digests as in the registry."""
 
     uri: str
@@ -45,16 +45,16 @@ Heads = Callable[[str, str, int, str, str], bytes]
 """Makes the head of a record from its id, URI, length, SHA-512 and BLAKE3."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record in a segment, with the place of its block."""
 
     type: str
-    block: Block
+    block: WarcBlock
     offset: int
     end: int
 
 
-def record_ids() -> Iterator[str]:
+def make_record_ids() -> Iterator[str]:
     """Unique names for records: UUIDs of version 8 (RFC 9562 section 5.8).
 
     Most of each name is random and drawn once; the last 48 bits are a counter. So a record needs no
@@ -65,7 +65,7 @@ def record_ids() -> Iterator[str]:
     return (f"{fixed}{number:012x}>" for number in range(1 << 48))
 
 
-def heads(block: Block, *, type: str = "resource") -> Heads:
+def make_heads(block: WarcBlock, *, type: str = "resource") -> Heads:
     """Return a function that makes heads like this one with other arguments of `Heads`.
 
     The caller makes sure that no field contains a line break: identifiers and media types are
@@ -86,12 +86,14 @@ def heads(block: Block, *, type: str = "resource") -> Heads:
     ).encode()
 
 
-def head(block: Block, *, id: str, type: str = "resource", size: int | None = None) -> bytes:
+def make_head(
+    block: WarcBlock, *, id: str, type: str = "resource", size: int | None = None
+) -> bytes:
     """The head of a record with its blank line, padded to `size` bytes if `size` is given.
 
-    `id` is one of `record_ids`. Raises ValueError if the head is longer than `size`.
+    `id` is one of `make_record_ids`. Raises ValueError if the head is longer than `size`.
     """
-    text = heads(block, type=type)(id, block.uri, block.length, block.sha512, block.blake3)
+    text = make_heads(block, type=type)(id, block.uri, block.length, block.sha512, block.blake3)
     if size is None:
         return text
     label = b"\r\nPerdure-Padding: "
@@ -101,7 +103,7 @@ def head(block: Block, *, id: str, type: str = "resource", size: int | None = No
     return text.removesuffix(TRAILER) + label + b"." * missing + TRAILER
 
 
-def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
+def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[SegmentRecord]:
     """The records of a segment, in order. Blocks are skipped, not read.
 
     Raises Corrupt at the first incomplete record, with its offset.
@@ -113,36 +115,36 @@ def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
         text = file.read(LONGEST_HEAD)
         length = text.find(TRAILER)
         if not text.startswith(VERSION) or length < 0:
-            raise _broken(where, offset, "not a WARC/1.1 head")
-        fields = _fields(text[len(VERSION) : length])
+            raise _make_corrupt(where, offset, "not a WARC/1.1 head")
+        fields = _read_fields(text[len(VERSION) : length])
         begin = offset + length + len(TRAILER)
         try:
-            type, block = fields["warc-type"], _block(fields)
+            type, block = fields["warc-type"], _read_block(fields)
         except (KeyError, ValueError) as error:
-            raise _broken(where, offset, f"a head without {error}") from error
+            raise _make_corrupt(where, offset, f"a head without {error}") from error
         end = begin + block.length + len(TRAILER)
         if end > size:
-            raise _broken(where, offset, f"{end - size} bytes missing")
+            raise _make_corrupt(where, offset, f"{end - size} bytes missing")
         file.seek(end - len(TRAILER))
         if file.read(len(TRAILER)) != TRAILER:
-            raise _broken(where, offset, "a record without an end")
-        yield Found(type=type, block=block, offset=begin, end=end)
+            raise _make_corrupt(where, offset, "a record without an end")
+        yield SegmentRecord(type=type, block=block, offset=begin, end=end)
         offset = end
 
 
-def _fields(text: bytes) -> dict[str, str]:
+def _read_fields(text: bytes) -> dict[str, str]:
     pairs = (line.partition(": ") for line in text.decode("utf-8", "replace").split("\r\n"))
     return {name.lower(): value for name, _, value in pairs}
 
 
-def _block(fields: dict[str, str]) -> Block:
+def _read_block(fields: dict[str, str]) -> WarcBlock:
     algorithm, _, digest = fields["warc-block-digest"].partition(":")
     if algorithm != "sha512":
         raise ValueError("a sha512 digest")
     length = fields["content-length"]
     if not (length.isascii() and length.isdigit()):
         raise ValueError("a length")
-    return Block(
+    return WarcBlock(
         uri=fields["warc-target-uri"],
         at=fields["warc-date"],
         media_type=fields["content-type"],
@@ -155,7 +157,7 @@ def _block(fields: dict[str, str]) -> Block:
     )
 
 
-def _broken(where: str, offset: int, what: str) -> Corrupt:
+def _make_corrupt(where: str, offset: int, what: str) -> Corrupt:
     return Corrupt(
         identifier=where, where=f"offset {offset}", promised="a complete record", found=what
     )

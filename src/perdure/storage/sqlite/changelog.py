@@ -26,12 +26,12 @@ from perdure.model.changes import (
     NOTHING,
     RECONSTRUCTED,
     SALT_BYTES,
+    ChainHead,
     Change,
+    ChangeMark,
     Deed,
     Epoch,
-    Head,
     Line,
-    Mark,
     Numbering,
     Scope,
     begin_chain,
@@ -79,7 +79,7 @@ Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 # -----
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """A change as it is stored. Act and actor are numbers of words."""
 
     act: int
@@ -93,7 +93,7 @@ class Row(NamedTuple):
     salt: bytes | None
 
 
-def _varint(value: int) -> bytes:
+def _pack_varint(value: int) -> bytes:
     """An integer in groups of seven bits, the lowest first."""
     if value < 128:
         return bytes((value,))
@@ -105,7 +105,7 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
-def _text(text: str, before: str) -> bytes:
+def _pack_text(text: str, before: str) -> bytes:
     """Pack a text without the beginning that it shares with another text."""
     shared = len(before) - 1  # most often it is a number, and one of the numbers just after
     for _ in range(4):
@@ -121,19 +121,19 @@ def _text(text: str, before: str) -> bytes:
     rest = text[shared:].encode()
     if shared < 128 and len(rest) < 128:
         return b"%c%c%b" % (shared, len(rest), rest)
-    return _varint(shared) + _varint(len(rest)) + rest
+    return _pack_varint(shared) + _pack_varint(len(rest)) + rest
 
 
-def _time(at: str) -> tuple[int, bytes]:
+def _pack_time(at: str) -> tuple[int, bytes]:
     """A time as bytes, with the flag of the short form if it is used."""
     if _TIME.fullmatch(at):
         digits = f"{at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{at[17:19]}"
         return _SHORT_TIME, int(digits).to_bytes(_TIME_BYTES)
     text = at.encode()
-    return 0, _varint(len(text)) + text
+    return 0, _pack_varint(len(text)) + text
 
 
-def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
+def pack_row(row: ChangeRow, before: tuple[str, str], chain: bytes | None) -> bytes:
     """A row as bytes. `before` is the time and the first key of the row before it.
 
     `chain` is the chain before it, if the row is written in full.
@@ -141,33 +141,43 @@ def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
     at, first = before if chain is None else ("", "")
     flags, time, rest = _SAME_TIME, b"", b""
     if chain is not None or row.at != at:
-        flags, time = _time(row.at)
+        flags, time = _pack_time(row.at)
     if chain is not None:
         flags |= _FULL
         time = chain + time
     if row.records != 1:
         flags |= _RUN
-        rest = _varint(row.records) + _text(row.last, row.first)
+        rest = _pack_varint(row.records) + _pack_text(row.last, row.first)
     if row.revision != 1:
         flags |= _REVISED
-        rest += _varint(row.revision)
+        rest += _pack_varint(row.revision)
     salt = row.salt
     if salt is None:
         salt = b""
     else:
         flags |= _SALTED
-    words = b"%c%c" % row[:2] if max(row[:2]) < 128 else _varint(row.act) + _varint(row.actor)
-    return b"%c%b%b%b%b%b%b" % (flags, time, words, _text(row.first, first), rest, row.digest, salt)
+    words = (
+        b"%c%c" % row[:2] if max(row[:2]) < 128 else _pack_varint(row.act) + _pack_varint(row.actor)
+    )
+    return b"%c%b%b%b%b%b%b" % (
+        flags,
+        time,
+        words,
+        _pack_text(row.first, first),
+        rest,
+        row.digest,
+        salt,
+    )
 
 
-class _Reading:
+class _RowReader:
     """Reads a row piece by piece. Raises IndexError or ValueError if the row is too short."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
-    def take(self, count: int) -> bytes:
+    def take_bytes(self, count: int) -> bytes:
         end = self._at + count
         found = self._data[self._at : end]
         if len(found) != count:
@@ -175,7 +185,7 @@ class _Reading:
         self._at = end
         return found
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         value = shift = 0
         while True:
             byte = self._data[self._at]
@@ -185,44 +195,44 @@ class _Reading:
                 return value
             shift += 7
 
-    def text(self, before: str) -> str:
-        shared = self.number()
-        return before[:shared] + self.take(self.number()).decode()
+    def read_text(self, before: str) -> str:
+        shared = self.read_number()
+        return before[:shared] + self.take_bytes(self.read_number()).decode()
 
-    def time(self, flags: int) -> str:
+    def read_time(self, flags: int) -> str:
         if not flags & _SHORT_TIME:
-            return self.take(self.number()).decode()
-        digits = f"{int.from_bytes(self.take(_TIME_BYTES)):014}"
+            return self.take_bytes(self.read_number()).decode()
+        digits = f"{int.from_bytes(self.take_bytes(_TIME_BYTES)):014}"
         day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
         return f"{day}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}Z"
 
-    def end(self) -> None:
+    def check_end(self) -> None:
         if self._at != len(self._data):
             raise ValueError("it is too long")
 
 
-def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[Row, bytes | None]:
+def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[ChangeRow, bytes | None]:
     """The row, and the chain before it if the row was written in full.
 
     Raises ValueError or IndexError if the bytes are not a row.
     """
-    reading = _Reading(data)
-    flags = reading.take(1)[0]
-    chain = reading.take(len(NO_CHAIN)) if flags & _FULL else None
+    reading = _RowReader(data)
+    flags = reading.take_bytes(1)[0]
+    chain = reading.take_bytes(len(NO_CHAIN)) if flags & _FULL else None
     at, key = before if chain is None else ("", "")
     if not flags & _SAME_TIME:
-        at = reading.time(flags)
-    act, actor = reading.number(), reading.number()
-    first = last = reading.text(key)
+        at = reading.read_time(flags)
+    act, actor = reading.read_number(), reading.read_number()
+    first = last = reading.read_text(key)
     count = revision = 1
     if flags & _RUN:
-        count, last = reading.number(), reading.text(first)
+        count, last = reading.read_number(), reading.read_text(first)
     if flags & _REVISED:
-        revision = reading.number()
-    digest = reading.take(32)
-    salt = reading.take(SALT_BYTES) if flags & _SALTED else None
-    reading.end()
-    return Row(act, actor, at, first, last, count, revision, digest, salt), chain
+        revision = reading.read_number()
+    digest = reading.take_bytes(32)
+    salt = reading.take_bytes(SALT_BYTES) if flags & _SALTED else None
+    reading.check_end()
+    return ChangeRow(act, actor, at, first, last, count, revision, digest, salt), chain
 
 
 # Reading
@@ -238,22 +248,22 @@ class Epochs:
         for number, start, reason, *previous in rows:
             head = None
             if previous[0] is not None:
-                head = Head(epoch=previous[0], number=previous[1], chain=previous[2])
+                head = ChainHead(epoch=previous[0], number=previous[1], chain=previous[2])
             self.epochs.append(Epoch(epoch=number, reason=reason, previous=head))
             self._starts.append(start)
 
     @classmethod
-    def load(cls, ask: Ask) -> Epochs:
+    def load_epochs(cls, ask: Ask) -> Epochs:
         return cls(ask(_EPOCHS, ()))
 
-    def mark(self, position: int) -> Mark:
+    def find_mark(self, position: int) -> ChangeMark:
         """Epoch and number of a position. Raises Corrupt if no epoch begins before it."""
         for epoch, start in zip(reversed(self.epochs), reversed(self._starts), strict=True):
             if start <= position:
-                return Mark(epoch.epoch, position - start + 1)
-        raise _corrupt(Mark(0, position), "an epoch", "no epoch begins before it")
+                return ChangeMark(epoch.epoch, position - start + 1)
+        raise _make_corrupt(ChangeMark(0, position), "an epoch", "no epoch begins before it")
 
-    def position(self, mark: Mark, end: int) -> int | None:
+    def find_position(self, mark: ChangeMark, end: int) -> int | None:
         """The position of a mark, or None if no change up to the position `end` has it.
 
         Number 0 is the place before an epoch; 0.0 is always the place before the first change.
@@ -276,32 +286,34 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
     """
     start = after // _FULL_EVERY * _FULL_EVERY + 1
     rows = ask(_ROWS, (start, after + limit - start + 1))
-    epochs = Epochs.load(ask)  # after the rows: an epoch exists as soon as its first row does
+    epochs = Epochs.load_epochs(
+        ask
+    )  # after the rows: an epoch exists as soon as its first row does
     before, numbering, is_begun = ("", ""), Numbering(), False
     for expected, (position, data) in enumerate(rows, start):
-        mark = epochs.mark(position)
+        mark = epochs.find_mark(position)
         if position != expected:
-            raise _corrupt(epochs.mark(expected), "a row", f"the row of {mark}")
+            raise _make_corrupt(epochs.find_mark(expected), "a row", f"the row of {mark}")
         try:
             row, stated = unpack_row(data, before)
             deed = Deed(words(row.act), row.at, words(row.actor))
         except (ValueError, IndexError, KeyError) as error:
-            raise _corrupt(mark, "a row", str(error)) from error
+            raise _make_corrupt(mark, "a row", str(error)) from error
         if stated is not None:
             if is_begun and mark.number > 1 and stated != numbering.chain:
-                raise _corrupt(mark, f"chain {stated.hex()}", numbering.chain.hex())
-            numbering.restart(mark.epoch, mark.number - 1, stated)
+                raise _make_corrupt(mark, f"chain {stated.hex()}", numbering.chain.hex())
+            numbering.restart_at(mark.epoch, mark.number - 1, stated)
             is_begun = True
         elif not is_begun:
-            raise _corrupt(mark, "the chain before it", "none")
+            raise _make_corrupt(mark, "the chain before it", "none")
         before = row.at, row.first
         scope = Scope(row.first, row.last, row.records, row.revision)
-        change = numbering.extend(deed, scope, row.digest, row.salt)
+        change = numbering.number_change(deed, scope, row.digest, row.salt)
         if position > after:
             yield change
 
 
-def _corrupt(mark: Mark, promised: str, found: str) -> Corrupt:
+def _make_corrupt(mark: ChangeMark, promised: str, found: str) -> Corrupt:
     return Corrupt(identifier=f"change {mark}", where=_WHERE, promised=promised, found=found)
 
 
@@ -332,9 +344,9 @@ class ChangeLog:
         self._rows: list[tuple[int, bytes]] = []
         self._salts: list[bytes] = []
         self._numbering = Numbering()
-        self.load()
+        self.load_state()
 
-    def load(self) -> None:
+    def load_state(self) -> None:
         """Load the end of the sequence, at the start or after a batch that was undone."""
         self._rows.clear()
         texts = self._ask("SELECT text, number FROM words", ())
@@ -342,23 +354,25 @@ class ChangeLog:
         self.position: int = self._ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
         self._before = ("", "")
         if not self.position:
-            self._numbering.restart(0, 0, NO_CHAIN)
+            self._numbering.restart_at(0, 0, NO_CHAIN)
             return
         numbers = {number: text for text, number in texts}
         after = self.position - 1
         (last,) = read_changes(self._ask, numbers.__getitem__, after, 1)
-        self._numbering.restart(last.epoch, last.number, last.chain)
+        self._numbering.restart_at(last.epoch, last.number, last.chain)
         self._before = last.at, last.first
 
     @property
-    def head(self) -> Head | None:
+    def head(self) -> ChainHead | None:
         """The last change, whether or not it is durable yet."""
         if not self.position:
             return None
         numbering = self._numbering
-        return Head(epoch=numbering.epoch, number=numbering.number, chain=numbering.chain.hex())
+        return ChainHead(
+            epoch=numbering.epoch, number=numbering.number, chain=numbering.chain.hex()
+        )
 
-    def _word(self, text: str) -> int:
+    def _number_word(self, text: str) -> int:
         try:
             return self._words[text]
         except KeyError:
@@ -377,45 +391,47 @@ class ChangeLog:
             (epoch.epoch, self.position + 1, epoch.reason, *named),
         )
         chain = begin_chain(epoch)
-        change = self._numbering.begin(epoch, at, actor, urandom(SALT_BYTES))
+        change = self._numbering.begin_epoch(epoch, at, actor, urandom(SALT_BYTES))
         deed = Deed(change.act, at, actor)
-        self._append(deed, NOTHING, (change.digest, change.salt), chain)
+        self._append_row(deed, NOTHING, (change.digest, change.salt), chain)
 
-    def _salt(self) -> bytes:
+    def _draw_salt(self) -> bytes:
         """Random bytes, drawn for many changes at once."""
         if not self._salts:
             drawn = urandom(SALT_BYTES * _SALTS)
             self._salts = [drawn[at : at + SALT_BYTES] for at in range(0, len(drawn), SALT_BYTES)]
         return self._salts.pop()
 
-    def note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
+    def note_change(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
         """Add a change that wrote these lines, and return its position."""
-        salt = self._salt()
+        salt = self._draw_salt()
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
-        return self.extend(deed, scope, digest_lines(salt, deed.actor, lines), salt)
+        return self.add_change(deed, scope, digest_lines(salt, deed.actor, lines), salt)
 
     def note_alike(self, deed: Deed, keys: Sequence[str], line: str) -> int:
         """Do the same for records that all have the same line."""
-        salt = self._salt()
+        salt = self._draw_salt()
         scope = Scope(keys[0], keys[-1], len(keys), 1)
-        return self.extend(deed, scope, digest_alike(salt, deed.actor, keys, line), salt)
+        return self.add_change(deed, scope, digest_alike(salt, deed.actor, keys, line), salt)
 
-    def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
+    def add_change(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
         """Add a change whose digest is known, and return its position."""
         chain = self._numbering.chain if self.position % _FULL_EVERY == 0 else None
-        self._numbering.step(deed, scope, digest)
-        return self._append(deed, scope, (digest, salt), chain)
+        self._numbering.count_change(deed, scope, digest)
+        return self._append_row(deed, scope, (digest, salt), chain)
 
-    def _append(
+    def _append_row(
         self, deed: Deed, scope: Scope, hashes: tuple[bytes, bytes | None], chain: bytes | None
     ) -> int:
-        row = Row(self._word(deed.act), self._word(deed.actor), deed.at, *scope, *hashes)
+        row = ChangeRow(
+            self._number_word(deed.act), self._number_word(deed.actor), deed.at, *scope, *hashes
+        )
         self.position += 1
         self._rows.append((self.position, pack_row(row, self._before, chain)))
         self._before = deed.at, scope.first
         return self.position
 
-    def write(self) -> None:
+    def write_rows(self) -> None:
         """Insert the rows of this batch. Raises apsw.Error."""
         if self._rows:
             if len(self._rows) == 1:  # the usual batch, of one command or one run

@@ -30,7 +30,7 @@ def is_past(earlier: Path, later: Path) -> bool:
             connection.close()
 
 
-def backup(root: Path, target: Path, *, pages: int = 4096) -> Iterator[float]:
+def copy_registry(root: Path, target: Path, *, pages: int = 4096) -> Iterator[float]:
     """Copy the registry while it is in use, `pages` at a time, and yield the share done (0 to 1).
 
     Raises StorageFailed or Unavailable.

@@ -1,8 +1,8 @@
 """Writing an embedded registry: one SQLite file in WAL mode, one writer.
 
-How it works: between `begin` and `commit`, one transaction collects records, their references and
-their changes. One statement inserts up to 32 rows of a large batch. References of a bulk load are
-staged and merged all at once.
+How it works: between `begin_batch` and `commit_batch`, one transaction collects records, their
+references and their changes. One statement inserts up to 32 rows of a large batch. References of a
+bulk load are staged and merged all at once.
 
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
 nothing in `records` or `history` is ever deleted; every record has the position of the change that
@@ -22,10 +22,10 @@ import apsw
 import msgspec
 
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import counted
+from perdure.ids.pdi_key import encode_number
 from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line
 from perdure.model.records import Token
-from perdure.storage.ports import SERIALS_END, Busy, Failed, Full
+from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
 from perdure.storage.sqlite import opening, reconstruct
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
@@ -59,7 +59,9 @@ def _show_token(token: Token) -> str:
     return msgspec.json.encode(fields).decode()
 
 
-def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
+def _insert_pairs(
+    connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]
+) -> None:
     """Insert pairs, 32 with one call, because other threads run after each call."""
     waiting = list(rows)
     whole = len(waiting) - len(waiting) % _TOGETHER
@@ -73,29 +75,29 @@ def _in_our_terms(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorate a method so that it raises Full, Busy or Failed if SQLite refuses its statement."""
 
     @wraps(method)
-    def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
+    def call_method(*arguments: _P.args, **named: _P.kwargs) -> _R:
         try:
             return method(*arguments, **named)
         except apsw.Error as error:
             journal = cast("SqliteJournal", arguments[0])
-            raise translate(error, journal.connection) from error
+            raise translate_error(error, journal.connection) from error
 
-    return call
+    return call_method
 
 
-def translate(error: apsw.Error, connection: apsw.Connection) -> Exception:
+def translate_error(error: apsw.Error, connection: apsw.Connection) -> Exception:
     """Translate an error of SQLite; return the error itself if the mistake is ours."""
     if isinstance(error, _MISTAKES):
         return error
     text = str(error)
     if isinstance(error, apsw.FullError):
-        return Full(text)
+        return JournalFull(text)
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-        return Busy(text)
+        return JournalBusy(text)
     refused = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_WRITE
     if refused and connection.system_errno in _NO_SPACE:  # SQLite knows ENOSPC only
-        return Full(text)
-    return Failed(text)
+        return JournalFull(text)
+    return JournalFailed(text)
 
 
 class SqliteJournal(SqliteRecords):
@@ -104,19 +106,19 @@ class SqliteJournal(SqliteRecords):
     It has one connection, which only the thread that runs the batch uses.
     """
 
-    def _connect(self) -> apsw.Connection:
+    def _open_connection(self) -> apsw.Connection:
         with storage_errors("the registry", self._path):
             connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
             connection.execute(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup has no log yet
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
-            opening.migrate(connection)
+            opening.migrate_file(connection)
         return connection
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._only = self._connect()
+        self._only = self._open_connection()
         self._connections.append(self._only)
         self._merging = Merging(self._only, self._into_tree)
         self._changes = ChangeLog(self._only)
@@ -133,7 +135,7 @@ class SqliteJournal(SqliteRecords):
         return self._only
 
     @_in_our_terms
-    def _all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
+    def _fetch_all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
         """Query the registry. Raises JournalError, since any error may have ended the batch."""
         return self._only.execute(statement, bindings).fetchall()
 
@@ -146,33 +148,33 @@ class SqliteJournal(SqliteRecords):
         self._changes.begin_epoch(epoch, at, actor)
 
     @_in_our_terms
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         self._only.execute("BEGIN IMMEDIATE")
 
-    def prefetch(self, keys: Iterable[str]) -> None:
+    def prefetch_records(self, keys: Iterable[str]) -> None:
         """Do nothing: records are read from memory or from a local disk."""
 
     @_in_our_terms
-    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
         """Make the batch durable. Call `after` first, which makes its bytes durable."""
-        self._merging.step()
-        self._changes.write()
+        self._merging.merge_slice()
+        self._changes.write_rows()
         if after is not None:
             after()
         self._only.execute("COMMIT")
-        self._merging.committed()
+        self._merging.note_commit()
 
     @_in_our_terms
-    def rollback(self) -> None:
-        self._merging.undone()
+    def roll_back(self) -> None:
+        self._merging.note_rollback()
         if self._only.in_transaction:
             self._only.execute("ROLLBACK")
-        self._changes.load()
+        self._changes.load_state()
 
     @_in_our_terms
-    def add(self, rows: Sequence[Line], deed: Deed) -> None:
+    def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         """Add new records, given as key and stored form, each with its own change."""
-        note = self._changes.note
+        note = self._changes.note_change
         placed = [(key, text, note(deed, ((key, text),))) for key, text in rows]
         self._only.executemany(_ADD_ALONE, placed)
 
@@ -182,7 +184,7 @@ class SqliteJournal(SqliteRecords):
 
         The registry has no other record between the first and the last of them.
         """
-        position = self._changes.note(deed, rows)
+        position = self._changes.note_change(deed, rows)
         execute = self._only.execute
         for at in range(0, len(rows), _TOGETHER):
             some = rows[at : at + _TOGETHER]
@@ -198,9 +200,9 @@ class SqliteJournal(SqliteRecords):
             execute(_ADD_ALIKE[len(some)], (text, position, *some))
 
     @_in_our_terms
-    def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
+    def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
-        position = self._changes.note(deed, ((key, text),), revision)
+        position = self._changes.note_change(deed, ((key, text),), revision)
         self._only.execute(  # copied in SQL: the trigger compares the exact text
             "INSERT INTO history SELECT key, ?, record, position FROM records WHERE key=?",
             (revision - 1, key),
@@ -210,14 +212,14 @@ class SqliteJournal(SqliteRecords):
         )
 
     @_in_our_terms
-    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+    def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         self._merging.write_down(list(rows))
 
     def _into_tree(self, rows: Iterable[tuple[int, str]]) -> None:
-        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
+        _insert_pairs(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
 
     @_in_our_terms
-    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+    def stage_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Stage references of a bulk load, which are merged at its end."""
         self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
 
@@ -238,12 +240,12 @@ class SqliteJournal(SqliteRecords):
         )
 
     @_in_our_terms
-    def last_serial(self, day: str) -> int:
+    def find_last_serial(self, day: str) -> int:
         """The highest serial number under the key of a day, or 0 if the day has none yet.
 
         Numbers from 10^18 on are ordinary names and do not count.
         """
-        low, high = counted("1"), counted(str(SERIALS_END))
+        low, high = encode_number("1"), encode_number(str(SERIALS_END))
         row = self._only.execute(
             "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key DESC LIMIT 1",
             (f"{day}/{low}", f"{day}/{high}"),
@@ -251,7 +253,7 @@ class SqliteJournal(SqliteRecords):
         return Pdi.from_key(row[0]).serial or 0 if row else 0
 
     @_in_our_terms
-    def growing_segment(self) -> tuple[int, int, str] | None:
+    def find_growing_segment(self) -> tuple[int, int, str] | None:
         """Number, committed length and opening time of the last segment that still grows."""
         row = self._only.execute(
             "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
@@ -277,8 +279,10 @@ class SqliteJournal(SqliteRecords):
             (token.name, token.digest, text),
         )
         shown = _show_token(token)
-        (past,) = self._all("SELECT count(*) FROM token_changes WHERE name=?", (token.name,))[0]
-        position = self._changes.note(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
+        (past,) = self._fetch_all("SELECT count(*) FROM token_changes WHERE name=?", (token.name,))[
+            0
+        ]
+        position = self._changes.note_change(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
         self._only.execute(
             "INSERT INTO token_changes(name, at, actor, before, after, position) "
             "VALUES(?,?,?,?,?,?)",
@@ -286,7 +290,7 @@ class SqliteJournal(SqliteRecords):
         )
 
     @_in_our_terms
-    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+    def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         """Fingerprint and receipt of the request that was answered under this idempotency key."""
         row = self._only.execute(
             "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
@@ -308,7 +312,7 @@ class SqliteJournal(SqliteRecords):
         return apsw.SQLITE_OK
 
     @_in_our_terms
-    def tidy(self) -> None:
+    def tidy_up(self) -> None:
         """Keep the write-ahead log short: move it into the file, as far as readers allow."""
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -95,7 +95,7 @@ UNUSABLE = (
 _REBUILD = "stop the server, then rebuild the file from the segments with 'perdure rebuild'"
 
 
-def unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
+def make_unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
     """Translate an error of SQLite. If the file is damaged or missing, it says how to rebuild it.
 
     A missing file is noticed only if `file` is given.
@@ -114,10 +114,10 @@ def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
     except UNUSABLE as error:
-        raise unusable(what, error, file) from error
+        raise make_unusable(what, error, file) from error
 
 
-def create(root: Path) -> None:
+def create_registry(root: Path) -> None:
     """Create an empty registry, unless there is one already. Raises StorageFailed."""
     with storage_errors("the registry"):
         connection = apsw.Connection(str(root / FILE))
@@ -128,12 +128,12 @@ def create(root: Path) -> None:
                 if not connection.execute("PRAGMA user_version").get:
                     connection.execute(_SCHEMA + references.SCHEMA + _ADDED)
                     connection.execute(f"PRAGMA user_version={FIRST_FORMAT}")
-                    migrate(connection)
+                    migrate_file(connection)
         finally:
             connection.close()
 
 
-def migrate(connection: apsw.Connection) -> None:
+def migrate_file(connection: apsw.Connection) -> None:
     """Migrate the file to the newest format. Raises apsw.Error."""
     found: int = connection.execute("PRAGMA user_version").get
     if found == FIRST_FORMAT:

@@ -69,12 +69,12 @@ def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None
     with connection:
         if newest is None:
             log.begin_epoch(Epoch(epoch=RECONSTRUCTED, reason=ACT), at, LOCAL)
-            log.write()
+            log.write_rows()
     while _number_some(connection, log):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     with connection:
         log.begin_epoch(Epoch(epoch=1, reason="numbered", previous=log.head), at, LOCAL)
-        log.write()
+        log.write_rows()
         connection.execute("DROP TABLE reconstructing; DELETE FROM meta WHERE name='reconstructed'")
 
 
@@ -84,13 +84,13 @@ def _begin_first(connection: apsw.Connection, log: ChangeLog, at: str) -> None:
     try:
         if connection.execute("SELECT 1 FROM epochs").get is None:
             log.begin_epoch(Epoch(epoch=1, reason="created"), at, LOCAL)
-            log.write()
+            log.write_rows()
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    log.load()
+    log.load_state()
 
 
 def _is_empty(connection: apsw.Connection) -> bool:
@@ -113,23 +113,23 @@ def _stage_all(connection: apsw.Connection) -> None:
             rows: list[Any] = connection.execute(
                 "SELECT key, record FROM records WHERE key>? ORDER BY key LIMIT ?", (low, _SOME)
             ).fetchall()
-            staged = list(_changes_of(connection, rows))
+            staged = list(_find_changes(connection, rows))
             if not rows:
-                staged = list(_token_changes(connection))
+                staged = list(_find_token_changes(connection))
             low = rows[-1][0] if rows else _ALL_READ
-            _stage(connection, staged)
+            _stage_changes(connection, staged)
             connection.execute(_PROGRESS, (low,))
         if not rows:
             return
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
-def _stage(connection: apsw.Connection, staged: list[Staged]) -> None:
+def _stage_changes(connection: apsw.Connection, staged: list[Staged]) -> None:
     marks = ",".join("?" * 9)
     connection.executemany(f"INSERT INTO reconstructing VALUES({marks})", staged)
 
 
-def _changes_of(connection: apsw.Connection, rows: list[Line]) -> Iterator[Staged]:
+def _find_changes(connection: apsw.Connection, rows: list[Line]) -> Iterator[Staged]:
     """The changes that wrote some records and their history."""
     if not rows:
         return
@@ -142,42 +142,42 @@ def _changes_of(connection: apsw.Connection, rows: list[Line]) -> Iterator[Stage
     run: list[Line] = []
     common: tuple[str, str] | None = None
     for key, text in rows:
-        at, by, revision = _said(text)
+        at, by, revision = _read_stamp(text)
         past = history.get(key, [])
         plain = revision == 1 and not past
         if run and (not plain or (at, by) != common):
-            yield _staged(run, *(common or ("", "")), 1)
+            yield _make_staged(run, *(common or ("", "")), 1)
             run = []
         if plain:
             run.append((key, text))
             common = at, by
             continue
         for number, before in past:
-            yield _staged([(key, before)], *_said(before)[:2], number)
-        yield _staged([(key, text)], at, by, revision)
+            yield _make_staged([(key, before)], *_read_stamp(before)[:2], number)
+        yield _make_staged([(key, text)], at, by, revision)
     if run:
-        yield _staged(run, *(common or ("", "")), 1)
+        yield _make_staged(run, *(common or ("", "")), 1)
 
 
-def _said(text: str) -> tuple[str, str, int]:
+def _read_stamp(text: str) -> tuple[str, str, int]:
     """Time, actor and revision of a record."""
     try:
-        record = stored.decode(text)
+        record = stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError):
         return "", LOCAL, 1
     return record.at, record.by, record.revision
 
 
-def _token_changes(connection: apsw.Connection) -> Iterator[Staged]:
+def _find_token_changes(connection: apsw.Connection) -> Iterator[Staged]:
     seen: dict[str, int] = {}
     for name, at, actor, after in connection.execute(
         "SELECT name, at, actor, after FROM token_changes ORDER BY number"
     ):
         seen[name] = seen.get(name, 0) + 1
-        yield _staged([(TOKEN_KEY + name, after)], at, actor, seen[name], TOKEN)
+        yield _make_staged([(TOKEN_KEY + name, after)], at, actor, seen[name], TOKEN)
 
 
-def _staged(lines: list[Line], at: str, actor: str, revision: int, act: str = ACT) -> Staged:
+def _make_staged(lines: list[Line], at: str, actor: str, revision: int, act: str = ACT) -> Staged:
     salt = urandom(SALT_BYTES)
     digest = digest_lines(salt, actor, lines)
     return at, lines[0][0], revision, lines[-1][0], len(lines), act, actor, digest, salt
@@ -195,8 +195,8 @@ def _number_some(connection: apsw.Connection, log: ChangeLog) -> bool:
         ).fetchall()
         for at, first, revision, last, count, act, actor, digest, salt in rows:
             scope = Scope(first, last, count, revision)
-            log.extend(Deed(act, at, actor), scope, digest, salt)
-        log.write()
+            log.add_change(Deed(act, at, actor), scope, digest, salt)
+        log.write_rows()
         connection.executemany(
             "DELETE FROM reconstructing WHERE at=? AND first=? AND revision=?",
             [row[:3] for row in rows],

@@ -30,15 +30,15 @@ from perdure.model.changes import (
     RECONSTRUCTED,
     TOKEN,
     TOKEN_KEY,
+    ChainHead,
     Change,
+    ChangeMark,
     Epoch,
-    Head,
     Line,
-    Mark,
 )
 from perdure.model.records import Record, Token
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
-from perdure.storage.sqlite.opening import FILE, UNUSABLE, open_file, storage_errors, unusable
+from perdure.storage.sqlite.opening import FILE, UNUSABLE, make_unusable, open_file, storage_errors
 from perdure.storage.sqlite.references import References
 
 _RECORD = "SELECT record FROM records WHERE key=?"
@@ -61,7 +61,7 @@ _decode_token = msgspec.json.Decoder(Token).decode
 def decode_record(key: str, text: str) -> Record:
     """Decode a record. Raises Corrupt if the text is not a record, so was not written by us."""
     try:
-        return stored.decode(text)
+        return stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise Corrupt(
             identifier=key, where=FILE, promised="a record", found=f"{error}"[:200]
@@ -79,23 +79,23 @@ class SqliteRecords:
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
         self._references = References()
-        self._words = Words(self._ask)
+        self._words = Words(self._ask_registry)
 
     @property
     def connection(self) -> apsw.Connection:
         found: apsw.Connection | None = getattr(self._local, "connection", None)
         if found is None:
-            found = self._local.connection = self._connect()
+            found = self._local.connection = self._open_connection()
             self._connections.append(found)
         return found
 
-    def _connect(self) -> apsw.Connection:
+    def _open_connection(self) -> apsw.Connection:
         with storage_errors("the registry", self._path):
-            connection = self._open()
+            connection = self._open_file()
         connection.execute("PRAGMA query_only=1")
         return connection
 
-    def _open(self) -> apsw.Connection:
+    def _open_file(self) -> apsw.Connection:
         try:
             return open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
@@ -106,28 +106,28 @@ class SqliteRecords:
         name = f"file:{quote(str(self._path))}?immutable=1"
         return open_file(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
-    def _all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
+    def _fetch_all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
         try:
             return self.connection.execute(statement, bindings).fetchall()
         except (apsw.IOError, *UNUSABLE) as error:
-            raise unusable("the registry", error) from error
+            raise make_unusable("the registry", error) from error
 
-    def raw(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
             found: str | None = self.connection.execute(_RECORD, (key,)).get
         except (apsw.IOError, *UNUSABLE) as error:
-            raise unusable("the registry", error) from error
+            raise make_unusable("the registry", error) from error
         return found
 
-    def lookup(self) -> Lookup:
-        """A fast `raw` for the one thread that looks up most records."""
-        connection = self._connect()
+    def open_lookup(self) -> SqliteLookUp:
+        """A fast `find_stored` for the one thread that looks up most records."""
+        connection = self._open_connection()
         self._connections.append(connection)
-        return Lookup(connection)
+        return SqliteLookUp(connection)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def hold_snapshot(self) -> Iterator[None]:
         """Keep one state of the registry for everything that this thread reads in the context."""
         execute = self.connection.execute
         execute("BEGIN")
@@ -136,92 +136,93 @@ class SqliteRecords:
         finally:
             execute("COMMIT")
 
-    def record(self, key: str) -> Record | None:
-        text = self.raw(key)
+    def find_record(self, key: str) -> Record | None:
+        text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
 
-    def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
-        rows = self._all(
+    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+        rows = self._fetch_all(
             "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
             (low, high, limit),
         )
         return [(key, decode_record(key, text)) for key, text in rows]
 
-    def first_key(self, low: str, high: str) -> str | None:
-        rows = self._all(
+    def find_first_key(self, low: str, high: str) -> str | None:
+        rows = self._fetch_all(
             "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key LIMIT 1", (low, high)
         )
         return rows[0][0] if rows else None
 
-    def referring(self, reference: str) -> list[str]:
-        return self._references.keys(reference, self._all)
+    def find_referring(self, reference: str) -> list[str]:
+        return self._references.find_keys(reference, self._fetch_all)
 
-    def history(self, key: str) -> list[Record]:
-        rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
+    def list_revisions(self, key: str) -> list[Record]:
+        rows = self._fetch_all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
         past = [decode_record(key, text) for (text,) in rows]
-        current = self.record(key)
+        current = self.find_record(key)
         return [*past, current] if current else past
 
-    def token(self, digest: str) -> Token | None:
-        rows = self._all("SELECT token FROM tokens WHERE digest=?", (digest,))
+    def find_token(self, digest: str) -> Token | None:
+        rows = self._fetch_all("SELECT token FROM tokens WHERE digest=?", (digest,))
         return _decode_token(rows[0][0]) if rows else None
 
-    def token_named(self, name: str) -> Token | None:
-        rows = self._all("SELECT token FROM tokens WHERE name=?", (name,))
+    def find_token_named(self, name: str) -> Token | None:
+        rows = self._fetch_all("SELECT token FROM tokens WHERE name=?", (name,))
         return _decode_token(rows[0][0]) if rows else None
 
-    def tokens(self) -> list[Token]:
+    def list_tokens(self) -> list[Token]:
         return [
-            _decode_token(text) for (text,) in self._all("SELECT token FROM tokens ORDER BY name")
+            _decode_token(text)
+            for (text,) in self._fetch_all("SELECT token FROM tokens ORDER BY name")
         ]
 
-    def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
+    def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         """Time, actor, and the token before and after as JSON, the oldest change first."""
-        return self._all(
+        return self._fetch_all(
             "SELECT at, actor, before, after FROM token_changes WHERE name=? ORDER BY number",
             (name,),
         )
 
-    def count(self) -> int:
+    def count_records(self) -> int:
         """The number of identifiers. Reads the complete index."""
-        return int(self._all("SELECT count(*) FROM records")[0][0])
+        return int(self._fetch_all("SELECT count(*) FROM records")[0][0])
 
     def count_revisions(self) -> int:
         """The number of revisions of all records. Reads the complete indexes."""
         both = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM history)"
-        return int(self._all(both)[0][0])
+        return int(self._fetch_all(both)[0][0])
 
-    def segments(self) -> list[tuple[int, int, str]]:
+    def list_segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
-        return self._all("SELECT number, length, opened FROM segments ORDER BY 1")
+        return self._fetch_all("SELECT number, length, opened FROM segments ORDER BY 1")
 
     # Changes
     # -------
 
-    def _ask(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
-        return self._all(statement, bindings)
+    def _ask_registry(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
+        return self._fetch_all(statement, bindings)
 
     def _is_numbered(self) -> bool:
         """Return True if a writer that numbers changes has opened the registry."""
-        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name='epochs'"))
+        return bool(self._fetch_all("SELECT 1 FROM sqlite_master WHERE name='epochs'"))
 
-    def _last_position(self) -> int:
-        return int(self._all("SELECT coalesce(max(position), 0) FROM changes")[0][0])
+    def _find_last_position(self) -> int:
+        return int(self._fetch_all("SELECT coalesce(max(position), 0) FROM changes")[0][0])
 
-    def epochs(self) -> list[Epoch]:
+    def list_epochs(self) -> list[Epoch]:
         """All epochs, the oldest first. Empty if the changes of the registry have no numbers."""
-        return Epochs.load(self._ask).epochs if self._is_numbered() else []
+        return Epochs.load_epochs(self._ask_registry).epochs if self._is_numbered() else []
 
-    def head(self) -> Head | None:
+    def find_head(self) -> ChainHead | None:
         """The last change, or None if the changes of the registry have no numbers yet.
 
         Raises Corrupt if the last changes cannot be read.
         """
-        last = self._last_position() if self._is_numbered() else 0
-        found = list(read_changes(self._ask, self._words, last - 1, 1)) if last else []
+        last = self._find_last_position() if self._is_numbered() else 0
+        found = list(read_changes(self._ask_registry, self._words, last - 1, 1)) if last else []
         return found[0].head if found else None
 
-    def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
+    def list_changes(self, since: ChangeMark | None = None, *, limit: int) -> list[Change]:
         """At most `limit` changes in order, after the mark `since` or from the first one.
 
         Raises Conflict if no change has this mark, Corrupt if a row cannot be read or does not fit
@@ -229,50 +230,52 @@ class SqliteRecords:
         """
         if not self._is_numbered():
             return []
-        last = self._last_position()
+        last = self._find_last_position()
         after: int | None = 0
         if since is not None:
-            after = Epochs.load(self._ask).position(since, last)
+            after = Epochs.load_epochs(self._ask_registry).find_position(since, last)
         if after is None:
-            head = self.head()
+            head = self.find_head()
             known = f"the last change here is {head.mark}" if head else "there are no changes yet"
             raise Conflict(
                 identifier=f"change {since}", reason=f"it is not known: {known}", current=None
             )
-        return list(read_changes(self._ask, self._words, after, limit))
+        return list(read_changes(self._ask_registry, self._words, after, limit))
 
-    def lines_of(self, change: Change) -> list[Line]:
+    def find_lines(self, change: Change) -> list[Line]:
         """The keys and stored lines that a change wrote, in the order of the keys.
 
         There are fewer than the change says if some of them were lost.
         """
         if change.act == BEGIN:
-            return [("", one.line) for one in self.epochs() if one.epoch == change.epoch]
+            return [("", one.line) for one in self.list_epochs() if one.epoch == change.epoch]
         position = None
         if change.epoch != RECONSTRUCTED:
-            position = Epochs.load(self._ask).position(change.mark, self._last_position())
+            position = Epochs.load_epochs(self._ask_registry).find_position(
+                change.mark, self._find_last_position()
+            )
         if change.act == TOKEN:
-            return self._token_lines(change, position)
+            return self._find_token_lines(change, position)
         if change.count == 1:
-            return self._one_line(change, position)
+            return self._find_one_line(change, position)
         scope = (change.first, change.last, position)
-        return self._all(_RUN, scope + scope)
+        return self._fetch_all(_RUN, scope + scope)
 
-    def _token_lines(self, change: Change, position: int | None) -> list[Line]:
+    def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
-        rows = self._all(_LINES_OF_TOKENS, (name,))
+        rows = self._fetch_all(_LINES_OF_TOKENS, (name,))
         return [
             (change.first, after)
             for number, after, place in rows
             if (place == position if position else number == change.revision)
         ]
 
-    def _one_line(self, change: Change, position: int | None) -> list[Line]:
+    def _find_one_line(self, change: Change, position: int | None) -> list[Line]:
         key = change.first
-        past = self._all(_PAST, (key, change.revision))
+        past = self._fetch_all(_PAST, (key, change.revision))
         if past:
             return [(key, text) for text, place in past if place == position]
-        found = self._all("SELECT record, position FROM records WHERE key=?", (key,))
+        found = self._fetch_all("SELECT record, position FROM records WHERE key=?", (key,))
         return [(key, text) for text, place in found if place == position]
 
     def close(self) -> None:
@@ -282,11 +285,12 @@ class SqliteRecords:
         self._local = threading.local()
 
 
-class Lookup:
+class SqliteLookUp:
     """Looks up records on a connection of its own. For one thread.
 
-    Look-ups between `hold` and `release` see one state of the registry, that of the first look-up,
-    and cost half as much. While a state is held, the log of the registry cannot be reused.
+    Look-ups between `hold_state` and `release_state` see one state of the registry, that of the
+    first look-up, and cost half as much. While a state is held, the log of the registry cannot be
+    reused.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -297,11 +301,11 @@ class Lookup:
         try:
             row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
         except (apsw.IOError, *UNUSABLE) as error:
-            raise unusable("the registry", error) from error
+            raise make_unusable("the registry", error) from error
         return row[0] if row else None
 
-    def hold(self) -> None:
+    def hold_state(self) -> None:
         self._execute("BEGIN")
 
-    def release(self) -> None:
+    def release_state(self) -> None:
         self._execute("COMMIT")

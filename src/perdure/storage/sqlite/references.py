@@ -54,7 +54,7 @@ _decode = msgspec.msgpack.Decoder(list[Row]).decode
 Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
-def _slices() -> list[list[Row]]:
+def _make_slices() -> list[list[Row]]:
     return [[] for _ in range(_SLICES)]
 
 
@@ -81,7 +81,7 @@ class Merging:
         self._connection = connection
         self._insert = insert
         self._unread: int = connection.execute(_COUNT).get  # logged by earlier writers
-        self._recent = _slices()  # logged since, and durable
+        self._recent = _make_slices()  # logged since, and durable
         self._count = 0  # number of references in `_recent`
         self._batch: list[Row] = []  # logged in this batch
         self._writes = 0  # rows of the table that this batch wrote
@@ -98,65 +98,65 @@ class Merging:
         self._batch += rows
         self._writes += 1
 
-    def step(self) -> None:
+    def merge_slice(self) -> None:
         """Merge a slice, if there is one to merge. Raises apsw.Error."""
         waiting = self._unread + self._count
         if waiting + len(self._batch) >= _TOO_MANY * MOST_RECENT:
             self._merge_all()
             return
         if not self._slices and waiting >= MOST_RECENT:
-            self._begin()
+            self._begin_merge()
         if self._slices:
             self._insert(sorted(self._slices[-1]))
             self._merged = 1
             if len(self._slices) == 1:
-                self._forget(self._last)
+                self._forget_merged(self._last)
 
     def _merge_all(self) -> None:
-        self._insert(sorted(chain.from_iterable(self._written())))
-        self._forget(self._number())
+        self._insert(sorted(chain.from_iterable(self._read_written())))
+        self._forget_merged(self._find_last_number())
         self._merged = _ALL
 
-    def _forget(self, last: int) -> None:
+    def _forget_merged(self, last: int) -> None:
         self._connection.execute(_FORGET, (last,))
         self._connection.execute(_MERGED)
 
-    def _written(self) -> Iterator[list[Row]]:
+    def _read_written(self) -> Iterator[list[Row]]:
         """All logged references, in the order in which they were logged."""
         for _, rows in self._connection.execute(_RECENT, (0,)):
             yield _decode(rows)
 
-    def _number(self) -> int:
+    def _find_last_number(self) -> int:
         """The number of the last write."""
         found: int = self._connection.execute(_LAST).get
         return found
 
-    def _begin(self) -> None:
+    def _begin_merge(self) -> None:
         """Begin to merge the references that are durable by now."""
-        self._last = self._number() - self._writes
+        self._last = self._find_last_number() - self._writes
         if self._unread:
-            for rows in self._written():
-                self._remember(rows)
+            for rows in self._read_written():
+                self._remember_rows(rows)
                 self._unread -= len(rows)
                 if not self._unread:
                     break
-        self._slices, self._recent, self._count = self._recent, _slices(), 0
+        self._slices, self._recent, self._count = self._recent, _make_slices(), 0
 
-    def _remember(self, rows: Iterable[Row]) -> None:
+    def _remember_rows(self, rows: Iterable[Row]) -> None:
         for row in rows:
             self._recent[(row[0] + _HALF) * _SLICES >> 64].append(row)
 
-    def committed(self) -> None:
+    def note_commit(self) -> None:
         """Accept the references of the batch, which is durable."""
         if self._merged == _ALL:
-            self._unread, self._recent, self._count, self._slices = 0, _slices(), 0, []
+            self._unread, self._recent, self._count, self._slices = 0, _make_slices(), 0, []
         else:
-            self._remember(self._batch)
+            self._remember_rows(self._batch)
             self._count += len(self._batch)
             del self._slices[len(self._slices) - self._merged :]
         self._batch, self._writes, self._merged = [], 0, 0
 
-    def undone(self) -> None:
+    def note_rollback(self) -> None:
         """Drop the references of the batch, which was undone."""
         self._batch, self._writes, self._merged = [], 0, 0
 
@@ -170,14 +170,14 @@ class References:
         self._last = 0
         self._keys: dict[int, list[str]] = {}
 
-    def keys(self, reference: str, ask: Ask) -> list[str]:
+    def find_keys(self, reference: str, ask: Ask) -> list[str]:
         """Keys of records that may have this reference, in order. `ask` queries the registry."""
         hash = reference_hash(reference)
-        found = set(self._recent(hash, ask))
+        found = set(self._find_recent(hash, ask))
         found.update(key for (key,) in ask("SELECT key FROM refers WHERE hash=?", (hash,)))
         return sorted(found)
 
-    def _recent(self, hash: int, ask: Ask) -> list[str]:
+    def _find_recent(self, hash: int, ask: Ask) -> list[str]:
         with self._lock:
             try:
                 self._catch_up(ask)

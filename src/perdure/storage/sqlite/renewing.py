@@ -47,7 +47,7 @@ Saved = tuple[str, str, int | None]
 """The key and the stored form of a record, and the position of its change."""
 
 
-class Salvage:
+class SqliteSalvage:
     """An old registry file. Use it as a context manager.
 
     `problems` describes what could not be read. Raises Unavailable if another process has it open.
@@ -64,7 +64,7 @@ class Salvage:
             self.problems.append("it does not exist")
             return
         try:
-            self._connection = _alone(path)
+            self._connection = _open_alone(path)
             found: int = self._connection.execute("PRAGMA user_version").get
             self._has_positions = found > FIRST_FORMAT
             numbered = "SELECT 1 FROM epochs WHERE epoch>0"
@@ -89,12 +89,12 @@ class Salvage:
         if self._connection:
             self._connection.close()
 
-    def records(self) -> Iterator[tuple[str, Record, int | None]]:
+    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions with the positions of their changes, in the order of their keys."""
-        for key, text, position in self._rows("records", "key, record, position"):
+        for key, text, position in self._read_rows("records", "key, record, position"):
             yield (
                 str(key),
-                stored.decode(str(text)),
+                stored.decode_stored(str(text)),
                 position if position is None else int(position),
             )
 
@@ -104,9 +104,9 @@ class Salvage:
             if table not in _LATER or not self.is_unnumbered:
                 marks = ",".join("?" * (columns.count(",") + 1))
                 statement = f"INSERT OR IGNORE INTO {table}({columns}) VALUES({marks})"
-                journal.connection.executemany(statement, self._rows(table, columns))
+                journal.connection.executemany(statement, self._read_rows(table, columns))
 
-    def _rows(self, table: str, columns: str) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+    def _read_rows(self, table: str, columns: str) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
         if self._connection is None:
             return
         if not self._has_positions:
@@ -119,7 +119,7 @@ class Salvage:
                 self.problems.append(f"{table}: {error}")
 
 
-def _alone(path: Path) -> apsw.Connection:
+def _open_alone(path: Path) -> apsw.Connection:
     """Open a connection with exclusive access to the file, and move its log into it."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -137,11 +137,13 @@ class RenewedJournal(SqliteJournal):
 
     _is_unnumbered = False
 
-    def put(self, key: str, record: Record) -> None:
+    def put_record(self, key: str, record: Record) -> None:
         """Store a record read from the segments, in place of any other."""
-        self._put(key, record, _OF_NO_CHANGE)
+        self._put_row(key, record, _OF_NO_CHANGE)
 
-    def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
+    def keep_record(
+        self, key: str, record: Record, position: int | None, past: Record | None
+    ) -> None:
         """Store a record that the old file has.
 
         If `past` is given, `record` is a new revision with more in it, and `past` goes to the
@@ -150,21 +152,21 @@ class RenewedJournal(SqliteJournal):
         if position is not None and position > self._changes.position:
             position = _OF_NO_CHANGE  # its change was lost
         if past is not None:
-            text = stored.encode(past).decode()
+            text = stored.encode_stored(past).decode()
             self._only.execute(
                 "INSERT OR IGNORE INTO history VALUES(?,?,?,?)",
                 (key, past.revision, text, position),
             )
             position = _OF_NO_CHANGE
-        self._put(key, record, position)
+        self._put_row(key, record, position)
 
-    def _put(self, key: str, record: Record, position: int | None) -> None:
-        self._only.execute(_PUT, (key, stored.encode(record).decode(), position))
+    def _put_row(self, key: str, record: Record, position: int | None) -> None:
+        self._only.execute(_PUT, (key, stored.encode_stored(record).decode(), position))
 
-    def take_over(self, old: Salvage) -> None:
+    def take_over(self, old: SqliteSalvage) -> None:
         """Take over everything but the records. Runs in the caller's transaction."""
         old.copy_into(self)
-        self._changes.load()
+        self._changes.load_state()
         self._is_unnumbered = old.is_unnumbered
 
     def note_renewed(self, at: str, actor: str) -> None:
@@ -176,29 +178,33 @@ class RenewedJournal(SqliteJournal):
         """
         is_numbered = not self._is_unnumbered
         if is_numbered:
-            self.begin()
+            self.begin_batch()
             if self._changes.head is None:
                 minutes = int(datetime.fromisoformat(at).timestamp()) // 60
                 self._changes.begin_epoch(Epoch(epoch=minutes, reason=ACT), at, actor)
             else:
                 self.begin_epoch(ACT, at, actor)
-            self.commit()
+            self.commit_batch()
         low = ""
-        while rows := self._unnoted(low):
-            self.begin()
+        while rows := self._find_unnoted(low):
+            self.begin_batch()
             for key, text in rows:
-                revision = stored.decode(text).revision
+                revision = stored.decode_stored(text).revision
                 deed = Deed(ACT, at, actor)
-                place = self._changes.note(deed, ((key, text),), revision) if is_numbered else None
+                place = (
+                    self._changes.note_change(deed, ((key, text),), revision)
+                    if is_numbered
+                    else None
+                )
                 self._only.execute(_PUT, (key, text, place))
-            self.commit()
-            self.tidy()
+            self.commit_batch()
+            self.tidy_up()
             low = rows[-1][0]
         if not is_numbered:
             self.number_changes(at)
 
-    def _unnoted(self, low: str) -> list[tuple[str, str]]:
-        return self._all(
+    def _find_unnoted(self, low: str) -> list[tuple[str, str]]:
+        return self._fetch_all(
             "SELECT key, record FROM records WHERE key>? AND position=? ORDER BY key LIMIT ?",
             (low, _OF_NO_CHANGE, _SOME),
         )

@@ -11,7 +11,7 @@ from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.storage.sqlite.renewing import RenewedJournal, Salvage
+from perdure.storage.sqlite.renewing import RenewedJournal, SqliteSalvage
 
 _LOGS = ("-wal", "-shm")
 
@@ -19,8 +19,8 @@ _LOGS = ("-wal", "-shm")
 class SqliteStore:
     """Keeps a registry in one SQLite file in its directory."""
 
-    def create(self, root: Path) -> None:
-        opening.create(root)
+    def create_registry(self, root: Path) -> None:
+        opening.create_registry(root)
 
     def open_records(self, root: Path) -> SqliteRecords:
         return SqliteRecords(root)
@@ -31,22 +31,22 @@ class SqliteStore:
     def open_renewal(self, root: Path) -> RenewedJournal:
         return RenewedJournal(root)
 
-    def salvage(self, root: Path) -> Salvage:
-        return Salvage(root)
+    def open_salvage(self, root: Path) -> SqliteSalvage:
+        return SqliteSalvage(root)
 
     def back_up(self, root: Path, target: Path) -> Iterator[float]:
         fresh = target / FILE
         fresh.unlink(missing_ok=True)
-        yield from copies.backup(root, fresh)
+        yield from copies.copy_registry(root, fresh)
 
     def is_past(self, earlier: Path, later: Path) -> bool:
         before = earlier / FILE
         return not before.exists() or copies.is_past(before, later / FILE)
 
-    def drop(self, root: Path) -> None:
+    def drop_copy(self, root: Path) -> None:
         (root / FILE).unlink(missing_ok=True)
 
-    def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
+    def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         fresh, old = work / FILE, root / FILE
         if aside is not None:
             for suffix in _LOGS:  # left only if the old file could not be opened
@@ -57,11 +57,11 @@ class SqliteStore:
                 os.link(old, aside.with_name(f"{aside.name}.sqlite"))
                 sync_directory(aside.parent)
         with storage_errors("the new registry"):
-            _sync(fresh)
+            _sync_file(fresh)
             replace_durably(fresh, old)
 
 
-def _sync(path: Path) -> None:
+def _sync_file(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.model.changes import BEGIN, TOKEN, Change, Head
+from perdure.model.changes import BEGIN, TOKEN, ChainHead, Change
 from perdure.storage.durable import write_durably
 from perdure.storage.ports import Records
 
@@ -34,8 +34,8 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
 
 
-class _Kept(msgspec.Struct, kw_only=True):
-    state: Head | None = None
+class _StoredCounts(msgspec.Struct, kw_only=True):
+    state: ChainHead | None = None
     names: dict[str, dict[str, int]] = {}
     """Counts by day, then by series."""
     changes: dict[str, dict[str, int]] = {}
@@ -48,39 +48,39 @@ class Counts:
         self._path = root / FILE
         self._writable = os.access(root, os.W_OK)
         try:
-            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_StoredCounts)
         except (OSError, msgspec.MsgspecError):
-            self._kept = _Kept()
+            self._kept = _StoredCounts()
 
-    def state(self) -> Head | None:
+    def last_head(self) -> ChainHead | None:
         return self._kept.state
 
-    def take(self, changes: Sequence[Change], records: Records) -> None:
+    def take_changes(self, changes: Sequence[Change], records: Records) -> None:
         for change in changes:
-            self._count(change, records)
+            self._count_change(change, records)
         self._kept.state = changes[-1].head
-        self._save()
+        self._save_counts()
 
     def reset(self) -> None:
-        self._kept = _Kept()
+        self._kept = _StoredCounts()
 
-    def _count(self, change: Change, records: Records) -> None:
+    def _count_change(self, change: Change, records: Records) -> None:
         if change.act in (BEGIN, TOKEN):
             return
         day = change.at[:10]
         changed = self._kept.changes.setdefault(day, {})
         added = self._kept.names.setdefault(day, {})
-        for series, count in _series_of(change, records).items():
+        for series, count in _count_by_series(change, records).items():
             changed[series] = changed.get(series, 0) + 1
             if change.revision == 1:
                 added[series] = added.get(series, 0) + count
 
-    def _save(self) -> None:
+    def _save_counts(self) -> None:
         if self._writable:
             self._path.parent.mkdir(exist_ok=True)
             write_durably(self._path, msgspec.json.encode(self._kept))
 
-    def rows(self) -> Iterator[Count]:
+    def list_counts(self) -> Iterator[Count]:
         """Yield the counts by day, then series."""
         for day, series in sorted(self._kept.changes.items()):
             names = self._kept.names.get(day, {})
@@ -88,12 +88,12 @@ class Counts:
                 yield Count(day=day, series=one, names=names.get(one, 0), changes=changes)
 
 
-def _series_of(change: Change, records: Records) -> Counter[str]:
+def _count_by_series(change: Change, records: Records) -> Counter[str]:
     """Return the number of records of each series in a change."""
     first = authority_of(change.first)
     if change.count == 1 or first == authority_of(change.last):
         return Counter({first: change.count})
-    return Counter(authority_of(key) for key, _ in records.lines_of(change))
+    return Counter(authority_of(key) for key, _ in records.find_lines(change))
 
 
 def authority_of(key: str) -> str:

@@ -23,9 +23,9 @@ from perdure.model.changes import (
     Epoch,
     attest_line,
     hash_leaf,
-    row_of,
+    make_row,
 )
-from perdure.policy.naming import identify
+from perdure.policy.naming import identify_record
 from perdure.storage.ports import Records
 from perdure.upkeep.transfer.exporting import line_without_bytes
 
@@ -34,21 +34,21 @@ _encode = msgspec.json.Encoder().encode
 
 def name_of(records: Records, key: str) -> str:
     """Return the canonical text of the identifier with this key, or the key if it is unknown."""
-    record = records.record(key)
-    return str(identify(key, record)) if record else key
+    record = records.find_record(key)
+    return str(identify_record(key, record)) if record else key
 
 
-def public_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+def make_public_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
     """Return the row of a change that everyone may see."""
     shown: dict[str, Any] = {"epoch": change.epoch, "number": change.number}
     if change.is_public:
-        shown |= _described(records, change, epochs)
+        shown |= _describe_change(records, change, epochs)
     else:
-        shown["leaf"] = hash_leaf(row_of(change)).hex()
+        shown["leaf"] = hash_leaf(make_row(change)).hex()
     return shown | {"chain": change.chain.hex()}
 
 
-def _described(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+def _describe_change(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
     shown: dict[str, Any] = {"at": change.at, "act": change.act}
     if change.act == BEGIN:
         begun = next((one for one in epochs if one.epoch == change.epoch), None)
@@ -71,25 +71,25 @@ def _described(records: Records, change: Change, epochs: list[Epoch]) -> dict[st
     }
 
 
-def full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+def make_full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
     """Return the row of a change that a mirror may see."""
     shown = {"epoch": change.epoch, "number": change.number}
-    shown |= _described(records, change, epochs)
+    shown |= _describe_change(records, change, epochs)
     salt = change.salt.hex() if change.salt else None
     return shown | {"actor": change.actor, "salt": salt, "chain": change.chain.hex()}
 
 
-def full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterator[bytes]:
+def write_full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterator[bytes]:
     """Yield the full row, then a line for each record that the change wrote."""
-    yield _encode(full_row(records, change, epochs)) + b"\n"
+    yield _encode(make_full_row(records, change, epochs)) + b"\n"
     if change.act in (BEGIN, TOKEN):
         return
-    for key, text in records.lines_of(change):
-        record = stored.decode(text)
-        line = line_without_bytes(identify(key, record), record)
+    for key, text in records.find_lines(change):
+        record = stored.decode_stored(text)
+        line = line_without_bytes(identify_record(key, record), record)
         yield _encode({"key": key, "stored": attest_line(text), "line": line}) + b"\n"
 
 
-def public_line(records: Records, change: Change, epochs: list[Epoch]) -> bytes:
+def write_public_line(records: Records, change: Change, epochs: list[Epoch]) -> bytes:
     """Return the public row as a line."""
-    return _encode(public_row(records, change, epochs)) + b"\n"
+    return _encode(make_public_row(records, change, epochs)) + b"\n"

@@ -20,10 +20,10 @@ from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     TOKEN,
+    ChainHead,
     Change,
+    ChangeMark,
     Epoch,
-    Head,
-    Mark,
     begin_chain,
     digest_lines,
     link_change,
@@ -36,66 +36,66 @@ _FULL_READS = 64  # rows to skip at most until one can be read again
 _REBUILD = "rebuild"
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedChange(msgspec.Struct, frozen=True, kw_only=True):
     """A change that was checked, or a problem with it."""
 
-    mark: Mark | None
+    mark: ChangeMark | None
     """None if the problem belongs to no single change."""
     problem: str | None = None
     lost: int = 0
     """Number of revisions lost before a rebuild, as the rebuild itself recorded."""
 
 
-def check_changes(records: Records, *, against: Head | None = None) -> Iterator[Checked]:
+def check_changes(records: Records, *, against: ChainHead | None = None) -> Iterator[CheckedChange]:
     """Check all changes in order, then check that changes wrote all revisions."""
     walk = _Walk(records, against)
     yield from walk.run()
 
 
 class _Walk:
-    def __init__(self, records: Records, against: Head | None) -> None:
+    def __init__(self, records: Records, against: ChainHead | None) -> None:
         self._records = records
         self._against = against
-        self._epochs = {one.epoch: one for one in records.epochs()}
+        self._epochs = {one.epoch: one for one in records.list_epochs()}
         rebuilt = (one.epoch for one in self._epochs.values() if one.reason == _REBUILD)
         self._rebuilt = max(rebuilt, default=0)
         self._last: Change | None = None
         self._seen = 0  # revisions
 
-    def run(self) -> Iterator[Checked]:
+    def run(self) -> Iterator[CheckedChange]:
         lost = 0
-        for found in self._changes():
-            if isinstance(found, Checked):
+        for found in self._read_changes():
+            if isinstance(found, CheckedChange):
                 yield found
                 self._last = None
                 continue
-            for problem in self._flaws(found):
-                yield Checked(mark=found.mark, problem=problem)
+            for problem in self._find_flaws(found):
+                yield CheckedChange(mark=found.mark, problem=problem)
             checked = self._check_lines(found)
             lost += checked.lost
             yield checked
             self._last = found
         if self._against is not None:
             known = f"a head {self._against.mark} was saved, but that change is missing here"
-            yield Checked(mark=self._against.mark, problem=known)
+            yield CheckedChange(mark=self._against.mark, problem=known)
         stored = self._records.count_revisions()
         if self._seen != stored and self._epochs:
             problem = f"{stored} revisions are stored, but changes wrote {self._seen} of them"
-            yield Checked(mark=None, problem=problem)
+            yield CheckedChange(mark=None, problem=problem)
 
-    def _changes(self) -> Iterator[Change | Checked]:
+    def _read_changes(self) -> Iterator[Change | CheckedChange]:
         """Yield all changes that can be read, and a problem for each gap between them."""
-        since: Mark | None = None
+        since: ChangeMark | None = None
         tries = 0
         while True:
             try:
-                page = self._records.changes(since, limit=_PAGE)
+                page = self._records.list_changes(since, limit=_PAGE)
             except Corrupt as error:
                 at = parse_mark(error.identifier.removeprefix("change "), current=0)
                 if not tries:
-                    yield Checked(mark=at, problem=str(error))
+                    yield CheckedChange(mark=at, problem=str(error))
                 tries += 1
-                since = self._behind(since, at, tries)
+                since = self._next_mark(since, at, tries)
                 if since is None:
                     return
                 continue
@@ -107,28 +107,30 @@ class _Walk:
             yield from page
             since = page[-1].mark
 
-    def _behind(self, since: Mark | None, at: Mark | None, tries: int) -> Mark | None:
+    def _next_mark(
+        self, since: ChangeMark | None, at: ChangeMark | None, tries: int
+    ) -> ChangeMark | None:
         """Return the mark after which to try next."""
         if at is None or tries > _FULL_READS:
             return None
-        before = Mark(at.epoch, at.number - 1)
+        before = ChangeMark(at.epoch, at.number - 1)
         if tries == 1 and (since is None or since < before):
             return before
-        return Mark(at.epoch, at.number + tries - 2)
+        return ChangeMark(at.epoch, at.number + tries - 2)
 
-    def _flaws(self, change: Change) -> Iterator[str]:
+    def _find_flaws(self, change: Change) -> Iterator[str]:
         last, epoch = self._last, self._epochs.get(change.epoch)
         if epoch is None:
             yield "its epoch never began"
             return
         if change.number == 1:
             before = begin_chain(epoch)
-            yield from self._flaws_of_begin(change, epoch)
+            yield from self._find_flaws_of_begin(change, epoch)
         elif last is None:
             before = None
         else:
             before = last.chain
-            if change.mark != Mark(last.epoch, last.number + 1):
+            if change.mark != ChangeMark(last.epoch, last.number + 1):
                 yield f"it follows change {last.mark}: numbers are missing or out of order"
         if before is not None and link_change(before, change) != change.chain:
             yield "it does not continue the chain"
@@ -140,7 +142,7 @@ class _Walk:
                 )
             self._against = None
 
-    def _flaws_of_begin(self, change: Change, epoch: Epoch) -> Iterator[str]:
+    def _find_flaws_of_begin(self, change: Change, epoch: Epoch) -> Iterator[str]:
         if change.act != BEGIN:
             yield f"an epoch begins with an act {change.act}"
         last, named = self._last, epoch.previous
@@ -149,22 +151,22 @@ class _Walk:
         if named is None and begin_chain(epoch) != NO_CHAIN:
             yield "its epoch names nothing before it, but continues a chain"
 
-    def _check_lines(self, change: Change) -> Checked:
+    def _check_lines(self, change: Change) -> CheckedChange:
         try:
-            lines = self._records.lines_of(change)
+            lines = self._records.find_lines(change)
         except Corrupt as error:
-            return Checked(mark=change.mark, problem=str(error))
+            return CheckedChange(mark=change.mark, problem=str(error))
         wanted = change.count or 1
         if change.act not in (BEGIN, TOKEN):
             self._seen += len(lines)
         if len(lines) < wanted and change.epoch < self._rebuilt:
-            return Checked(mark=change.mark, lost=wanted - len(lines))
+            return CheckedChange(mark=change.mark, lost=wanted - len(lines))
         if len(lines) != wanted:
             problem = f"it wrote {wanted} lines, but {len(lines)} are here"
-            return Checked(mark=change.mark, problem=problem)
+            return CheckedChange(mark=change.mark, problem=problem)
         if change.salt is not None:
             found = digest_lines(change.salt, change.actor, lines)
             if found != change.digest:
                 problem = f"what it wrote at {change.first} has another digest"
-                return Checked(mark=change.mark, problem=problem)
-        return Checked(mark=change.mark)
+                return CheckedChange(mark=change.mark, problem=problem)
+        return CheckedChange(mark=change.mark)

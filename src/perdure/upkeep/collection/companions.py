@@ -20,7 +20,7 @@ from contextlib import closing
 
 import msgspec
 
-from perdure.archives.files.heads import Fields, unbracketed
+from perdure.archives.files.heads import Fields, strip_brackets
 from perdure.archives.index import ranges
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
@@ -69,71 +69,75 @@ class Companions:
         self._openings: dict[str, tuple[Capture, str] | None] = {}
         self._last = _OfUrl()
 
-    def of(self, capture: Capture) -> Company:
+    def find_company(self, capture: Capture) -> Company:
         """Return the companions of a capture. Raises Unavailable if a server keeps the index."""
         if capture.key != self._last.key:
-            self._last = self._of_url(capture.key)
-        near, head = self._last, self._head(capture)
+            self._last = self._index_url(capture.key)
+        near, head = self._last, self._read_head(capture)
         found = list(near.silent.get((capture.time, capture.file, capture.uri), ()))
-        for identity in _ids(head, ("record-id",)):
+        for identity in _record_ids(head, ("record-id",)):
             found += near.naming.get(identity, ())
-        for identity in _ids(head, ("concurrent-to",)):  # in some files, the response names it
+        for identity in _record_ids(
+            head, ("concurrent-to",)
+        ):  # in some files, the response names it
             if identity in near.called:
                 found.append(near.called[identity])
         places = {(one.time, one.file, one.offset): one for one in found}
         places.pop((capture.time, capture.file, capture.offset), None)
         return Company(
-            before=self._opening(capture, head),
+            before=self._opening_of(capture, head),
             after=tuple(places[place] for place in sorted(places)),
             complete=near.complete,
         )
 
-    def _of_url(self, key: str) -> _OfUrl:
+    def _index_url(self, key: str) -> _OfUrl:
         found = _OfUrl(key=key)
         read = 0
-        for one in ranges.walk(self._archive.captures, ranges.Stretch(f"{key} ", f"{key}!")):
+        for one in ranges.walk_range(
+            self._archive.captures, ranges.IndexRange(f"{key} ", f"{key}!")
+        ):
             if one.kind not in _KINDS:
                 continue
             if read == MOST_READ:
                 found.complete = False
                 break
             read += 1
-            head = self._head(one)
-            names = _ids(head, _BY_NAME)
+            head = self._read_head(one)
+            names = _record_ids(head, _BY_NAME)
             for name in names:
                 found.naming[name].append(one)
             if not names:
-                found.called |= dict.fromkeys(_ids(head, ("record-id",)), one)
+                found.called |= dict.fromkeys(_record_ids(head, ("record-id",)), one)
                 if one.kind in _OF_ONE_SECOND:
                     found.silent[one.time, one.file, one.uri].append(one)
         return found
 
-    def _opening(self, capture: Capture, head: Fields) -> tuple[Capture, ...]:
+    def _opening_of(self, capture: Capture, head: Fields) -> tuple[Capture, ...]:
         """Return the `warcinfo` record of the file, unless the capture names another one."""
         if capture.file not in self._openings:
-            self._openings[capture.file] = self._first(capture.file)
+            self._openings[capture.file] = self._read_opening(capture.file)
         first = self._openings[capture.file]
-        wanted = _ids(head, ("warcinfo-id",))
+        wanted = _record_ids(head, ("warcinfo-id",))
         return () if first is None or (wanted and first[1] not in wanted) else (first[0],)
 
-    def _first(self, file: str) -> tuple[Capture, str] | None:
+    def _read_opening(self, file: str) -> tuple[Capture, str] | None:
         """Return the first record of a file and its id, if that record is a `warcinfo`."""
         capture = Capture(key="", time="", date="", uri="", kind="warcinfo", file=file)
-        head = self._head(capture)
+        head = self._read_head(capture)
         if not any(name.lower() == "warc-type" and value == "warcinfo" for name, value in head):
             return None
-        return capture, next(iter(_ids(head, ("record-id",))), "")
+        return capture, next(iter(_record_ids(head, ("record-id",))), "")
 
-    def _head(self, capture: Capture) -> Fields:
+    def _read_head(self, capture: Capture) -> Fields:
         """Return the named fields of a record. Empty if it is damaged; copying reports that."""
         try:
-            with closing(self._archive.files.open(capture)) as record:
+            with closing(self._archive.files.open_record(capture)) as record:
                 return record.fields
         except (Corrupt, NotFound):
             return []
 
 
-def _ids(head: Fields, names: Sequence[str]) -> set[str]:
+def _record_ids(head: Fields, names: Sequence[str]) -> set[str]:
     """Return the record ids in the fields `WARC-<name>` of a head."""
     fields = {f"warc-{name}" for name in names}
-    return {unbracketed(value.strip()) for name, value in head if name.lower() in fields}
+    return {strip_brackets(value.strip()) for name, value in head if name.lower() in fields}

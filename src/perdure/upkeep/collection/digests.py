@@ -19,7 +19,7 @@ OURS = "sha512"
 _SIZES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 
 
-class Measured(NamedTuple):
+class MeasuredBytes(NamedTuple):
     """Bytes that were read to their end."""
 
     length: int
@@ -31,7 +31,7 @@ class Measured(NamedTuple):
         return f"{OURS}:{self.values[OURS].hex()}"
 
 
-def measure(pieces: Iterable[bytes], promised: str = "") -> Measured:
+def measure_bytes(pieces: Iterable[bytes], promised: str = "") -> MeasuredBytes:
     """Return the length of bytes and their digests, in SHA-512 and the algorithm of a promise."""
     algorithms = {OURS, algorithm_of(promised)} & set(_SIZES)
     hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
@@ -40,7 +40,7 @@ def measure(pieces: Iterable[bytes], promised: str = "") -> Measured:
         length += len(piece)
         for one in hashes.values():
             one.update(piece)
-    return Measured(length, {name: one.digest() for name, one in hashes.items()})
+    return MeasuredBytes(length, {name: one.digest() for name, one in hashes.items()})
 
 
 def algorithm_of(digest: str) -> str:
@@ -48,14 +48,14 @@ def algorithm_of(digest: str) -> str:
     return digest.partition(":")[0].strip().lower().replace("-", "")
 
 
-def agrees(promised: str, found: Measured) -> bool | None:
+def digest_agrees(promised: str, found: MeasuredBytes) -> bool | None:
     """Return whether bytes have a digest, or None if the digest cannot be compared."""
     value = found.values.get(algorithm_of(promised))
-    readings = value_of(promised)
+    readings = possible_values(promised)
     return value in readings if value is not None and readings else None
 
 
-def value_of(digest: str) -> tuple[bytes, ...]:
+def possible_values(digest: str) -> tuple[bytes, ...]:
     """Return all values that the text of a digest can mean, by its length; empty if none fits."""
     size = _SIZES.get(algorithm_of(digest), -1)
     text = digest.partition(":")[2].strip()

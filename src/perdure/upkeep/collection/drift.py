@@ -14,11 +14,11 @@ import enum
 
 import msgspec
 
-from perdure.model.collection import Collection, Member
-from perdure.upkeep.collection.status import FAILED, Checked, Report, State
+from perdure.model.collection import Collection, CollectionMember
+from perdure.upkeep.collection.status import FAILED, CheckedMember, Report, State
 
 
-class Kind(enum.StrEnum):
+class DriftKind(enum.StrEnum):
     """Kinds of change to a member; a closed list."""
 
     ADDED = "added"
@@ -40,10 +40,10 @@ class Kind(enum.StrEnum):
     STATE = "another state"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MemberChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change to one member."""
 
-    kind: Kind
+    kind: DriftKind
     identifier: str
     number: int
     """Number in the newer of the two; for a removed member, in the older."""
@@ -60,11 +60,11 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     after: str
     members: int
     """Number of members that were compared."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[MemberChange, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Return the number of changes of each kind that occurs."""
-        found = dict.fromkeys(Kind, 0)
+        found = dict.fromkeys(DriftKind, 0)
         for one in self.changes:
             found[one.kind] += 1
         return {kind.value: count for kind, count in found.items() if count}
@@ -74,29 +74,38 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 # --------
 
 
-def of_versions(old: Collection, new: Collection, *, before: str, after: str) -> Drift:
+def compare_versions(old: Collection, new: Collection, *, before: str, after: str) -> Drift:
     """Compare two versions."""
     places = {one.identifier: (at, one) for at, one in enumerate(old.members, 1)}
-    changes: list[Change] = []
+    changes: list[MemberChange] = []
     for number, member in enumerate(new.members, 1):
         place, was = places.pop(member.identifier, (0, None))
         if was is None:
-            changes.append(_change(Kind.ADDED, number, member))
+            changes.append(_change_in_version(DriftKind.ADDED, number, member))
             continue
         if was != member:
-            kind = Kind.CHANGED if was.digest != member.digest and was.digest else Kind.DESCRIBED
+            kind = (
+                DriftKind.CHANGED
+                if was.digest != member.digest and was.digest
+                else DriftKind.DESCRIBED
+            )
             changes.append(
-                _change(
-                    kind, number, member, *(_said(a, b) for a, b in ((was, member), (member, was)))
+                _change_in_version(
+                    kind,
+                    number,
+                    member,
+                    *(_list_differences(a, b) for a, b in ((was, member), (member, was))),
                 )
             )
         if place != number:
-            changes.append(_change(Kind.PLACED, number, member, str(place), str(number)))
-    changes += [_change(Kind.REMOVED, at, member) for at, member in places.values()]
+            changes.append(
+                _change_in_version(DriftKind.PLACED, number, member, str(place), str(number))
+            )
+    changes += [_change_in_version(DriftKind.REMOVED, at, member) for at, member in places.values()]
     return Drift(before=before, after=after, members=len(new.members), changes=tuple(changes))
 
 
-def _said(one: Member, other: Member) -> str:
+def _list_differences(one: CollectionMember, other: CollectionMember) -> str:
     """Describe the fields of a member that differ from those of another."""
     return "; ".join(
         f"{name}={value}"
@@ -105,8 +114,10 @@ def _said(one: Member, other: Member) -> str:
     )
 
 
-def _change(kind: Kind, number: int, member: Member, before: str = "", after: str = "") -> Change:
-    return Change(
+def _change_in_version(
+    kind: DriftKind, number: int, member: CollectionMember, before: str = "", after: str = ""
+) -> MemberChange:
+    return MemberChange(
         kind=kind,
         identifier=member.identifier,
         number=number,
@@ -120,33 +131,36 @@ def _change(kind: Kind, number: int, member: Member, before: str = "", after: st
 # ------
 
 _KINDS = {
-    State.CHANGED: Kind.CHANGED,
-    State.GONE: Kind.GONE,
-    State.CLOSED: Kind.CLOSED,
-    State.MOVED: Kind.MOVED,
-    State.ABSENT: Kind.ABSENT,
-    State.DAMAGED: Kind.DAMAGED,
-    State.UNREADABLE: Kind.UNREADABLE,
+    State.CHANGED: DriftKind.CHANGED,
+    State.GONE: DriftKind.GONE,
+    State.CLOSED: DriftKind.CLOSED,
+    State.MOVED: DriftKind.MOVED,
+    State.ABSENT: DriftKind.ABSENT,
+    State.DAMAGED: DriftKind.DAMAGED,
+    State.UNREADABLE: DriftKind.UNREADABLE,
 }
 _THERE = frozenset((State.HELD, State.EXACT, State.CONFIRMED, State.CHANGED, State.DAMAGED))
 _NOT_THERE = frozenset((State.ABSENT, State.NEAREST, State.OTHER_URI))
 
 
-def of_checks(old: Report, new: Report) -> Drift:
+def compare_checks(old: Report, new: Report) -> Drift:
     """Compare two checks."""
     past = {one.identifier: one for one in old.checked}
-    changes: list[Change] = []
+    changes: list[MemberChange] = []
     for one in new.checked:
         was = past.pop(one.identifier, None)
         if was is None:
-            changes.append(_checked(Kind.ADDED, one, "", _shown(one)))
+            changes.append(_change_in_check(DriftKind.ADDED, one, "", _describe_state(one)))
             continue
-        kind = _kind(was, one)
+        kind = _classify_change(was, one)
         if kind is not None:
-            changes.append(_checked(kind, one, _shown(was), _shown(one)))
+            changes.append(_change_in_check(kind, one, _describe_state(was), _describe_state(one)))
     # A member that an unfinished check did not reach is not removed.
     if new.ended:
-        changes += [_checked(Kind.REMOVED, one, _shown(one), "") for one in past.values()]
+        changes += [
+            _change_in_check(DriftKind.REMOVED, one, _describe_state(one), "")
+            for one in past.values()
+        ]
     return Drift(
         before=f"{old.collection} checked {old.begun}",
         after=f"{new.collection} checked {new.begun}",
@@ -155,31 +169,33 @@ def of_checks(old: Report, new: Report) -> Drift:
     )
 
 
-def _kind(was: Checked, now: Checked) -> Kind | None:
+def _classify_change(was: CheckedMember, now: CheckedMember) -> DriftKind | None:
     if was.state is now.state:
         other_bytes = was.digest and now.digest and was.digest != now.digest
         elsewhere = was.where != now.where and now.state in (State.LOCATED, State.MOVED)
-        other_pieces = was.pieces is not None and now.pieces is not None and _pieces(was, now)
+        other_pieces = (
+            was.pieces is not None and now.pieces is not None and _has_other_pieces(was, now)
+        )
         if other_bytes:
-            return Kind.CHANGED
-        return Kind.MOVED if elsewhere else Kind.PIECES if other_pieces else None
+            return DriftKind.CHANGED
+        return DriftKind.MOVED if elsewhere else DriftKind.PIECES if other_pieces else None
     if was.state in _THERE and now.state in _NOT_THERE:
-        return Kind.GONE
+        return DriftKind.GONE
     if now.state in _KINDS:
         return _KINDS[now.state]
     if was.digest and now.digest and was.digest != now.digest:
-        return Kind.CHANGED
+        return DriftKind.CHANGED
     if was.state in FAILED and now.state not in FAILED:
-        return Kind.BACK
-    return Kind.STATE
+        return DriftKind.BACK
+    return DriftKind.STATE
 
 
-def _pieces(was: Checked, now: Checked) -> bool:
+def _has_other_pieces(was: CheckedMember, now: CheckedMember) -> bool:
     return (was.pieces, was.missing) != (now.pieces, now.missing)
 
 
-def _checked(kind: Kind, one: Checked, before: str, after: str) -> Change:
-    return Change(
+def _change_in_check(kind: DriftKind, one: CheckedMember, before: str, after: str) -> MemberChange:
+    return MemberChange(
         kind=kind,
         identifier=one.identifier,
         number=one.number,
@@ -189,7 +205,7 @@ def _checked(kind: Kind, one: Checked, before: str, after: str) -> Change:
     )
 
 
-def _shown(one: Checked) -> str:
+def _describe_state(one: CheckedMember) -> str:
     """Describe a state with its digest, place and number of pieces."""
     pieces = f"{one.pieces} pieces" if one.pieces is not None else ""
     return ", ".join(filter(None, (one.state.value, one.digest, one.where, pieces)))

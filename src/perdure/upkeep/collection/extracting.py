@@ -28,23 +28,28 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.archives.capture import pages
-from perdure.archives.capture.wholes import whole
+from perdure.archives.capture.wholes import collect_whole
 from perdure.archives.files.records import WarcRecord
-from perdure.archives.index.revisits import original
+from perdure.archives.index.revisits import find_original
 from perdure.archives.port import Capture
-from perdure.archives.pwid.verdict import Verdict, asked, judge, look_up
+from perdure.archives.pwid.verdict import (
+    CaptureVerdict,
+    interpret_pwid,
+    judge_evidence,
+    look_up_evidence,
+)
 from perdure.errors import PerdureError
 from perdure.errors.servers import BytesElsewhere
-from perdure.extractors.port import body_chunks
+from perdure.extractors.port import iterate_body
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
-from perdure.model.collection import Member
+from perdure.model.collection import CollectionMember
 from perdure.model.queries import Fetch, Query
 from perdure.registry import Registry
-from perdure.upkeep.collection.checking import chunks, fault
+from perdure.upkeep.collection.checking import find_digest_fault, read_chunks
 from perdure.upkeep.collection.companions import Companions
-from perdure.upkeep.collection.making import Held
-from perdure.upkeep.collection.resuming import Log
+from perdure.upkeep.collection.making import HeldCollection
+from perdure.upkeep.collection.resuming import RunLog
 
 MOST_OF_SITE = 100_000
 """Largest number of URLs of one site or subsite."""
@@ -56,7 +61,7 @@ Watch = Callable[[int], None]
 """Called with the number of finished members."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ExtractedMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A finished member."""
 
     number: int
@@ -72,21 +77,23 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What could not be written, and why."""
 
 
-class Extraction:
+class MemberExtraction:
     """Writes members one after another. `log` holds the steps of an earlier run."""
 
-    def __init__(self, registry: Registry, seen: Held, into: BinaryIO, log: Log[Step]) -> None:
+    def __init__(
+        self, registry: Registry, seen: HeldCollection, into: BinaryIO, log: RunLog[ExtractedMember]
+    ) -> None:
         self._registry = registry
         self._seen = seen
         self._into = into
         self._log = log
-        log.first = self._sync
+        log.first = self._sync_file
         self._companions = Companions(registry.archive)
         self._written: set[str] = set()
         self._copied_whole: set[tuple[str, int]] = set()
         self._begun = log.about.begun
 
-    def run(self, *, watch: Watch = lambda _: None) -> list[Step]:
+    def run(self, *, watch: Watch = lambda _: None) -> list[ExtractedMember]:
         """Write all members in order. Raises OSError if the file cannot be written."""
         size = self._into.seek(0, os.SEEK_END)
         while self._log.steps and self._log.steps[-1].end > size:
@@ -99,12 +106,12 @@ class Extraction:
             self._write_opening()
         for number, member in enumerate(self._seen.collection.members, 1):
             if number > len(done):
-                self._log.add(self._member(number, member))
+                self._log.add_step(self._extract_member(number, member))
             watch(number)
-        self._sync()
+        self._sync_file()
         return self._log.steps
 
-    def _sync(self) -> None:
+    def _sync_file(self) -> None:
         self._into.flush()
         os.fsync(self._into.fileno())
 
@@ -122,13 +129,15 @@ class Extraction:
             )
             if value
         ).encode()  # fmt: skip
-        self._record("warcinfo", "", "application/warc-fields", self._begun, [info], len(info))
-        self._held(str(self._seen.identifier), [])
+        self._write_record(
+            "warcinfo", "", "application/warc-fields", self._begun, [info], len(info)
+        )
+        self._write_held(str(self._seen.identifier), [])
 
     # one member
     # ----------
 
-    def _member(self, number: int, member: Member) -> Step:
+    def _extract_member(self, number: int, member: CollectionMember) -> ExtractedMember:
         start = self._into.tell()
         written: list[str] = []
         problems: list[str] = []
@@ -136,20 +145,20 @@ class Extraction:
         try:
             identifier = parse(member.identifier)
             if isinstance(identifier, Pwid):
-                captures, problems = self._captures(identifier)
+                captures, problems = self._find_captures(identifier)
                 for capture in captures:
-                    problems += self._copy(capture, written)
+                    problems += self._copy_capture(capture, written)
                 if captures and pages.is_html(captures[0].media_type):
                     page, time = captures[0].uri, captures[0].date
             else:
-                self._held(member.identifier, written)
+                self._write_held(member.identifier, written)
         except PerdureError as error:
             self._into.seek(start)
             self._into.truncate()
             self._written -= set(written)
             written, problems = [], [str(error)]
         self._into.flush()
-        return Step(
+        return ExtractedMember(
             number=number,
             end=self._into.tell(),
             written=tuple(written),
@@ -158,34 +167,34 @@ class Extraction:
             problems=tuple(problems),
         )
 
-    def _captures(self, pwid: Pwid) -> tuple[list[Capture], list[str]]:
+    def _find_captures(self, pwid: Pwid) -> tuple[list[Capture], list[str]]:
         """Return the captures of a PWID, the one it names first, and the problems."""
         archive = self._registry.archive
-        wanted = asked(pwid)
+        wanted = interpret_pwid(pwid)
         if pwid.coverage in _SITES:
-            found, more = pages.members(archive.captures, wanted, limit=MOST_OF_SITE)
+            found, more = pages.list_members(archive.captures, wanted, limit=MOST_OF_SITE)
             left = [f"of {pwid} only the first {MOST_OF_SITE} URLs"] if more else []
             return [one.capture for one in found], left or ([] if found else [f"{pwid}: absent"])
-        judged = judge(wanted, look_up(archive.captures, wanted))
-        if judged.verdict is not Verdict.EXACT or judged.capture is None:
+        judged = judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        if judged.verdict is not CaptureVerdict.EXACT or judged.capture is None:
             return [], [f"{pwid}: {judged.sentence} here"]
         if pwid.coverage != "page":
             return [judged.capture], []
-        return self._page(pwid, judged.capture)
+        return self._find_page_captures(pwid, judged.capture)
 
-    def _page(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
+    def _find_page_captures(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
         """Return the captures of a page and its resources, and the problems."""
         archive = self._registry.archive
-        found = whole(archive.captures, archive.files, page)
+        found = collect_whole(archive.captures, archive.files, page)
         problems = [f"{uri} could not be read" for uri in found.unread]
         if not found.complete:
             problems.append(f"{pwid}: it has more resources than perdure looks for")
         return list(found.captures), problems
 
-    def _copy(self, capture: Capture, written: list[str]) -> list[str]:
+    def _copy_capture(self, capture: Capture, written: list[str]) -> list[str]:
         """Copy a capture with all that belongs to it; return the problems."""
         archive = self._registry.archive
-        found = original(archive.captures, capture)
+        found = find_original(archive.captures, capture)
         belonging = [capture]
         if found.capture is not None and found.capture != capture:
             belonging.append(found.capture)
@@ -194,9 +203,10 @@ class Extraction:
             place = one.file, one.offset
             if place in self._copied_whole:
                 continue
-            company = self._companions.of(one)
+            company = self._companions.find_company(one)
             copied = [
-                self._copied(record, written) for record in (*company.before, one, *company.after)
+                self._copy_record(record, written)
+                for record in (*company.before, one, *company.after)
             ]
             if not company.complete:
                 copied.append(f"{one.uri} {one.date}: more belongs to it than perdure looks for")
@@ -206,7 +216,7 @@ class Extraction:
                 self._copied_whole.add(place)
         return problems
 
-    def _copied(self, record: Capture, written: list[str]) -> str:
+    def _copy_record(self, record: Capture, written: list[str]) -> str:
         """Copy one record, unless it was copied already; return the problem, if any."""
         archive = self._registry.archive
         key = f"{record.file}@{record.offset}"
@@ -214,11 +224,11 @@ class Extraction:
             return ""
         start = self._into.tell()
         try:
-            with closing(archive.files.open(record)) as opened:
-                wrong = fault(opened)
+            with closing(archive.files.open_record(record)) as opened:
+                wrong = find_digest_fault(opened)
                 if wrong:
                     return f"{record.uri or record.kind} in {key}: {wrong}"
-                self._pack(_as_warc(opened, key))
+                self._write_packed(_as_warc(opened, key))
         except PerdureError as error:
             self._into.seek(start)
             self._into.truncate()
@@ -227,7 +237,7 @@ class Extraction:
         written.append(key)
         return ""
 
-    def _held(self, name: str, written: list[str]) -> None:
+    def _write_held(self, name: str, written: list[str]) -> None:
         """Write a held document as a `resource` record. Raises what resolving and cutting raise."""
         identifier = parse(name)
         resolved = self._registry.reading.resolve(Query(identifier=identifier))
@@ -242,23 +252,23 @@ class Extraction:
         date = one.at or (version.at if version else self._begun)
         kind = one.media_type + (f"; charset={one.charset}" if one.charset else "")
         if resolved.inside is None:
-            pieces = chunks(self._registry.segments, one)
-            self._record("resource", str(step.identifier), kind, date, pieces, one.length)
+            pieces = read_chunks(self._registry.segments, one)
+            self._write_record("resource", str(step.identifier), kind, date, pieces, one.length)
         else:
             source = self._registry.source(step.identifier, one)
-            part = self._registry.parts.extract(
+            part = self._registry.parts.cut_part(
                 source,
                 self._registry.selector(resolved.identifier, source, resolved.part_beside),
             )
-            data = b"".join(body_chunks(part.body, source))
-            self._record("resource", name, part.media_type, date, [data], len(data))
+            data = b"".join(iterate_body(part.body, source))
+            self._write_record("resource", name, part.media_type, date, [data], len(data))
         self._written.add(name)
         written.append(name)
 
     # records
     # -------
 
-    def _record(
+    def _write_record(
         self, kind: str, uri: str, media_type: str, date: str, pieces: Iterable[bytes], length: int
     ) -> None:
         """Write a record of our own. It has digests only if its bytes fit into memory."""
@@ -278,9 +288,9 @@ class Extraction:
             ("Content-Length", str(length)),
         ]
         body = [data] if data is not None else pieces
-        self._pack(_chain(_head(b"WARC/1.1", head), body))
+        self._write_packed(_chain_pieces(_record_head(b"WARC/1.1", head), body))
 
-    def _pack(self, pieces: Iterable[bytes]) -> None:
+    def _write_packed(self, pieces: Iterable[bytes]) -> None:
         """Write a record as a gzip member."""
         packer = zlib.compressobj(6, zlib.DEFLATED, 31)
         for piece in pieces:
@@ -290,7 +300,7 @@ class Extraction:
 
 def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
     """Yield a record unchanged, or with a new head if some readers would refuse the old one."""
-    raw = record.raw()
+    raw = record.read_raw()
     head = next(raw)
     if _is_sound(head):
         yield head
@@ -302,9 +312,9 @@ def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
         identity = uuid.uuid5(uuid.NAMESPACE_URL, key)
         added.append(("WARC-Record-ID", f"<{identity.urn}>"))
     if "content-length" not in fields:
-        added.append(("Content-Length", str(sum(map(len, record.block())))))
-    yield _head(b"WARC/1.0", [*record.fields, *added])
-    yield from record.block()
+        added.append(("Content-Length", str(sum(map(len, record.read_block())))))
+    yield _record_head(b"WARC/1.0", [*record.fields, *added])
+    yield from record.read_block()
 
 
 def _is_sound(head: bytes) -> bool:
@@ -317,16 +327,16 @@ def _is_sound(head: bytes) -> bool:
     )
 
 
-def _head(version: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
+def _record_head(version: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
     lines = [version, *(f"{name}: {value}".encode() for name, value in fields if value), b"", b""]
     return b"\r\n".join(lines)
 
 
-def _chain(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
+def _chain_pieces(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
     yield head
     yield from body
 
 
-def start(path: Path) -> BinaryIO:
+def open_partial(path: Path) -> BinaryIO:
     """Open the file being written: a new one, or the one that an earlier run left."""
     return path.open("r+b" if path.exists() else "x+b")

@@ -27,7 +27,7 @@ import msgspec
 
 from perdure.errors import InvalidMetadata, quote
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.upkeep.collection import turtle
 
 FORMS = ("json", "text", "csv", "turtle")
@@ -40,59 +40,63 @@ _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 _COMMENT = re.compile(r"#[ \t]*(title|creator|purpose|date):[ \t]?(.*)", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LIKE_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
-_array = msgspec.json.Decoder(list[str | Member])
+_array = msgspec.json.Decoder(list[str | CollectionMember])
 _TURTLE = re.compile(r"\s*(?:@prefix|@base|prefix\s|base\s|<)", re.IGNORECASE)
 
 Spell = Callable[[str], str]
 """A change to an identifier before it is read: an address that stands for one becomes it."""
 
 
-def _as_it_is(text: str) -> str:
+def _keep_spelling(text: str) -> str:
     return text
 
 
-def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> Collection:
+def read_collection(
+    data: bytes, form: str | None = None, *, spell: Spell = _keep_spelling
+) -> Collection:
     """Read a collection in one of `FORMS`. Without `form`, the bytes themselves show it.
 
     Raises InvalidMetadata, and Unavailable for Turtle if rdflib is not installed.
     """
     if form == "json" or (form is None and _LIKE_JSON.match(data)):
-        return _settled(_json(data.removeprefix(codecs.BOM_UTF8)), spell)
+        return _canonicalise_members(_read_json(data.removeprefix(codecs.BOM_UTF8)), spell)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidMetadata(format="collection", line=line, reason="not UTF-8") from error
-    match form or _form_of(text):
+    match form or _detect_form(text):
         case "turtle":
-            return _settled(turtle.read(text), spell)
+            return _canonicalise_members(turtle.read_turtle(text), spell)
         case "csv":
-            return _judged(*_read_csv(text), spell)
-    return _judged(*_read_text(text), spell)
+            return _build_collection(*_read_csv(text), spell)
+    return _build_collection(*_read_text(text), spell)
 
 
-def write(collection: Collection, form: str, *, identifier: str = "", first: int = 1) -> bytes:
+def write_collection(
+    collection: Collection, form: str, *, identifier: str = "", first: int = 1
+) -> bytes:
     """Write a collection in one of `FORMS`. Raises Unavailable if rdflib is not installed.
 
     `first` is the number of its first member, if the collection is a page of a longer one.
     """
     match form:
         case "json":
-            return members.write(collection)
+            return members.write_collection(collection)
         case "csv":
-            return _csv(collection).encode()
+            return _write_csv(collection).encode()
         case "turtle":
-            return turtle.write(collection, identifier, first=first)
-    return _text(collection).encode()
+            return turtle.write_turtle(collection, identifier, first=first)
+    return _write_text(collection).encode()
 
 
-def _form_of(text: str) -> str:
+def _detect_form(text: str) -> str:
     if _TURTLE.match(text):
         return "turtle"
-    return "csv" if _delimiter(text) else "text"
+    return "csv" if _detect_delimiter(text) else "text"
 
 
-def _delimiter(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     """Return the delimiter of CSV from RFC 4180 or a spreadsheet; empty if the text is not CSV."""
     about = re.match("#(?:title|creator|purpose|date)([,;\t])", text)
     first = next((line for line in text.splitlines() if line and line[0] != "#"), "")[:4096]
@@ -102,8 +106,8 @@ def _delimiter(text: str) -> str:
     return about[1] if about else ""
 
 
-def _judged(
-    about: list[tuple[str, str]], found: list[tuple[int, Member]], spell: Spell
+def _build_collection(
+    about: list[tuple[str, str]], found: list[tuple[int, CollectionMember]], spell: Spell
 ) -> Collection:
     said = {name: value for name, value in about if name != "creator"}
     collection = Collection(
@@ -113,32 +117,34 @@ def _judged(
         date=said.get("date", ""),
         members=tuple(member for _, member in found),
     )
-    return _settled(collection, spell, [line for line, _ in found])
+    return _canonicalise_members(collection, spell, [line for line, _ in found])
 
 
-def _settled(collection: Collection, spell: Spell, lines: list[int] | None = None) -> Collection:
+def _canonicalise_members(
+    collection: Collection, spell: Spell, lines: list[int] | None = None
+) -> Collection:
     """Bring every identifier into its canonical form. `lines`: the line of each member."""
     listed = tuple(
         msgspec.structs.replace(one, identifier=spell(one.identifier)) for one in collection.members
     )
     found = msgspec.structs.replace(collection, members=listed)
-    members.check(found, lines or ())
-    return members.read(members.write(found))
+    members.check_collection(found, lines or ())
+    return members.read_collection(members.write_collection(found))
 
 
 # JSON
 # ----
 
 
-def _json(data: bytes) -> Collection:
+def _read_json(data: bytes) -> Collection:
     """Read a document, or a bare array of identifiers and members."""
     if data.lstrip()[:1] != b"[":
-        return members.load(data)
+        return members.load_collection(data)
     try:
         found = _array.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidMetadata(format="collection", line=None, reason=str(error)) from error
-    listed = (Member(identifier=one) if isinstance(one, str) else one for one in found)
+    listed = (CollectionMember(identifier=one) if isinstance(one, str) else one for one in found)
     return Collection(members=tuple(listed))
 
 
@@ -146,37 +152,39 @@ def _json(data: bytes) -> Collection:
 # ----
 
 
-def _read_text(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]]]:
+def _read_text(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, CollectionMember]]]:
     about: list[tuple[str, str]] = []
-    found: list[tuple[int, Member]] = []
+    found: list[tuple[int, CollectionMember]] = []
     for number, line in enumerate(_LINE_END.split(text), 1):
         if not line.strip():
             continue
         if line[0] == "#":
             said = _COMMENT.fullmatch(line)
             if said:
-                about.append((said[1], _unescaped(said[2])))
+                about.append((said[1], _unescape_text(said[2])))
             continue
         identifier, *fields = line.split("\t")
         pairs = [field.partition("=") for field in fields if field]
-        row = {name: _unescaped(value) for name, _, value in pairs}
-        found.append((number, _member(identifier.strip(), row, number)))
+        row = {name: _unescape_text(value) for name, _, value in pairs}
+        found.append((number, _build_member(identifier.strip(), row, number)))
     return about, found
 
 
-def _text(collection: Collection) -> str:
-    lines = [f"# {name}: {_escaped(value)}\n" for name, value in _about(collection)]
+def _write_text(collection: Collection) -> str:
+    lines = [f"# {name}: {_escape_text(value)}\n" for name, value in _collection_fields(collection)]
     for member in collection.members:
-        fields = "".join(f"\t{name}={_escaped(value)}" for name, value in _said(member))
+        fields = "".join(
+            f"\t{name}={_escape_text(value)}" for name, value in _member_fields(member)
+        )
         lines.append(f"{member.identifier}{fields}\n")
     return "".join(lines)
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return re.sub(r"[\\\n\t\r]", lambda one: _ESCAPES[one[0]], text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return re.sub(r"\\[\\ntr]", lambda one: _UNESCAPES[one[0]], text)
 
 
@@ -184,11 +192,11 @@ def _unescaped(text: str) -> str:
 # ---
 
 
-def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]]]:
+def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, CollectionMember]]]:
     about: list[tuple[str, str]] = []
-    found: list[tuple[int, Member]] = []
+    found: list[tuple[int, CollectionMember]] = []
     columns: list[str] | None = None
-    delimiter = _delimiter(text) or ","
+    delimiter = _detect_delimiter(text) or ","
     rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     number = 0
     try:
@@ -199,36 +207,40 @@ def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]
             if columns is None and row[0].startswith("#"):
                 name = row[0][1:]
                 if name not in _ABOUT:
-                    raise _fault(f"{quote(row[0])} is not known; {', '.join(_ABOUT)} are", number)
+                    raise _invalid_line(
+                        f"{quote(row[0])} is not known; {', '.join(_ABOUT)} are", number
+                    )
                 about.append((name, row[1] if len(row) > 1 else ""))
                 continue
             if columns is None and "identifier" in row:
-                columns = _columns(row, number)
+                columns = _check_columns(row, number)
                 continue
             cells = dict(zip(columns or _COLUMNS, row, strict=False))
             if len(row) > len(columns or _COLUMNS):
-                raise _fault("more cells than columns", before + 1)
-            found.append((before + 1, _member(cells.pop("identifier", ""), cells, before + 1)))
+                raise _invalid_line("more cells than columns", before + 1)
+            found.append(
+                (before + 1, _build_member(cells.pop("identifier", ""), cells, before + 1))
+            )
     except csv.Error as error:
-        raise _fault(str(error), rows.line_num) from error
+        raise _invalid_line(str(error), rows.line_num) from error
     return about, found
 
 
-def _columns(row: list[str], number: int) -> list[str]:
+def _check_columns(row: list[str], number: int) -> list[str]:
     unknown = set(row) - set(_COLUMNS)
     if unknown or len(set(row)) < len(row):
-        raise _fault(f"columns are {', '.join(_COLUMNS)}, each once", number)
+        raise _invalid_line(f"columns are {', '.join(_COLUMNS)}, each once", number)
     return row
 
 
-def _csv(collection: Collection) -> str:
+def _write_csv(collection: Collection) -> str:
     into = io.StringIO(newline="")
     writer = csv.writer(into)
-    for name, value in _about(collection):
+    for name, value in _collection_fields(collection):
         writer.writerow((f"#{name}", value))
     writer.writerow(_COLUMNS)
     for member in collection.members:
-        said = dict(_said(member))
+        said = dict(_member_fields(member))
         writer.writerow((member.identifier, *(said.get(name, "") for name in _FIELDS)))
     return into.getvalue()
 
@@ -237,7 +249,7 @@ def _csv(collection: Collection) -> str:
 # ------
 
 
-def _about(collection: Collection) -> Iterator[tuple[str, str]]:
+def _collection_fields(collection: Collection) -> Iterator[tuple[str, str]]:
     if collection.title:
         yield "title", collection.title
     for creator in collection.creators:
@@ -248,22 +260,22 @@ def _about(collection: Collection) -> Iterator[tuple[str, str]]:
         yield "date", collection.date
 
 
-def _said(member: Member) -> Iterator[tuple[str, str]]:
+def _member_fields(member: CollectionMember) -> Iterator[tuple[str, str]]:
     for name in _FIELDS:
         value = getattr(member, name)
         if value not in ("", None):
             yield name, str(value)
 
 
-def _member(identifier: str, row: dict[str, str], line: int) -> Member:
+def _build_member(identifier: str, row: dict[str, str], line: int) -> CollectionMember:
     unknown = set(row) - set(_FIELDS)
     if unknown:
-        raise _fault(f"{quote(min(unknown))} is not a field; {', '.join(_FIELDS)} are", line)
+        raise _invalid_line(f"{quote(min(unknown))} is not a field; {', '.join(_FIELDS)} are", line)
     length = row.pop("length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) < 20):
-        raise _fault(f"length {quote(length)} is not a number", line)
-    return Member(identifier=identifier, length=int(length) if length else None, **row)
+        raise _invalid_line(f"length {quote(length)} is not a number", line)
+    return CollectionMember(identifier=identifier, length=int(length) if length else None, **row)
 
 
-def _fault(reason: str, line: int) -> InvalidMetadata:
+def _invalid_line(reason: str, line: int) -> InvalidMetadata:
     return InvalidMetadata(format="collection", line=line, reason=reason)

@@ -1,11 +1,12 @@
 """New collections, and new versions of them: from a list to bytes that the registry holds.
 
-How it works: the caller gives a complete collection (`perdure.upkeep.collection.runs.manifest` adds
-the digests of bytes that are here). `mint` stores the document under a new identifier. `commit`
-makes it the next version of an existing collection, unless that has changed meanwhile.
+How it works: the caller gives a complete collection
+(`perdure.upkeep.collection.runs.complete_members` adds the digests of bytes that are here).
+`mint_collection` stores the document under a new identifier. `commit_collection` makes it the next
+version of an existing collection, unless that has changed meanwhile.
 
-What must stay true: a document is committed in its canonical form; `added` never reorders members,
-so that `#member=7` stays the seventh.
+What must stay true: a document is committed in its canonical form; `add_members` never reorders
+members, so that `#member=7` stays the seventh.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from perdure.errors import Conflict, NotAcceptable
 from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Commit, Content, Mint, Receipt
 from perdure.model.queries import Fetch, Preference, Query
 from perdure.registry import Registry
 from perdure.storage.spool import IN_MEMORY
 
 
-class Held(NamedTuple):
+class HeldCollection(NamedTuple):
     """A collection that is held here."""
 
     identifier: Identifier
@@ -38,7 +39,7 @@ class Held(NamedTuple):
     collection: Collection
 
 
-def held(registry: Registry, identifier: Identifier) -> Held:
+def load_held(registry: Registry, identifier: Identifier) -> HeldCollection:
     """Load the collection of this identifier, its newest version unless it names another.
 
     Raises NotFound, NoSuchVersion, NotAcceptable if it is not a collection, InvalidMetadata if it
@@ -55,12 +56,14 @@ def held(registry: Registry, identifier: Identifier) -> Held:
             asked=members.MEDIA_TYPE,
             offered=(step.representation.media_type,),
         )
-    data = registry.listings.read(step.representation)
+    data = registry.listings.read_bytes(step.representation)
     revision = resolved.known.revision
-    return Held(step.identifier, step.representation.sha512, revision, members.read(data))
+    return HeldCollection(
+        step.identifier, step.representation.sha512, revision, members.read_collection(data)
+    )
 
 
-def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, int]:
+def add_members(collection: Collection, more: Iterable[CollectionMember]) -> tuple[Collection, int]:
     """Append members to a collection. Return the new collection and the number of new members.
 
     A member that the collection has already stays unchanged. Raises InvalidMetadata for a name that
@@ -69,11 +72,11 @@ def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, i
     there = {one.identifier for one in collection.members}
     new = tuple(one for one in more if one.identifier not in there)
     grown = msgspec.structs.replace(collection, members=(*collection.members, *new))
-    members.check(grown)
+    members.check_collection(grown)
     return grown, len(new)
 
 
-def filled(collection: Collection, before: Collection) -> Collection:
+def fill_description(collection: Collection, before: Collection) -> Collection:
     """Fill in missing fields of a collection from an earlier one. Its members are its own."""
     return msgspec.structs.replace(
         collection,
@@ -84,45 +87,49 @@ def filled(collection: Collection, before: Collection) -> Collection:
     )
 
 
-def mint(registry: Registry, authority: str, collection: Collection, once: str | None) -> Receipt:
+def mint_collection(
+    registry: Registry, authority: str, collection: Collection, once: str | None
+) -> Receipt:
     """Store the collection under a new identifier. Raises what the registrar raises."""
     metadata = {"title": collection.title} if collection.title else {}
     if collection.creators:
         metadata["creator"] = "; ".join(collection.creators)
-    with _content(registry, collection) as content:
-        return registry.door.execute(
+    with _spool_document(registry, collection) as content:
+        return registry.door.execute_command(
             Mint(authority=authority, contents=(content,), metadata=metadata, once=once)
         )
 
 
-def commit(registry: Registry, seen: Held, collection: Collection, expect: int | None) -> Receipt:
+def commit_collection(
+    registry: Registry, seen: HeldCollection, collection: Collection, expect: int | None
+) -> Receipt:
     """Store the next version of a collection, if none was committed since `seen`.
 
     `expect`: the expected revision, if not that of `seen`. Raises PreconditionFailed if the record
     has changed, Conflict if `seen` is not the newest version.
     """
     resource = seen.identifier.resource
-    newest = held(registry, resource)
+    newest = load_held(registry, resource)
     if newest.identifier != seen.identifier:
         raise Conflict(
             identifier=str(seen.identifier),
             reason="members can be added to the newest version only",
             current=str(newest.identifier),
         )
-    with _content(registry, collection) as content:
-        return registry.door.execute(
+    with _spool_document(registry, collection) as content:
+        return registry.door.execute_command(
             Commit(identifier=resource, contents=(content,), expect=expect or seen.revision)
         )
 
 
 @contextmanager
-def _content(registry: Registry, collection: Collection) -> Iterator[Content]:
+def _spool_document(registry: Registry, collection: Collection) -> Iterator[Content]:
     """Spool the document; remove it at the end if it was not committed."""
-    data = members.write(collection)
+    data = members.write_collection(collection)
     with registry.spool() as spool:
         for start in range(0, len(data), IN_MEMORY):
             spool.write(data[start : start + IN_MEMORY])
-        content = spool.finish(format=members.FORMAT, media_type=members.MEDIA_TYPE)
+        content = spool.finish_content(format=members.FORMAT, media_type=members.MEDIA_TYPE)
     try:
         yield content
     finally:

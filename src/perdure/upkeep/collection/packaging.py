@@ -24,13 +24,13 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from perdure.archives.dates import whole_second
-from perdure.archives.files.scanning import Place, scan
+from perdure.archives.dates import format_second
+from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
 from perdure.model import collection as members
-from perdure.upkeep.collection.extracting import Step
-from perdure.upkeep.collection.making import Held
+from perdure.upkeep.collection.extracting import ExtractedMember
+from perdure.upkeep.collection.making import HeldCollection
 
 VERSION = "1.1.1"
 _WARC = "data.warc.gz"
@@ -40,27 +40,29 @@ _LEFT_OUT = ("request", "metadata", "warcinfo", "continuation")
 _HTTP = ("http://", "https://")
 
 
-def write(into: BinaryIO, warc: Path, seen: Held, steps: Sequence[Step], created: str) -> None:
+def write_package(
+    into: BinaryIO, warc: Path, seen: HeldCollection, steps: Sequence[ExtractedMember], created: str
+) -> None:
     """Write the package. `created` is its date. Raises OSError."""
     with zipfile.ZipFile(into, "w", zipfile.ZIP_STORED, allowZip64=True) as package:
-        resources = [_stored(package, f"archive/{_WARC}", warc, created)]
-        index, begins = _index(warc)
+        resources = [_add_stored(package, f"archive/{_WARC}", warc, created)]
+        index, begins = _write_index(warc)
         for path, data, packed in (
             ("indexes/index.cdx.gz", index, False),
             ("indexes/index.idx", begins, True),
-            ("pages/pages.jsonl", _pages(seen, steps), True),
-            ("collection/collection.json", members.write(seen.collection), True),
+            ("pages/pages.jsonl", _list_pages(seen, steps), True),
+            ("collection/collection.json", members.write_collection(seen.collection), True),
         ):
-            resources.append(_added(package, path, data, created, packed=packed))
-        description = _description(seen, resources, created)
-        _added(package, "datapackage.json", description, created, packed=True)
-        digest = {"path": "datapackage.json", "hash": _sha256(description)}
-        _added(
+            resources.append(_add_packed(package, path, data, created, packed=packed))
+        description = _describe_package(seen, resources, created)
+        _add_packed(package, "datapackage.json", description, created, packed=True)
+        digest = {"path": "datapackage.json", "hash": _hash_bytes(description)}
+        _add_packed(
             package, "datapackage-digest.json", msgspec.json.encode(digest), created, packed=True
         )
 
 
-def _description(seen: Held, resources: list[dict[str, Any]], created: str) -> bytes:
+def _describe_package(seen: HeldCollection, resources: list[dict[str, Any]], created: str) -> bytes:
     collection = seen.collection
     said = {
         "profile": "data-package",
@@ -80,7 +82,7 @@ def _description(seen: Held, resources: list[dict[str, Any]], created: str) -> b
 # -----
 
 
-def _info(path: str, created: str, *, packed: bool) -> zipfile.ZipInfo:
+def _zip_info(path: str, created: str, *, packed: bool) -> zipfile.ZipInfo:
     date = tuple(map(int, (created[:4], created[5:7], created[8:10], *created[11:19].split(":"))))
     info = zipfile.ZipInfo(path, (date[0], date[1], date[2], date[3], date[4], date[5]))
     info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
@@ -88,29 +90,29 @@ def _info(path: str, created: str, *, packed: bool) -> zipfile.ZipInfo:
     return info
 
 
-def _added(
+def _add_packed(
     package: zipfile.ZipFile, path: str, data: bytes, created: str, *, packed: bool
 ) -> dict[str, Any]:
-    package.writestr(_info(path, created, packed=packed), data)
-    return _resource(path, _sha256(data), len(data))
+    package.writestr(_zip_info(path, created, packed=packed), data)
+    return _resource_entry(path, _hash_bytes(data), len(data))
 
 
-def _stored(package: zipfile.ZipFile, path: str, source: Path, created: str) -> dict[str, Any]:
+def _add_stored(package: zipfile.ZipFile, path: str, source: Path, created: str) -> dict[str, Any]:
     digest = hashlib.sha256()
-    info = _info(path, created, packed=False)
+    info = _zip_info(path, created, packed=False)
     info.file_size = source.stat().st_size
     with source.open("rb") as file, package.open(info, "w", force_zip64=True) as into:
         while piece := file.read(_PIECE):
             digest.update(piece)
             into.write(piece)
-    return _resource(path, f"sha256:{digest.hexdigest()}", info.file_size)
+    return _resource_entry(path, f"sha256:{digest.hexdigest()}", info.file_size)
 
 
-def _resource(path: str, hash: str, length: int) -> dict[str, Any]:
+def _resource_entry(path: str, hash: str, length: int) -> dict[str, Any]:
     return {"name": path.rpartition("/")[2], "path": path, "hash": hash, "bytes": length}
 
 
-def _sha256(data: bytes) -> str:
+def _hash_bytes(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -118,11 +120,11 @@ def _sha256(data: bytes) -> str:
 # ---------------
 
 
-def _index(warc: Path) -> tuple[bytes, bytes]:
+def _write_index(warc: Path) -> tuple[bytes, bytes]:
     """Return the sorted CDXJ of a WARC file in gzip members, and the lines that locate these."""
     lines = sorted(
-        cdxj.write(one)
-        for one in scan(Place(path=str(warc)), _WARC)
+        cdxj.format_line(one)
+        for one in scan_file(ArchivePlace(path=str(warc)), _WARC)
         if isinstance(one, Capture) and one.kind not in _LEFT_OUT
     )
     packed = bytearray()
@@ -132,7 +134,7 @@ def _index(warc: Path) -> tuple[bytes, bytes]:
         place = {
             "offset": len(packed),
             "length": len(block),
-            "digest": _sha256(block),
+            "digest": _hash_bytes(block),
             "filename": "index.cdx.gz",
         }
         position = b" ".join(lines[at].split(b" ", 2)[:2])
@@ -141,7 +143,7 @@ def _index(warc: Path) -> tuple[bytes, bytes]:
     return bytes(packed) or gzip.compress(b"", mtime=0), b"".join(begins)
 
 
-def _pages(seen: Held, steps: Iterable[Step]) -> bytes:
+def _list_pages(seen: HeldCollection, steps: Iterable[ExtractedMember]) -> bytes:
     lines: list[dict[str, Any]] = [
         {"format": "json-pages-1.0", "id": "pages", "title": seen.collection.title or "All pages"}
     ]
@@ -152,10 +154,10 @@ def _pages(seen: Held, steps: Iterable[Step]) -> bytes:
             listed.add(place)
             member = seen.collection.members[step.number - 1]
             shown = member.title or member.name
-            page = {"id": str(step.number), "url": step.page, "ts": _second(step.time)}
+            page = {"id": str(step.number), "url": step.page, "ts": _page_time(step.time)}
             lines.append(page | ({"title": shown} if shown else {}))
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
-def _second(date: str) -> str:
-    return whole_second(date) if date.isdigit() else date
+def _page_time(date: str) -> str:
+    return format_second(date) if date.isdigit() else date

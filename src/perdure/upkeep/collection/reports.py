@@ -1,7 +1,7 @@
 """Reports for people and programs: a check or a comparison as text, JSON and HTML. Pure.
 
-How it works: JSON is the value itself, and `read` reads it again for a later comparison. HTML is
-one self-contained page without script, written by Jinja, which escapes all values.
+How it works: JSON is the value itself, and `read_report` reads it again for a later comparison.
+HTML is one self-contained page without script, written by Jinja, which escapes all values.
 
 What must stay true: no text of a collection or an archive becomes markup, or a second line of the
 text form; all forms say the same.
@@ -24,19 +24,21 @@ _NOT_IN_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _decoder = msgspec.json.Decoder(Report)
 
 
-def write(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
+def write_report(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
     """Write a report in one of `FORMS`. `line`: write JSON on one line."""
     if form == "json":
         shown = msgspec.json.encode(msgspec.to_builtins(found) | {"counts": found.counts()})
         return (shown if line else msgspec.json.format(shown)) + b"\n"
     if form == "html":
         name = "check.html" if isinstance(found, Report) else "drift.html"
-        return _environment().get_template(name).render(found=found, failed=FAILED).encode()
+        return (
+            _template_environment().get_template(name).render(found=found, failed=FAILED).encode()
+        )
     lines = _check_lines(found) if isinstance(found, Report) else _drift_lines(found)
     return "".join(f"{_NOT_IN_LINE.sub(' ', line)}\n" for line in lines).encode()
 
 
-def read(data: bytes) -> Report:
+def read_report(data: bytes) -> Report:
     """Read a check that was written as JSON. Raises InvalidMetadata."""
     try:
         return _decoder.decode(data)
@@ -44,14 +46,14 @@ def read(data: bytes) -> Report:
         raise InvalidMetadata(format="check report", line=None, reason=str(error)) from error
 
 
-def summary(counts: dict[str, int]) -> str:
+def summarise_counts(counts: dict[str, int]) -> str:
     """Return the counts as text, such as `2 held, 1 gone`."""
     return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
 
 
 def _check_lines(report: Report) -> list[str]:
     done = "ended" if report.ended else "stopped before its end, begun"
-    counts = f"{len(report.checked)} of {report.size} members, {summary(report.counts())}"
+    counts = f"{len(report.checked)} of {report.size} members, {summarise_counts(report.counts())}"
     lines = [
         f"{report.collection} {report.title}".rstrip(),
         f"check {done} {report.ended or report.begun}: {counts}",
@@ -64,7 +66,7 @@ def _check_lines(report: Report) -> list[str]:
 
 
 def _drift_lines(drift: Drift) -> list[str]:
-    changed = summary(drift.counts()) if drift.changes else "nothing changed"
+    changed = summarise_counts(drift.counts()) if drift.changes else "nothing changed"
     lines = [
         f"from {drift.before}",
         f"to {drift.after}",
@@ -78,7 +80,7 @@ def _drift_lines(drift: Drift) -> list[str]:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _template_environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("perdure.upkeep.collection", "pages"),
         autoescape=True,

@@ -27,11 +27,11 @@ _SYNC_EVERY = 64
 """Steps; at most this many are repeated after a crash of the machine."""
 
 
-def _nothing() -> None:
+def _sync_nothing() -> None:
     """Do nothing: the steps refer to no other data."""
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class RunSubject(msgspec.Struct, frozen=True, kw_only=True):
     """The subject of a run."""
 
     run: str
@@ -42,67 +42,67 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     begun: str
 
 
-class Log(Generic[_Step]):
-    """The steps of a run. Use as a context manager; `finish` removes the file."""
+class RunLog(Generic[_Step]):
+    """The steps of a run. Use as a context manager; `remove_file` removes the file."""
 
-    def __init__(self, path: Path, about: About, step: type[_Step]) -> None:
+    def __init__(self, path: Path, about: RunSubject, step: type[_Step]) -> None:
         """Open the log. Raises Conflict if the file is that of another run, and OSError."""
         self.path = path
         self.about = about
         self.steps: list[_Step] = []
         """Steps that an earlier run finished."""
-        self.first: Callable[[], None] = _nothing
+        self.first: Callable[[], None] = _sync_nothing
         """Syncs the data of the steps to the disk."""
-        end = self._read(about, step) if path.exists() else 0
+        end = self._read_steps(about, step) if path.exists() else 0
         self._file: BinaryIO = path.open("r+b" if path.exists() else "xb")
         self._file.truncate(end)
         self._file.seek(end)
         if not end:
             self._file.write(msgspec.json.encode(self.about) + b"\n")
-            self.sync()
+            self.sync_steps()
 
-    def _read(self, about: About, step: type[_Step]) -> int:
+    def _read_steps(self, about: RunSubject, step: type[_Step]) -> int:
         """Read the finished steps. Return the end of the last complete line."""
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
         if not lines:
             if data:
-                self._refuse(about, "it is not the state of a run")
+                self._refuse_file(about, "it is not the state of a run")
             return 0
         try:
-            self.about = msgspec.json.decode(lines[0], type=About)
+            self.about = msgspec.json.decode(lines[0], type=RunSubject)
             decode = msgspec.json.Decoder(step).decode
             self.steps = [decode(line) for line in lines[1:]]
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._refuse(about, "it is not the state of a run")
+            self._refuse_file(about, "it is not the state of a run")
         same = msgspec.structs.replace(about, begun=self.about.begun)
         if self.about != same:
             found = f"{self.about.run} of {self.about.collection} begun {self.about.begun}"
-            self._refuse(about, f"it belongs to another run: {found}")
+            self._refuse_file(about, f"it belongs to another run: {found}")
         return len(whole)
 
-    def _refuse(self, about: About, reason: str) -> None:
+    def _refuse_file(self, about: RunSubject, reason: str) -> None:
         raise Conflict(
             identifier=about.collection,
             reason=f"{self.path} is in the way: {reason}",
             current="remove the file, or name another one",
         )
 
-    def add(self, step: _Step) -> None:
+    def add_step(self, step: _Step) -> None:
         """Add a finished step."""
         self.steps.append(step)
         self._file.write(msgspec.json.encode(step) + b"\n")
         self._file.flush()
         if len(self.steps) % _SYNC_EVERY == 0:
-            self.sync()
+            self.sync_steps()
 
-    def sync(self) -> None:
+    def sync_steps(self) -> None:
         self.first()
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def finish(self) -> None:
+    def remove_file(self) -> None:
         """Remove the file: the run is over, and its result is safe."""
         self._file.close()
         self.path.unlink(missing_ok=True)

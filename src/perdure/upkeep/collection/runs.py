@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 from perdure.registry import Registry
-from perdure.upkeep.collection.checking import Checker
-from perdure.upkeep.collection.making import Held
-from perdure.upkeep.collection.resuming import About, Log
-from perdure.upkeep.collection.status import Checked, Report, State
-from perdure.writing.registrar import timestamp
+from perdure.upkeep.collection.checking import MemberChecker
+from perdure.upkeep.collection.making import HeldCollection
+from perdure.upkeep.collection.resuming import RunLog, RunSubject
+from perdure.upkeep.collection.status import CheckedMember, Report, State
+from perdure.writing.registrar import format_timestamp
 
 _READ = (State.HELD, State.EXACT)
 
@@ -28,17 +28,17 @@ Watch = Callable[[int], None]
 """Called with the number of checked members."""
 
 
-def _nobody(_: int) -> None:
+def _watch_nothing(_: int) -> None:
     """Do nothing: the caller does not watch."""
 
 
-def check(
+def check_collection(
     registry: Registry,
-    seen: Held,
+    seen: HeldCollection,
     *,
     state: Path | None = None,
     ask: bool = False,
-    watch: Watch = _nobody,
+    watch: Watch = _watch_nothing,
 ) -> Report:
     """Check every member of a collection. `state` is the file that keeps the finished steps.
 
@@ -48,41 +48,41 @@ def check(
     when the report is safe. Raises Conflict if the file belongs to another run.
     """
     run = "check, asking" if ask else "check"
-    begun = timestamp(registry.clock())
-    about = About(run=run, collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
+    begun = format_timestamp(registry.clock())
+    about = RunSubject(run=run, collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
     listed = list(enumerate(seen.collection.members, 1))
-    first, found = _looked(Checker(registry, ask=ask), about, listed, state, watch)
+    first, found = _check_members(MemberChecker(registry, ask=ask), about, listed, state, watch)
     return Report(
         collection=str(seen.identifier),
         sha512=seen.sha512,
         title=seen.collection.title,
         begun=first,
-        ended=timestamp(registry.clock()),
+        ended=format_timestamp(registry.clock()),
         size=len(listed),
         checked=tuple(found),
     )
 
 
-def manifest(
+def complete_members(
     registry: Registry,
-    found: Sequence[Member],
+    found: Sequence[CollectionMember],
     *,
     state: Path | None = None,
-    watch: Watch = _nobody,
-) -> tuple[Member, ...]:
+    watch: Watch = _watch_nothing,
+) -> tuple[CollectionMember, ...]:
     """Add digest, length and media type to members without a digest whose bytes are here.
 
-    `state` as in `check`.
+    `state` as in `check_collection`.
     """
-    document = members.write(Collection(members=tuple(found)))
-    about = About(
+    document = members.write_collection(Collection(members=tuple(found)))
+    about = RunSubject(
         run="manifest",
         collection="",
         sha512=hashlib.sha512(document).hexdigest(),
-        begun=timestamp(registry.clock()),
+        begun=format_timestamp(registry.clock()),
     )
     silent = [(number, one) for number, one in enumerate(found, 1) if not one.digest]
-    _, looked = _looked(Checker(registry, pieces=False), about, silent, state, watch)
+    _, looked = _check_members(MemberChecker(registry, pieces=False), about, silent, state, watch)
     completed = list(found)
     for one in looked:
         if one.state in _READ:
@@ -96,21 +96,21 @@ def manifest(
     return tuple(completed)
 
 
-def _looked(
-    checker: Checker,
-    about: About,
-    listed: Sequence[tuple[int, Member]],
+def _check_members(
+    checker: MemberChecker,
+    about: RunSubject,
+    listed: Sequence[tuple[int, CollectionMember]],
     state: Path | None,
     watch: Watch,
-) -> tuple[str, list[Checked]]:
+) -> tuple[str, list[CheckedMember]]:
     """Check members. Return the time at which the run began, and the members by number."""
-    with Log(state, about, Checked) if state else nullcontext() as log:
+    with RunLog(state, about, CheckedMember) if state else nullcontext() as log:
         found = {one.number: one for one in (log.steps if log else ())}
         for count, (number, member) in enumerate(listed, 1):
             if number not in found:
                 found[number] = checker.check(number, member)
                 if log:
-                    log.add(found[number])
+                    log.add_step(found[number])
             watch(count)
         begun = log.about.begun if log else about.begun
     return begun, [found[number] for number in sorted(found)]

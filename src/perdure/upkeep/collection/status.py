@@ -1,8 +1,8 @@
 """The state of each member of a collection, and reports on all. Pure values.
 
-How it works: a check gives every member a `Checked`, with the digest of the bytes that it read. The
-states say only what is certain. `Report` is the kept result, so that a later check can be compared
-with it (`perdure.upkeep.collection.drift`).
+How it works: a check gives every member a `CheckedMember`, with the digest of the bytes that it
+read. The states say only what is certain. `Report` is the kept result, so that a later check can be
+compared with it (`perdure.upkeep.collection.drift`).
 
 What must stay true: `State.HELD` and `State.EXACT` stand for bytes that were read, never for
 promises; a member that was not read is `unverified`, `foreign` or `located`, which is no failure.
@@ -57,7 +57,7 @@ FAILED = frozenset((State.ABSENT, State.GONE, State.CHANGED, State.DAMAGED, Stat
 MOST_NAMED = 100
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CheckedMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of checking one member."""
 
     number: int
@@ -95,7 +95,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended: str = ""
     """Empty if the check was stopped before its end."""
     size: int = 0
-    checked: tuple[Checked, ...] = ()
+    checked: tuple[CheckedMember, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Return the number of members in each state that occurs, in the order of `State`."""
@@ -105,6 +105,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {state.value: count for state, count in found.items() if count}
 
     @property
-    def failed(self) -> int:
+    def failed_count(self) -> int:
         """Number of members that are not what the collection names."""
         return sum(one.state in FAILED for one in self.checked)

@@ -21,7 +21,7 @@ from typing import Any
 from perdure.errors import InvalidMetadata
 from perdure.errors.processes import MissingLibrary
 from perdure.model import collection as members
-from perdure.model.collection import Collection, Member
+from perdure.model.collection import Collection, CollectionMember
 
 _TERMS = "http://purl.org/dc/terms/"
 _TYPES = "http://purl.org/dc/dcmitype/"
@@ -46,30 +46,30 @@ _TEXTS = {
 }
 
 
-def _rdflib() -> Any:
+def _import_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
         raise MissingLibrary(task="RDF", extra="metadata") from None
 
 
-def write(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
+def write_turtle(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
     """Write the graph. Without an identifier, its subject is a UUID computed from the content.
 
     `first` is the number of the first member, if the collection is a page of a longer list.
     """
-    rdf = _rdflib()
-    made = uuid.uuid5(uuid.NAMESPACE_URL, members.write(collection).hex())
+    rdf = _import_rdflib()
+    made = uuid.uuid5(uuid.NAMESPACE_URL, members.write_collection(collection).hex())
     subject = identifier or made.urn
     graph = rdf.Graph()
     for prefix, uri in _PREFIXES.items():
         graph.bind(prefix, uri, replace=True)
     whole = rdf.URIRef(subject)
 
-    def say(about: Any, predicate: str, value: Any) -> None:
+    def add_triple(about: Any, predicate: str, value: Any) -> None:
         graph.add((about, rdf.URIRef(predicate), value))
 
-    say(whole, str(rdf.RDF.type), rdf.URIRef(_TYPES + "Collection"))
+    add_triple(whole, str(rdf.RDF.type), rdf.URIRef(_TYPES + "Collection"))
     for predicate, value in (
         ("title", collection.title),
         ("description", collection.purpose),
@@ -77,68 +77,70 @@ def write(collection: Collection, identifier: str = "", *, first: int = 1) -> by
         *(("creator", one) for one in collection.creators),
     ):
         if value:
-            say(whole, _TERMS + predicate, rdf.Literal(value))
+            add_triple(whole, _TERMS + predicate, rdf.Literal(value))
     if len(collection.creators) > 1:
         authors = rdf.BNode("authors")
         rdf.collection.Collection(graph, authors, [rdf.Literal(one) for one in collection.creators])
-        say(whole, _BIBO + "authorList", authors)
+        add_triple(whole, _BIBO + "authorList", authors)
     for number, member in enumerate(collection.members, first):
         part = rdf.URIRef(f"{subject}#member={number}")
-        say(whole, _TERMS + "hasPart", part)
-        say(part, _SCHEMA + "position", rdf.Literal(number))
-        say(part, _TERMS + "identifier", rdf.Literal(member.identifier))
+        add_triple(whole, _TERMS + "hasPart", part)
+        add_triple(part, _SCHEMA + "position", rdf.Literal(number))
+        add_triple(part, _TERMS + "identifier", rdf.Literal(member.identifier))
         for field, predicate in _TEXTS.items():
             if getattr(member, field):
-                say(part, predicate, rdf.Literal(getattr(member, field)))
+                add_triple(part, predicate, rdf.Literal(getattr(member, field)))
         if member.digest:
-            say(part, _DIGEST, rdf.URIRef(f"urn:{member.digest}"))
+            add_triple(part, _DIGEST, rdf.URIRef(f"urn:{member.digest}"))
         if member.length is not None:
-            say(part, _SCHEMA + "contentSize", rdf.Literal(member.length))
+            add_triple(part, _SCHEMA + "contentSize", rdf.Literal(member.length))
     written: bytes = graph.serialize(format="turtle", encoding="utf-8")
     return written
 
 
-def read(text: str) -> Collection:
+def read_turtle(text: str) -> Collection:
     """Read the one collection of a graph. Raises InvalidMetadata."""
-    rdf = _rdflib()
+    rdf = _import_rdflib()
     if len(text) > _LARGEST:
-        raise _invalid(f"more than {_LARGEST} characters")
+        raise _invalid_collection(f"more than {_LARGEST} characters")
     graph = rdf.Graph()
     try:
         graph.parse(data=text, format="turtle")
     except rdf.plugins.parsers.notation3.BadSyntax as error:
         message = getattr(error, "message", "") or "it is not Turtle"
-        raise _invalid(message, getattr(error, "lines", 0) + 1) from error
+        raise _invalid_collection(message, getattr(error, "lines", 0) + 1) from error
     except ValueError as error:  # an IRI that is not valid
-        raise _invalid(str(error)) from error
+        raise _invalid_collection(str(error)) from error
     found = list(graph.subjects(rdf.RDF.type, rdf.URIRef(_TYPES + "Collection")))
     if len(found) != 1:
-        raise _invalid(f"there must be one dcmitype:Collection, but there are {len(found)}")
+        raise _invalid_collection(
+            f"there must be one dcmitype:Collection, but there are {len(found)}"
+        )
 
-    def texts(about: Any, predicate: str) -> list[str]:
+    def texts_of(about: Any, predicate: str) -> list[str]:
         return sorted(str(one) for one in graph.objects(about, rdf.URIRef(predicate)))
 
     def text_of(about: Any, predicate: str) -> str:
-        return next(iter(texts(about, predicate)), "")
+        return next(iter(texts_of(about, predicate)), "")
 
     whole = found[0]
     parts = list(graph.objects(whole, rdf.URIRef(_TERMS + "hasPart")))
     placed = sorted(
-        (_number(text_of(part, _SCHEMA + "position"), len(parts)), str(part), part)
+        (_read_position(text_of(part, _SCHEMA + "position"), len(parts)), str(part), part)
         for part in parts
     )
     ordered = graph.value(whole, rdf.URIRef(_BIBO + "authorList"))
     authors = [str(one) for one in rdf.collection.Collection(graph, ordered)] if ordered else []
     return Collection(
         title=text_of(whole, _TERMS + "title"),
-        creators=tuple(authors or texts(whole, _TERMS + "creator")),
+        creators=tuple(authors or texts_of(whole, _TERMS + "creator")),
         purpose=text_of(whole, _TERMS + "description"),
         date=text_of(whole, _TERMS + "date"),
         members=tuple(
-            Member(
+            CollectionMember(
                 identifier=text_of(part, _TERMS + "identifier") or str(part),
                 digest=text_of(part, _DIGEST).removeprefix("urn:"),
-                length=_length(text_of(part, _SCHEMA + "contentSize")),
+                length=_read_length(text_of(part, _SCHEMA + "contentSize")),
                 **{field: text_of(part, predicate) for field, predicate in _TEXTS.items()},
             )
             for _, _, part in placed
@@ -146,17 +148,17 @@ def read(text: str) -> Collection:
     )
 
 
-def _number(text: str, default: int) -> int:
+def _read_position(text: str, default: int) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default
 
 
-def _length(text: str) -> int | None:
+def _read_length(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise _invalid("schema:contentSize must be a number of bytes")
+        raise _invalid_collection("schema:contentSize must be a number of bytes")
     return int(text)
 
 
-def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
+def _invalid_collection(reason: str, line: int | None = None) -> InvalidMetadata:
     return InvalidMetadata(format="collection", line=line, reason=reason)

@@ -6,8 +6,8 @@ interprets an answer, pure; `report` prints the results. The server reads from `
 locations are lost (`health`), and skips them.
 """
 
-from perdure.upkeep.linkcheck.checker import Checker, Politeness
+from perdure.upkeep.linkcheck.checker import LinkChecker, Politeness
 from perdure.upkeep.linkcheck.state import Links, Summary
-from perdure.upkeep.linkcheck.verdict import Finding, Verdict
+from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
-__all__ = ["Checker", "Finding", "Links", "Politeness", "Summary", "Verdict"]
+__all__ = ["LinkChecker", "LinkFinding", "LinkVerdict", "Links", "Politeness", "Summary"]

@@ -16,16 +16,16 @@ from perdure.errors import NotFound
 from perdure.errors.importing import SchemeUnordered
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.model.records import Record
-from perdure.policy.naming import identify
+from perdure.policy.naming import identify_record
 from perdure.storage.ports import Records
-from perdure.upkeep.linkcheck.state import Bound
-from perdure.upkeep.linkcheck.verdict import Expected
+from perdure.upkeep.linkcheck.state import BoundLocation
+from perdure.upkeep.linkcheck.verdict import ExpectedContent
 
 _AT_ONCE = 1000
 _END = "\U0010ffff"
 
 
-class Beginning(msgspec.Struct, frozen=True):
+class IdentifierPrefix(msgspec.Struct, frozen=True):
     """The beginning of identifiers."""
 
     text: str
@@ -37,7 +37,7 @@ class Beginning(msgspec.Struct, frozen=True):
         return self.text
 
 
-Within = Identifier | Beginning
+Within = Identifier | IdentifierPrefix
 
 
 def parse_within(text: str) -> Within:
@@ -55,44 +55,48 @@ def parse_within(text: str) -> Within:
         return parse(text)
     if not one.key.endswith("x"):
         raise SchemeUnordered(text=text)
-    return Beginning(text, one.key[:-1])
+    return IdentifierPrefix(text, one.key[:-1])
 
 
-def records(store: Records, within: Within | None = None) -> Iterator[tuple[str, Record]]:
+def walk_records(store: Records, within: Within | None = None) -> Iterator[tuple[str, Record]]:
     """Yield key and record of every identifier within a scope; without a scope, of all.
 
     Raises NotFound for an identifier that is not registered.
     """
     low, high = "", _END
-    if isinstance(within, Beginning):
+    if isinstance(within, IdentifierPrefix):
         low, high = within.key, within.key + _END
     elif within is not None and within.is_pattern:
         low, high = within.key_range()
     elif within is not None:
-        found = store.record(within.key)
+        found = store.find_record(within.key)
         if found is None:
             raise NotFound(identifier=str(within))
         yield within.key, found
         return
     while True:
-        batch = store.scan(low, high, limit=_AT_ONCE)
+        batch = store.scan_records(low, high, limit=_AT_ONCE)
         for key, record in batch:
-            if within is None or isinstance(within, Beginning) or _matches(within, key, record):
+            if (
+                within is None
+                or isinstance(within, IdentifierPrefix)
+                or _matches_pattern(within, key, record)
+            ):
                 yield key, record
         if len(batch) < _AT_ONCE:
             return
         low = batch[-1][0] + "\0"
 
 
-def _matches(pattern: Identifier, key: str, record: Record) -> bool:
-    return pattern.resource.matches(identify(key, record))
+def _matches_pattern(pattern: Identifier, key: str, record: Record) -> bool:
+    return pattern.resource.matches(identify_record(key, record))
 
 
-def bound(store: Records, within: Within | None = None) -> Iterator[Bound]:
+def walk_bound(store: Records, within: Within | None = None) -> Iterator[BoundLocation]:
     """Yield every location with what was bound there, except of withdrawn resources."""
-    for key, record in records(store, within):
+    for key, record in walk_records(store, within):
         if record.tombstone is not None or not record.locations:
             continue
-        name = str(identify(key, record))
+        name = str(identify_record(key, record))
         for one in record.locations:
-            yield Bound(name, Expected(one.uri, one.sha512, one.size))
+            yield BoundLocation(name, ExpectedContent(one.uri, one.sha512, one.size))

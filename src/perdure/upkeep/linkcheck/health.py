@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from perdure.upkeep.linkcheck.state import FILE, Links
-from perdure.upkeep.linkcheck.verdict import Finding
+from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _log = logging.getLogger(__name__)
 _Stamp = tuple[tuple[int, int, int], ...]
@@ -34,29 +34,29 @@ class Health:
         """Read the set again if the file has changed. Return whether the set has changed."""
         if self._root is None:
             return False
-        stamp = _stamp(self._root)
+        stamp = _stamp_of(self._root)
         if stamp == self._seen:
             return False
         before = self.dead
         try:
             links = Links(self._root) if stamp else None
-            self.dead = links.lost() if links else frozenset()
+            self.dead = links.list_lost() if links else frozenset()
             if links:
                 links.close()
-            self._seen = _stamp(self._root)
+            self._seen = _stamp_of(self._root)
         except (apsw.Error, OSError) as error:
             _log.warning("links not read: %s", error)
             self._seen, self.dead = stamp, frozenset()
         return self.dead != before
 
-    def findings(self, uris: Iterable[str]) -> dict[str, Finding]:
+    def read_findings(self, uris: Iterable[str]) -> dict[str, LinkFinding]:
         """Return the finding of the last check for each location that was checked."""
         if self._root is None or not (self._root / FILE).exists():
             return {}
         try:
             links = Links(self._root)
             try:
-                found = {uri: links.finding(uri) for uri in uris}
+                found = {uri: links.read_finding(uri) for uri in uris}
             finally:
                 links.close()
         except apsw.Error as error:
@@ -65,7 +65,7 @@ class Health:
         return {uri: one for uri, one in found.items() if one is not None}
 
 
-def _stamp(root: Path) -> _Stamp:
+def _stamp_of(root: Path) -> _Stamp:
     """Return a stamp that changes with every write to the database or its write-ahead log."""
     found = []
     for name in (FILE, f"{FILE}-wal"):

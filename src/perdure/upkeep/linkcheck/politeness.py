@@ -39,13 +39,13 @@ class Robots:
         self._everything = everything
         self._agent = agent
 
-    def allows(self, url: str) -> bool:
+    def allows_url(self, url: str) -> bool:
         if self._rules is None:
             return self._everything
         return bool(self._rules.can_fetch(url, self._agent))
 
     @property
-    def delay(self) -> float:
+    def request_delay(self) -> float:
         """Seconds between two requests."""
         delay = self._rules.crawl_delay(self._agent) if self._rules is not None else None
         return min(float(delay or 0), _LONGEST_DELAY)
@@ -59,19 +59,19 @@ async def read_robots(fetcher: Fetcher, origin: str) -> Robots:
     """
     agent = fetcher.user_agent.partition("/")[0]
     try:
-        chain = await fetcher.follow(f"{origin}/robots.txt")
+        chain = await fetcher.follow_redirects(f"{origin}/robots.txt")
     except Unreachable as error:
         if error.cause == Cause.REDIRECTS.value:  # section 2.3.1.2: "unavailable"
             return Robots(None, everything=True, agent=agent)
         raise
     last = chain[-1]
     if 200 <= last.status < 300:
-        text = fetcher.content(last)[:_LARGEST_ROBOTS].decode("utf-8", "replace")
-        return Robots(_protego().Protego.parse(text), everything=True, agent=agent)
+        text = fetcher.decode_content(last)[:_LARGEST_ROBOTS].decode("utf-8", "replace")
+        return Robots(_import_protego().Protego.parse(text), everything=True, agent=agent)
     return Robots(None, everything=last.status < 500 and last.status != 429, agent=agent)
 
 
-def _protego() -> Any:
+def _import_protego() -> Any:
     try:
         return import_module("protego")
     except ImportError:
@@ -92,7 +92,7 @@ class Host:
         self._robots: Robots | None = None
         self._problem: PerdureError | None = None
 
-    async def robots(self, fetcher: Fetcher) -> Robots:
+    async def load_robots(self, fetcher: Fetcher) -> Robots:
         """Return its robots.txt, read once. Raises each time what `read_robots` raised."""
         if self._robots is None:
             async with self._reading:
@@ -107,17 +107,17 @@ class Host:
         return self._robots
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def take_turn(self) -> AsyncIterator[None]:
         """Wait until the server may be asked. Raises Unreachable if that is not within this run,
         also if another of its answers says so meanwhile."""
         async with self._connections:
             # Other answers can move the moment while we wait; nothing signals that it has come.
-            while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110
+            while not self._is_given_up and (wait := self.remaining_wait) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
             if self._is_given_up:
                 reason = "its server wants to be asked later, or does not answer"
                 raise Unreachable(url=self._origin, fault=reason, cause=Cause.TIME.value)
-            delay = self._robots.delay if self._robots is not None else 0.0
+            delay = self._robots.request_delay if self._robots is not None else 0.0
             begun = self._now()
             if delay:
                 self._not_before = begun + delay
@@ -127,12 +127,12 @@ class Host:
                 self._put_off += self._now() - begun
                 raise
 
-    def answered(self, exchange: Exchange) -> bool:
+    def note_answer(self, exchange: Exchange) -> bool:
         """Take note of an answer. Return False if it says to come again later."""
         if exchange.status not in BUSY:
             self._pause, self._put_off = _FIRST_PAUSE, 0.0
             return True
-        wait = retry_after(exchange.header("Retry-After"), self._now())
+        wait = read_retry_after(exchange.find_header("Retry-After"), self._now())
         if wait is None:
             wait, self._pause = self._pause, self._pause * 2
         self._put_off += wait
@@ -140,7 +140,7 @@ class Host:
         return False
 
     @property
-    def wait(self) -> float:
+    def remaining_wait(self) -> float:
         """Seconds for which it must still be left alone."""
         return max(0.0, self._not_before - self._now())
 
@@ -148,13 +148,13 @@ class Host:
     def _is_given_up(self) -> bool:
         """True if the host made the run wait in vain, or would make it wait, for longer than a run
         waits for one host, without a proper answer in between."""
-        return max(self.wait, self._put_off) > _LONGEST_PAUSE
+        return max(self.remaining_wait, self._put_off) > _LONGEST_PAUSE
 
 
-def retry_after(field: str | None, now: float) -> float | None:
+def read_retry_after(field: str | None, now: float) -> float | None:
     """Return the seconds of a `Retry-After` (RFC 9110 section 10.2.3), or None if it has none.
 
-    >>> retry_after("120", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0)
+    >>> read_retry_after("120", 0), read_retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0)
     (120.0, 60.0)
     """
     text = (field or "").strip()

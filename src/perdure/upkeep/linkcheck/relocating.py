@@ -1,8 +1,8 @@
 """Moving many locations at once: first a preview, then one change.
 
-How it works: `preview` reads all records in the scope and lists those that would change, with the
-revision of each. `apply` sends one `Relocate` to the write door, which carries it out in one
-transaction: all of it, or nothing if a record has changed since the preview.
+How it works: `preview_moves` reads all records in the scope and lists those that would change, with
+the revision of each. `apply_plan` sends one `Relocate` to the write door, which carries it out in
+one transaction: all of it, or nothing if a record has changed since the preview.
 
 What must stay true: the change that is applied is the one that was previewed.
 """
@@ -15,7 +15,7 @@ import msgspec
 
 from perdure.model.commands import Outcome, Receipt, Relocate
 from perdure.policy import binding, naming
-from perdure.policy.moves import Move, check, moved
+from perdure.policy.moves import Move, check_moves, move_locations
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import collecting
 from perdure.upkeep.linkcheck.collecting import Within
@@ -23,7 +23,7 @@ from perdure.upkeep.linkcheck.collecting import Within
 _TELL_EVERY = 1000
 
 
-class Change(msgspec.Struct, frozen=True):
+class LocationChange(msgspec.Struct, frozen=True):
     """One location that moves."""
 
     identifier: str
@@ -31,48 +31,48 @@ class Change(msgspec.Struct, frozen=True):
     target: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RelocationPlan(msgspec.Struct, frozen=True):
     """A planned change."""
 
     moves: tuple[Move, ...]
     keys: tuple[tuple[str, int], ...]
     """For each record that changes: its key, and the revision that was read."""
     locations: int
-    shown: tuple[Change, ...]
+    shown: tuple[LocationChange, ...]
 
 
-def preview(
+def preview_moves(
     registry: Registry,
     within: Within | None,
     moves: tuple[Move, ...],
     *,
     tell: Callable[[float], None],
     most_shown: int,
-) -> Plan:
+) -> RelocationPlan:
     """Preview moves. Raises InvalidRequest for a rule or a new location that is not valid."""
-    check(moves)
+    check_moves(moves)
     keys: list[tuple[str, int]] = []
-    shown: list[Change] = []
+    shown: list[LocationChange] = []
     number = 0
-    for looked, (key, record) in enumerate(collecting.records(registry.records, within)):
+    for looked, (key, record) in enumerate(collecting.walk_records(registry.records, within)):
         if looked % _TELL_EVERY == 0:
             tell(looked)
-        changed, outcome = moved(record, moves)
+        changed, outcome = move_locations(record, moves)
         if outcome is Outcome.UNCHANGED:
             continue
-        binding.checked(changed.locations)
+        binding.check_locations(changed.locations)
         keys.append((key, record.revision))
-        name = str(naming.identify(key, record))
+        name = str(naming.identify_record(key, record))
         for one in record.locations:
-            new = next((to for move in moves if (to := move.applied(one.uri)) is not None), None)
+            new = next((to for move in moves if (to := move.apply_to(one.uri)) is not None), None)
             if new is not None and new != one.uri:
                 number += 1
                 if len(shown) < most_shown:
-                    shown.append(Change(name, one.uri, new))
-    return Plan(moves=moves, keys=tuple(keys), locations=number, shown=tuple(shown))
+                    shown.append(LocationChange(name, one.uri, new))
+    return RelocationPlan(moves=moves, keys=tuple(keys), locations=number, shown=tuple(shown))
 
 
-def apply(registry: Registry, plan: Plan, *, by: str) -> Receipt:
+def apply_plan(registry: Registry, plan: RelocationPlan, *, by: str) -> Receipt:
     """Carry out a plan. Raises PreconditionFailed, and moves nothing, if a record has changed."""
     rows = tuple((move.source, move.target) for move in plan.moves)
-    return registry.door.execute(Relocate(by=by, moves=rows, keys=plan.keys))
+    return registry.door.execute_command(Relocate(by=by, moves=rows, keys=plan.keys))

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 from jinja2 import Environment
 
 from perdure.upkeep.linkcheck.state import Summary
-from perdure.upkeep.linkcheck.verdict import Finding, Verdict
+from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
-Found = Iterable[tuple[str, Finding]]
+Found = Iterable[tuple[str, LinkFinding]]
 _WORDS = {
-    Verdict.OK: "ok",
-    Verdict.MOVED: "moved permanently: 'perdure relocate' updates them",
-    Verdict.DEAD: "dead",
-    Verdict.SOFT_404: "dead, although answered with 200",
-    Verdict.DRIFT: "content is not what was bound",
-    Verdict.UNREACHABLE: "unreachable",
-    Verdict.REFUSED: "must not be asked",
+    LinkVerdict.OK: "ok",
+    LinkVerdict.MOVED: "moved permanently: 'perdure relocate' updates them",
+    LinkVerdict.DEAD: "dead",
+    LinkVerdict.SOFT_404: "dead, although answered with 200",
+    LinkVerdict.DRIFT: "content is not what was bound",
+    LinkVerdict.UNREACHABLE: "unreachable",
+    LinkVerdict.REFUSED: "must not be asked",
 }
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -57,7 +57,7 @@ begun {{ summary.began }},
 """
 
 
-def text(summary: Summary, found: Found) -> Iterator[str]:
+def write_text(summary: Summary, found: Found) -> Iterator[str]:
     """Yield a line for each location with a problem, then the numbers."""
     for identifier, one in found:
         onward = f" -> {one.moved_to}" if one.moved_to else ""
@@ -68,7 +68,7 @@ def text(summary: Summary, found: Found) -> Iterator[str]:
     yield f"{summary.checked:>11,} checked"
 
 
-def as_json(summary: Summary, found: Found) -> Iterator[str]:
+def write_json(summary: Summary, found: Found) -> Iterator[str]:
     """Yield a line for each location with a problem, then one with the numbers."""
     for identifier, one in found:
         yield json.dumps(
@@ -95,7 +95,7 @@ def as_json(summary: Summary, found: Found) -> Iterator[str]:
     )
 
 
-def html(summary: Summary, found: Found) -> Iterator[str]:
+def write_html(summary: Summary, found: Found) -> Iterator[str]:
     """Yield the lines of a page."""
     template = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE)
     words = {one.value: said for one, said in _WORDS.items()}
@@ -107,7 +107,7 @@ def html(summary: Summary, found: Found) -> Iterator[str]:
 
 
 FORMS: dict[str, Callable[[Summary, Found], Iterator[str]]] = {
-    "text": text,
-    "json": as_json,
-    "html": html,
+    "text": write_text,
+    "json": write_json,
+    "html": write_html,
 }

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import collecting
-from perdure.upkeep.linkcheck.checker import Checker
+from perdure.upkeep.linkcheck.checker import LinkChecker
 from perdure.upkeep.linkcheck.collecting import Within
 from perdure.upkeep.linkcheck.state import Links
-from perdure.upkeep.linkcheck.verdict import Finding
+from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _AT_ONCE = 100
 _SECONDS = 1.0  # longest time that a finding waits to be saved with others
@@ -18,7 +18,7 @@ Tell = Callable[[int, int], None]
 """Called with the numbers of finished and of all locations."""
 
 
-def start(
+def start_run(
     links: Links,
     registry: Registry,
     within: Within | None,
@@ -28,35 +28,35 @@ def start(
 ) -> int:
     """Return the number of the run to carry out: a new one, or the one that was interrupted."""
     what = "" if within is None else str(within)
-    run = links.unfinished(what) if resume else None
+    run = links.find_unfinished(what) if resume else None
     if run is None:
-        bound = collecting.bound(registry.records, within)
-        run = links.begin(what, bound, fresh_hours=fresh_hours)
+        bound = collecting.walk_bound(registry.records, within)
+        run = links.begin_run(what, bound, fresh_hours=fresh_hours)
     return run
 
 
-async def carry_out(links: Links, run: int, checker: Checker, tell: Tell) -> None:
+async def carry_out_run(links: Links, run: int, checker: LinkChecker, tell: Tell) -> None:
     """Check the remaining locations of a run. Findings are saved however this ends; a kill loses
     those of the last second."""
-    total = links.remaining(run)
-    done, batch = 0, list[Finding]()
+    total = links.count_remaining(run)
+    done, batch = 0, list[LinkFinding]()
     loop = asyncio.get_running_loop()
 
-    def save() -> None:
-        links.save(run, batch)
+    def save_batch() -> None:
+        links.save_findings(run, batch)
         batch.clear()
 
     tell(done, total)
     try:
-        async for finding in checker.check(links.tasks(run)):
+        async for finding in checker.check_tasks(links.list_tasks(run)):
             if not batch:
-                timer = loop.call_later(_SECONDS, save)  # others may take long to answer
+                timer = loop.call_later(_SECONDS, save_batch)  # others may take long to answer
             batch.append(finding)
             done += 1
             if len(batch) == _AT_ONCE:
                 timer.cancel()
-                save()
+                save_batch()
             tell(done, total)
     finally:
-        save()
-    links.end(run)
+        save_batch()
+    links.end_run(run)

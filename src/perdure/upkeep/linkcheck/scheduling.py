@@ -1,8 +1,8 @@
 """Regular checks, in a process of their own, so that no reader has to wait.
 
-How it works: each server process calls `check` every few minutes. The first one to find the lock
-free starts `perdure check-links --every HOURS` at the lowest priority, which checks only locations
-that are due. The others find the lock taken and do nothing.
+How it works: each server process calls `check_due` every few minutes. The first one to find the
+lock free starts `perdure check-links --every HOURS` at the lowest priority, which checks only
+locations that are due. The others find the lock taken and do nothing.
 
 What must stay true: the process ends with the one that started it.
 """
@@ -21,7 +21,7 @@ _FINE = (0, 1, 20)
 _NICE = 10
 
 
-async def check(root: Path, hours: float) -> str:
+async def check_due(root: Path, hours: float) -> str:
     """Check all locations that are due. Return a short error text, or an empty text."""
     if is_taken(root):
         return ""

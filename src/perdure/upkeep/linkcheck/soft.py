@@ -25,12 +25,12 @@ _HTML = ("text/html", "application/xhtml+xml")
 Shape = frozenset[int]
 
 
-def may_be(media_type: str) -> bool:
+def may_be_excuse(media_type: str) -> bool:
     """Return whether a document of this type can be a soft 404: HTML, or a page without a type."""
     return media_type in _HTML or not media_type
 
 
-def sibling(url: str) -> str | None:
+def invent_sibling(url: str) -> str | None:
     """Invent an address beside this one, or return None for a root, which has no siblings."""
     parts = urlsplit(url)
     folder, _, name = parts.path.rpartition("/")
@@ -56,7 +56,7 @@ def leads_up(url: str, end: str) -> bool:
     return url != end and path.startswith(f"{folder}/")
 
 
-def shape(content: bytes, *addresses: str) -> Shape:
+def page_shape(content: bytes, *addresses: str) -> Shape:
     """Return the words of a page as a set of triples, without the words of its own address."""
     text = content[:_LONGEST]
     for address in addresses:
@@ -64,16 +64,16 @@ def shape(content: bytes, *addresses: str) -> Shape:
         for own in (address, path, path.rpartition("/")[2]):
             if len(own) > 2:
                 text = text.replace(own.encode(), b" ")
-    words = _WORD.findall(_MARKUP.sub(b" ", _without_programs(text)))
+    words = _WORD.findall(_MARKUP.sub(b" ", _strip_programs(text)))
     return frozenset(hash(tuple(words[at : at + 3])) for at in range(max(1, len(words) - 2)))
 
 
-def _without_programs(text: bytes) -> bytes:
+def _strip_programs(text: bytes) -> bytes:
     first, *others = _PROGRAM.split(text)
     behind = (_END_OF_PROGRAM.split(one, 1)[1:] for one in others)
     return b" ".join((first, *(rest for found in behind for rest in found)))
 
 
-def alike(one: Shape, other: Shape) -> bool:
+def are_alike(one: Shape, other: Shape) -> bool:
     """Return whether two pages say nearly the same."""
     return len(one & other) >= _ALIKE * len(one | other)

@@ -24,7 +24,13 @@ import msgspec
 
 from perdure.errors.processes import InUse
 from perdure.upkeep.linkcheck.checker import Task
-from perdure.upkeep.linkcheck.verdict import LOST, PATIENCE, Expected, Finding, Verdict
+from perdure.upkeep.linkcheck.verdict import (
+    LOST,
+    PATIENCE,
+    ExpectedContent,
+    LinkFinding,
+    LinkVerdict,
+)
 
 FILE = "links.sqlite"
 LOCK = "links.lock"
@@ -45,11 +51,11 @@ CREATE INDEX IF NOT EXISTS lost ON location (verdict) WHERE verdict NOT IN ('ok'
 _FOUND = "uri, verdict, status, reason, moved_to, etag, modified, checked, failures"
 
 
-class Bound(msgspec.Struct, frozen=True):
+class BoundLocation(msgspec.Struct, frozen=True):
     """A location, and one of the identifiers that are bound to it."""
 
     identifier: str
-    expected: Expected
+    expected: ExpectedContent
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +84,7 @@ class Links:
         self._connection.close()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the lock on checking this registry. Raises Unavailable if another process has it."""
         fd = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -95,19 +101,21 @@ class Links:
     # A run
     # -----
 
-    def unfinished(self, what: str) -> int | None:
+    def find_unfinished(self, what: str) -> int | None:
         """Return the run over these identifiers that was interrupted after collecting."""
-        row = self._row(
+        row = self._fetch_row(
             "SELECT number, what FROM run WHERE collected IS NOT NULL AND ended IS NULL "
             "AND number = (SELECT max(number) FROM run)"
         )
         return int(row[0]) if row and row[1] == what else None
 
-    def begin(self, what: str, bound: Iterable[Bound], *, fresh_hours: float = 0) -> int:
+    def begin_run(
+        self, what: str, bound: Iterable[BoundLocation], *, fresh_hours: float = 0
+    ) -> int:
         """Begin a run over these locations, without those that were checked recently."""
-        recently = _text(datetime.now(UTC) - timedelta(hours=fresh_hours))
+        recently = _format_time(datetime.now(UTC) - timedelta(hours=fresh_hours))
         self._connection.execute(
-            "INSERT INTO run (what, began) VALUES (?, ?)", (what, _text(datetime.now(UTC)))
+            "INSERT INTO run (what, began) VALUES (?, ?)", (what, _format_time(datetime.now(UTC)))
         )
         run = self._connection.last_insert_rowid()
         with self._connection:
@@ -130,34 +138,35 @@ class Links:
                     (run, recently),
                 )
             self._connection.execute(
-                "UPDATE run SET collected = ? WHERE number = ?", (_text(datetime.now(UTC)), run)
+                "UPDATE run SET collected = ? WHERE number = ?",
+                (_format_time(datetime.now(UTC)), run),
             )
         return run
 
-    def remaining(self, run: int) -> int:
+    def count_remaining(self, run: int) -> int:
         """Return the number of locations without a finding of this run."""
-        row = self._row(
+        row = self._fetch_row(
             "SELECT count(*) FROM location WHERE run = ?1 AND found_in IS NOT ?1", (run,)
         )
         return int(row[0]) if row else 0
 
-    def tasks(self, run: int) -> Iterator[Task]:
+    def list_tasks(self, run: int) -> Iterator[Task]:
         """Yield the locations that remain to be checked, in an order that mixes the hosts."""
         after = -(1 << 63)
         while True:
-            rows = self._rows(
+            rows = self._fetch_rows(
                 f"SELECT shuffle, sha512, size, {_FOUND} FROM location "  # noqa: S608  (constants)
                 "WHERE run = ?1 AND found_in IS NOT ?1 AND shuffle > ?2 ORDER BY shuffle LIMIT ?3",
                 (run, after, _AT_ONCE),
             )
             for shuffle, sha512, size, *found in rows:
                 after = shuffle
-                before = _finding(found) if found[1] is not None else None
-                yield Task(Expected(found[0], sha512, size), before)
+                before = _finding_from_row(found) if found[1] is not None else None
+                yield Task(ExpectedContent(found[0], sha512, size), before)
             if len(rows) < _AT_ONCE:
                 return
 
-    def save(self, run: int, findings: Iterable[Finding]) -> None:
+    def save_findings(self, run: int, findings: Iterable[LinkFinding]) -> None:
         """Write findings, all or none."""
         with self._connection:
             self._connection.executemany(
@@ -170,11 +179,11 @@ class Links:
                 ),
             )  # fmt: skip
 
-    def end(self, run: int) -> None:
+    def end_run(self, run: int) -> None:
         """End a run. If it covered the registry, forget locations that no record has any more."""
         with self._connection:
             self._connection.execute(
-                "UPDATE run SET ended = ? WHERE number = ?", (_text(datetime.now(UTC)), run)
+                "UPDATE run SET ended = ? WHERE number = ?", (_format_time(datetime.now(UTC)), run)
             )
             self._connection.execute(
                 "DELETE FROM location WHERE run < ?1 "
@@ -185,14 +194,14 @@ class Links:
     # Findings
     # --------------
 
-    def summary(self, run: int) -> Summary:
-        row = self._row("SELECT what, began, ended FROM run WHERE number = ?", (run,))
-        counts = self._rows(
+    def summarise_run(self, run: int) -> Summary:
+        row = self._fetch_row("SELECT what, began, ended FROM run WHERE number = ?", (run,))
+        counts = self._fetch_rows(
             "SELECT verdict, count(*) FROM location WHERE run = ?1 AND found_in = ?1 "
             "GROUP BY verdict",
             (run,),
         )
-        verdicts = {one.value: 0 for one in Verdict} | {str(name): n for name, n in counts}
+        verdicts = {one.value: 0 for one in LinkVerdict} | {str(name): n for name, n in counts}
         what, began, ended = row or ("", "", None)
         return Summary(
             run=run,
@@ -203,7 +212,7 @@ class Links:
             verdicts=verdicts,
         )
 
-    def findings(self, run: int, *, well: bool = False) -> Iterator[tuple[str, Finding]]:
+    def list_findings(self, run: int, *, well: bool = False) -> Iterator[tuple[str, LinkFinding]]:
         """Yield the findings of a run, each with an identifier; good ones only if `well`."""
         only = "" if well else "AND verdict != 'ok' "
         rows = self._connection.execute(
@@ -212,30 +221,30 @@ class Links:
             (run,),
         )
         for identifier, *found in rows:
-            yield identifier, _finding(found)
+            yield identifier, _finding_from_row(found)
 
-    def finding(self, uri: str) -> Finding | None:
+    def read_finding(self, uri: str) -> LinkFinding | None:
         """Return the last finding for a location."""
-        row = self._row(
+        row = self._fetch_row(
             f"SELECT {_FOUND} FROM location WHERE uri = ? AND verdict IS NOT NULL",  # noqa: S608
             (uri,),
         )
-        return _finding(row) if row else None
+        return _finding_from_row(row) if row else None
 
-    def lost(self) -> frozenset[str]:
+    def list_lost(self) -> frozenset[str]:
         """Return all locations that redirects skip."""
         names = ", ".join(f"'{one}'" for one in LOST)
-        rows = self._rows(
+        rows = self._fetch_rows(
             "SELECT uri FROM location WHERE verdict NOT IN ('ok', 'moved') "  # noqa: S608
             f"AND (verdict IN ({names}) OR (verdict = 'unreachable' AND failures >= ?))",
             (PATIENCE,),
         )
         return frozenset(uri for (uri,) in rows)
 
-    def _rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Any]:
+    def _fetch_rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Any]:
         return list(self._connection.execute(statement, bindings))
 
-    def _row(self, statement: str, bindings: tuple[Any, ...] = ()) -> Any:
+    def _fetch_row(self, statement: str, bindings: tuple[Any, ...] = ()) -> Any:
         return next(iter(self._connection.execute(statement, bindings)), None)
 
 
@@ -254,11 +263,11 @@ def is_taken(root: Path) -> bool:
     return False
 
 
-def _finding(row: Any) -> Finding:
+def _finding_from_row(row: Any) -> LinkFinding:
     uri, verdict, status, reason, moved_to, etag, modified, checked, failures = row
-    return Finding(
+    return LinkFinding(
         uri=uri,
-        verdict=Verdict(verdict),
+        verdict=LinkVerdict(verdict),
         status=status,
         reason=reason or "",
         moved_to=moved_to,
@@ -269,5 +278,5 @@ def _finding(row: Any) -> Finding:
     )
 
 
-def _text(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -20,7 +20,7 @@ import msgspec
 from perdure.fetching import Exchange
 
 
-class Verdict(enum.StrEnum):
+class LinkVerdict(enum.StrEnum):
     """Verdicts on a location; a closed list, for programs."""
 
     OK = "ok"
@@ -38,7 +38,7 @@ class Verdict(enum.StrEnum):
     """It must not be asked: robots.txt, a password, a private network, a scheme like ftp."""
 
 
-LOST = frozenset((Verdict.DEAD, Verdict.SOFT_404, Verdict.DRIFT))
+LOST = frozenset((LinkVerdict.DEAD, LinkVerdict.SOFT_404, LinkVerdict.DRIFT))
 """Verdicts that make redirects skip a location at once."""
 PATIENCE = 3
 """Consecutive checks that must find a location unreachable before redirects skip it."""
@@ -48,7 +48,7 @@ _CLOSED = (401, 402, 403, 407, 451)
 _NOT_MODIFIED = 304
 
 
-class Expected(msgspec.Struct, frozen=True):
+class ExpectedContent(msgspec.Struct, frozen=True):
     """A location to check, with what was bound there."""
 
     uri: str
@@ -61,11 +61,11 @@ class Expected(msgspec.Struct, frozen=True):
         return self.sha512 is not None or self.size is not None
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class LinkFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check."""
 
     uri: str
-    verdict: Verdict
+    verdict: LinkVerdict
     status: int | None = None
     reason: str = ""
     """Why, in a few words; empty if there is no problem."""
@@ -82,66 +82,72 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def is_lost(self) -> bool:
         """True if redirects skip it."""
         return self.verdict in LOST or (
-            self.verdict is Verdict.UNREACHABLE and self.failures >= PATIENCE
+            self.verdict is LinkVerdict.UNREACHABLE and self.failures >= PATIENCE
         )
 
 
-def judge(
-    expected: Expected,
+def judge_answer(
+    expected: ExpectedContent,
     chain: tuple[Exchange, ...],
     content: bytes | None,
-    before: Finding | None = None,
-) -> Finding:
+    before: LinkFinding | None = None,
+) -> LinkFinding:
     """Judge an answer, except for soft 404s. `content` is the decoded entity, or None if it is not
     completely known.
 
     `before` is the finding whose validators were sent, if any were.
     """
     last = chain[-1]
-    found = Finding(
+    found = LinkFinding(
         uri=expected.uri,
-        verdict=Verdict.OK,
+        verdict=LinkVerdict.OK,
         status=last.status,
-        etag=_sendable(last.header("ETag")),
-        modified=_sendable(last.header("Last-Modified")),
+        etag=_sendable_validator(last.find_header("ETag")),
+        modified=_sendable_validator(last.find_header("Last-Modified")),
     )
     if last.status == _NOT_MODIFIED and before is not None:
         found = msgspec.structs.replace(found, etag=before.etag, modified=before.modified)
-        return _moved(found, chain)
+        return _with_move(found, chain)
     if last.status in _GONE or 300 <= last.status < 400:
-        return _as(found, Verdict.DEAD, f"it answers {last.status} {last.reason}".rstrip())
+        return _with_verdict(
+            found, LinkVerdict.DEAD, f"it answers {last.status} {last.reason}".rstrip()
+        )
     if last.status in _CLOSED:
-        return _as(found, Verdict.REFUSED, f"it answers {last.status} {last.reason}".rstrip())
+        return _with_verdict(
+            found, LinkVerdict.REFUSED, f"it answers {last.status} {last.reason}".rstrip()
+        )
     if not 200 <= last.status < 300:
-        return _as(found, Verdict.UNREACHABLE, f"it answers {last.status} {last.reason}".rstrip())
-    differs = _difference(expected, last, content)
+        return _with_verdict(
+            found, LinkVerdict.UNREACHABLE, f"it answers {last.status} {last.reason}".rstrip()
+        )
+    differs = _describe_difference(expected, last, content)
     if differs:
-        return _as(found, Verdict.DRIFT, differs)
+        return _with_verdict(found, LinkVerdict.DRIFT, differs)
     if last.truncated not in (None, "length"):
-        return _as(found, Verdict.UNREACHABLE, "its answer was cut off")
-    return _moved(found, chain)
+        return _with_verdict(found, LinkVerdict.UNREACHABLE, "its answer was cut off")
+    return _with_move(found, chain)
 
 
-def _sendable(validator: str | None) -> str | None:
+def _sendable_validator(validator: str | None) -> str | None:
     """Return a validator if it can be sent back as it is."""
     if validator and len(validator) <= 256 and validator.isascii() and validator.isprintable():
         return validator
     return None
 
 
-def _as(found: Finding, verdict: Verdict, reason: str) -> Finding:
+def _with_verdict(found: LinkFinding, verdict: LinkVerdict, reason: str) -> LinkFinding:
     """Return the finding with a bad verdict and no validators: the next check asks for all."""
     return msgspec.structs.replace(
-        found, verdict=verdict, reason=_words(reason), etag=None, modified=None
+        found, verdict=verdict, reason=_printable_words(reason), etag=None, modified=None
     )
 
 
-def _words(text: str) -> str:
+def _printable_words(text: str) -> str:
     """Return text from a server in printable characters, shortened."""
     return "".join(one if one.isprintable() else "?" for one in text[:200])
 
 
-def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
+def _with_move(found: LinkFinding, chain: tuple[Exchange, ...]) -> LinkFinding:
     """Return the finding as MOVED if the first redirects are permanent, with their last target."""
     target = None
     for here, following in pairwise(chain):
@@ -151,24 +157,24 @@ def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
     if target is None or target == urldefrag(found.uri).url:
         return found
     return msgspec.structs.replace(
-        found, verdict=Verdict.MOVED, moved_to=target, reason="it moved permanently"
+        found, verdict=LinkVerdict.MOVED, moved_to=target, reason="it moved permanently"
     )
 
 
-def _difference(expected: Expected, last: Exchange, content: bytes | None) -> str:
+def _describe_difference(expected: ExpectedContent, last: Exchange, content: bytes | None) -> str:
     """Describe how the content differs from what was bound; empty if it does not, or is unknown."""
     if not expected.is_bound or last.truncated not in (None, "length"):
         return ""
     if last.truncated == "length":
-        length = last.header("Content-Length") or ""
-        coded = last.header("Content-Encoding")
+        length = last.find_header("Content-Length") or ""
+        coded = last.find_header("Content-Encoding")
         if expected.size is None or coded or not length.isdecimal():
             return ""
-        return "" if int(length) == expected.size else _sizes(expected.size, int(length))
+        return "" if int(length) == expected.size else _describe_sizes(expected.size, int(length))
     if content is None:
         return ""
     if expected.size is not None and len(content) != expected.size:
-        return _sizes(expected.size, len(content))
+        return _describe_sizes(expected.size, len(content))
     if expected.sha512 is not None:
         digest = hashlib.sha512(content).hexdigest()
         if digest != expected.sha512:
@@ -176,5 +182,5 @@ def _difference(expected: Expected, last: Exchange, content: bytes | None) -> st
     return ""
 
 
-def _sizes(bound: int, found: int) -> str:
+def _describe_sizes(bound: int, found: int) -> str:
     return f"{bound} bytes were bound, {found} are there"

@@ -33,7 +33,7 @@ from perdure.upkeep.transfer import captures
 _PIECE = 1 << 20
 
 
-class Copied(msgspec.Struct, frozen=True, kw_only=True):
+class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a backup."""
 
     phase: str
@@ -41,7 +41,9 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """Finished share of this phase, 0 to 1."""
 
 
-def back_up(root: Path, target: Path, store: Store, *, link: bool = False) -> Iterator[Copied]:
+def back_up(
+    root: Path, target: Path, store: Store, *, link: bool = False
+) -> Iterator[BackupProgress]:
     """Copy the registry in `root` to `target`. Iterate to the end.
 
     `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
@@ -54,21 +56,21 @@ def back_up(root: Path, target: Path, store: Store, *, link: bool = False) -> It
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
         for share in store.back_up(root, work):
-            yield Copied(phase="registry", share=share)
+            yield BackupProgress(phase="registry", share=share)
         with closing(store.open_records(work)) as copy:
-            known = copy.segments()
-        if not _is_earlier(root, target, work, store, [number for number, _, _ in known]):
-            store.drop(work)
+            known = copy.list_segments()
+        if not _is_earlier_state(root, target, work, store, [number for number, _, _ in known]):
+            store.drop_copy(work)
             raise TargetOfOtherRegistry(target=str(target))
         ocfl.make_storage_root(target)
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
             _copy_segment(root, target, number, length, link=link)
             done += length
-            yield Copied(phase="segments", share=done / total)
-        captures.back_up(root, target, _copy)
-        _copy(root / settings.FILE, target / settings.FILE)
-        store.install(work, target)
+            yield BackupProgress(phase="segments", share=done / total)
+        captures.back_up_captures(root, target, _copy_file)
+        _copy_file(root / settings.FILE, target / settings.FILE)
+        store.install_registry(work, target)
 
 
 def _check_target(root: Path, target: Path) -> None:
@@ -79,7 +81,9 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _is_earlier(root: Path, target: Path, work: Path, store: Store, numbers: list[int]) -> bool:
+def _is_earlier_state(
+    root: Path, target: Path, work: Path, store: Store, numbers: list[int]
+) -> bool:
     """Return whether `target` is empty or holds an earlier state of this registry. To overwrite
     another registry, or another course of this one, could destroy data that exists only there."""
     ours = store.is_past(target, work)
@@ -91,7 +95,7 @@ def _is_same_object(root: Path, target: Path, number: int) -> bool:
     if not ocfl.object_path(target, number).exists():
         return True
     return ocfl.object_path(root, number).exists() and (
-        ocfl.promised_digest(root, number) == ocfl.promised_digest(target, number)
+        ocfl.read_promised_digest(root, number) == ocfl.read_promised_digest(target, number)
     )
 
 
@@ -104,14 +108,14 @@ def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: b
     source = segment_path(root, number)
     try:
         copied = loose.stat().st_size if loose.exists() else -1
-        if copied != length or not _end_alike(source, loose, length):
-            _copy(source, loose, length=length)
+        if copied != length or not _has_same_end(source, loose, length):
+            _copy_file(source, loose, length=length)
     except FileNotFoundError:  # it was sealed, perhaps a moment ago
         _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
         loose.unlink(missing_ok=True)
 
 
-def _end_alike(one: Path, other: Path, length: int) -> bool:
+def _has_same_end(one: Path, other: Path, length: int) -> bool:
     """Return whether the last bytes are the same. Raises FileNotFoundError if a file is missing."""
     begin = max(length - _PIECE, 0)
     with one.open("rb") as first, other.open("rb") as second:
@@ -130,12 +134,12 @@ def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None
     shutil.copytree(source, beside, copy_function=os.link if link else shutil.copy2)
     for directory, _, names in os.walk(beside):
         for name in names:
-            _sync(Path(directory, name))
+            _sync_file(Path(directory, name))
         sync_directory(Path(directory))
     replace_durably(beside, target)
 
 
-def _copy(source: Path, target: Path, *, length: int | None = None) -> None:
+def _copy_file(source: Path, target: Path, *, length: int | None = None) -> None:
     """Copy a file, or its first bytes, and make the copy durable. Raises Corrupt."""
     beside = target.with_name(f".{target.name}")
     with source.open("rb") as reading, beside.open("wb") as writing:
@@ -156,7 +160,7 @@ def _copy(source: Path, target: Path, *, length: int | None = None) -> None:
     replace_durably(beside, target)
 
 
-def _sync(path: Path) -> None:
+def _sync_file(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

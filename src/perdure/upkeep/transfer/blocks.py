@@ -28,9 +28,9 @@ import msgspec
 
 from perdure.errors import PerdureError, StorageFailed, TooLarge
 from perdure.errors.processes import WorkerKilled
-from perdure.model.commands import Row
+from perdure.model.commands import LoadRow
 from perdure.upkeep.transfer.lines import Line, read_line
-from perdure.upkeep.transfer.rows import Terms, discard, row_of
+from perdure.upkeep.transfer.rows import Terms, discard_content, make_row
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
@@ -39,7 +39,7 @@ _NICE = 5  # the writing process comes first: the others read ahead
 _MOST_PROCESSES = 3  # reading a line costs about twice as much as loading it costs this process
 
 
-class Block(msgspec.Struct, frozen=True, gc=False):
+class LineBlock(msgspec.Struct, frozen=True, gc=False):
     """A few consecutive lines of a file."""
 
     text: bytes
@@ -61,10 +61,10 @@ class Fault(msgspec.Struct, frozen=True):
     """Code and fields of the error, and its texts as `message` and `repair`."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class BlockReading(msgspec.Struct, frozen=True):
     """The rows that the lines of a block gave."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[LoadRow, ...]
     faults: tuple[Fault, ...] = ()
     ascending: bool = True
     """Each row has a greater key than the one before."""
@@ -72,7 +72,7 @@ class Reading(msgspec.Struct, frozen=True):
     """A line names a file: nothing was read."""
 
 
-def fault(line: int, error: PerdureError) -> Fault:
+def make_fault(line: int, error: PerdureError) -> Fault:
     told = {"message": error.problem(), "repair": error.repair()}
     return Fault(line, error.as_dict() | told)
 
@@ -81,7 +81,7 @@ def fault(line: int, error: PerdureError) -> Fault:
 # -------
 
 
-def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
+def cut_blocks(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[LineBlock]:
     """Cut a file into blocks from offset `start`, where line `first` begins."""
     pieces: list[bytes] = []  # of a line that is not complete yet
     kept = 0
@@ -97,20 +97,20 @@ def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
         head = piece[:end]
         if kept > LONGEST_LINE:  # the rest of a line that is too long already
             rest = head.find(b"\n") + 1
-            yield Block(pieces[0][:100], start, start + length + rest, first, 1, too_long=True)
+            yield LineBlock(pieces[0][:100], start, start + length + rest, first, 1, too_long=True)
             start, first, head = start + length + rest, first + 1, head[rest:]
             pieces, length = [], 0
         text = b"".join((*pieces, head))
         if text:
             lines = text.count(b"\n")
-            yield Block(text, start, start + len(text), first, lines)
+            yield LineBlock(text, start, start + len(text), first, lines)
             start, first = start + len(text), first + lines
         pieces = [piece[end:]] if end < len(piece) else []
         kept = length = len(piece) - end
     if pieces:
         text = b"".join(pieces)
         too_long = kept > LONGEST_LINE
-        yield Block(text[:100] if too_long else text, start, start + length, first, 1, too_long)
+        yield LineBlock(text[:100] if too_long else text, start, start + length, first, 1, too_long)
 
 
 # Reading
@@ -121,13 +121,15 @@ class _NamesFile(Exception):
     """A line that must be read where its file can be read."""
 
 
-def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row | Fault]:
+def read_rows_of(
+    block: LineBlock, terms: Terms, *, paths: bool = True
+) -> Iterator[LoadRow | Fault]:
     """Yield the rows of a block one by one, and faults in their place. Raises StorageFailed.
 
     Without `paths`, a line that names a file ends the reading.
     """
     if block.too_long:
-        yield fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
+        yield make_fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
         return
     for number, text in enumerate(block.text.split(b"\n"), block.first):
         if number == 1:
@@ -138,37 +140,37 @@ def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row |
             line = read_line(text)
             if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
-            yield row_of(line, number, terms)
+            yield make_row(line, number, terms)
         except StorageFailed:
             raise
         except PerdureError as error:
-            yield fault(number, error)
+            yield make_fault(number, error)
 
 
-def _read(block: Block, terms: Terms) -> Reading:
-    found: list[Row | Fault] = []
+def _read(block: LineBlock, terms: Terms) -> BlockReading:
+    found: list[LoadRow | Fault] = []
     try:
-        found.extend(rows_of(block, terms, paths=False))
+        found.extend(read_rows_of(block, terms, paths=False))
     except _NamesFile:
-        _discard(found, terms)
-        return Reading((), has_paths=True)
-    rows = tuple(one for one in found if isinstance(one, Row))
+        _discard_contents(found, terms)
+        return BlockReading((), has_paths=True)
+    rows = tuple(one for one in found if isinstance(one, LoadRow))
     faults = tuple(one for one in found if isinstance(one, Fault))
     keys = [row.key for row in rows]
-    return Reading(rows, faults, all(map(lt, keys, keys[1:])))
+    return BlockReading(rows, faults, all(map(lt, keys, keys[1:])))
 
 
-def _discard(found: list[Row | Fault], terms: Terms) -> None:
+def _discard_contents(found: list[LoadRow | Fault], terms: Terms) -> None:
     """Remove the files of long content, which will be read again."""
     for row in found:
-        if isinstance(row, Row):
+        if isinstance(row, LoadRow):
             for _, content in row.contents:
-                discard(content, terms)
+                discard_content(content, terms)
 
 
 def read_blocks(
-    blocks: Iterable[Block], terms: Terms, *, processes: int | None = None
-) -> Iterator[tuple[Block, Reading]]:
+    blocks: Iterable[LineBlock], terms: Terms, *, processes: int | None = None
+) -> Iterator[tuple[LineBlock, BlockReading]]:
     """Yield all blocks in order with their readings; several processes read long files.
 
     `processes` is the number of other processes, or None for as many as help. Raises StorageFailed,
@@ -186,7 +188,7 @@ def read_blocks(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
-    waiting: deque[tuple[Block, Future[bytes]]] = deque()
+    waiting: deque[tuple[LineBlock, Future[bytes]]] = deque()
     try:
         starting = [pool.submit(os.getpid) for _ in range(processes)]
         for block in chain(head, blocks):
@@ -195,24 +197,24 @@ def read_blocks(
                 continue
             waiting.append((block, pool.submit(_read_elsewhere, block, terms)))
             if len(waiting) > 2 * processes + 1:
-                yield _arrived(*waiting.popleft())
+                yield _await_reading(*waiting.popleft())
         while waiting:
-            yield _arrived(*waiting.popleft())
+            yield _await_reading(*waiting.popleft())
     except BrokenProcessPool as error:
         raise WorkerKilled(fault=str(error)) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _arrived(block: Block, future: Future[bytes]) -> tuple[Block, Reading]:
+def _await_reading(block: LineBlock, future: Future[bytes]) -> tuple[LineBlock, BlockReading]:
     return block, _decode(future.result())
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Reading).decode
+_decode = msgspec.msgpack.Decoder(BlockReading).decode
 
 
-def _read_elsewhere(block: Block, terms: Terms) -> bytes:
+def _read_elsewhere(block: LineBlock, terms: Terms) -> bytes:
     return _encode(_read(block, terms))
 
 

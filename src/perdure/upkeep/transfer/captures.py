@@ -26,7 +26,7 @@ Copy = Callable[[Path, Path], None]
 """Makes a durable copy of a file."""
 
 
-def back_up(root: Path, target: Path, copy: Copy) -> None:
+def back_up_captures(root: Path, target: Path, copy: Copy) -> None:
     """Copy the web archive of the registry in `root`, if it has one, into that in `target`.
 
     Raises OSError, apsw.Error, and Unavailable if runs are merged faster than they are copied.
@@ -42,8 +42,8 @@ def back_up(root: Path, target: Path, copy: Copy) -> None:
         fresh.unlink(missing_ok=True)
         _copy_index(source / FILE, fresh)
         try:
-            for place in _named(work):
-                _bring(source / place, target / library.DIRECTORY / place, copy)
+            for place in _named_files(work):
+                _copy_once(source / place, target / library.DIRECTORY / place, copy)
         except FileNotFoundError:
             continue
         replace_durably(fresh, target / library.DIRECTORY / FILE)
@@ -64,18 +64,18 @@ def _copy_index(source: Path, target: Path) -> None:
         reading.close()
 
 
-def _named(work: Path) -> list[str]:
+def _named_files(work: Path) -> list[str]:
     """Return the files in the registry directory that a copied index names, as relative paths."""
     index = SqliteCaptures(work)
     try:
-        kept = {one.path for one in index.files() if not Path(one.path).is_absolute()}
-        found = (zipnum.paths(Path(runs.DIRECTORY), one.name) for one in index.runs())
+        kept = {one.path for one in index.list_files() if not Path(one.path).is_absolute()}
+        found = (zipnum.run_paths(Path(runs.DIRECTORY), one.name) for one in index.list_runs())
         return [*(str(path) for paths in found for path in paths), *sorted(kept)]
     finally:
         index.close()
 
 
-def _bring(source: Path, target: Path, copy: Copy) -> None:
+def _copy_once(source: Path, target: Path, copy: Copy) -> None:
     """Copy a file unless an earlier backup has copied it."""
     size = source.stat().st_size
     if not target.exists() or target.stat().st_size != size:

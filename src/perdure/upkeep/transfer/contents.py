@@ -20,7 +20,7 @@ import msgspec
 from perdure import formats
 from perdure.errors.contents import LineEndsNotConvertible, MalformedCharset, MalformedLanguage
 from perdure.formats import MediaType
-from perdure.formats.detect import Detected, Sampler, detect
+from perdure.formats.detect import DetectedType, Sampler, detect_type
 from perdure.model.commands import Content
 from perdure.policy.naming import canonical_format
 from perdure.storage.spool import Spool
@@ -31,7 +31,7 @@ _CHARSET = re.compile(r"[A-Za-z0-9!#$%&'+^_`{}~-]{1,40}", re.ASCII)  # RFC 2978 
 _WIDE = ("utf-16", "utf-32", "ucs-2", "ucs-4", "iso-10646")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredKind(msgspec.Struct, frozen=True, kw_only=True):
     """The depositor's description of bytes; a field that is None is detected."""
 
     format: str | None = None
@@ -40,7 +40,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None = None
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class ContentKind(msgspec.Struct, frozen=True, kw_only=True):
     """The final description of bytes; the field names are those of `Content`."""
 
     format: str
@@ -50,7 +50,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_in(
-    source: BinaryIO, spool: Spool, *, name: str | None, said: Said, crlf: bool = False
+    source: BinaryIO, spool: Spool, *, name: str | None, said: DeclaredKind, crlf: bool = False
 ) -> Content:
     """Take in all bytes of a stream for a command; `name` is the name of the file, if it has one.
 
@@ -59,13 +59,13 @@ def take_in(
     """
     sampler = Sampler()
     pieces: Iterable[bytes] = iter(lambda: source.read(PIECE), b"")
-    for piece in with_crlf(pieces) if crlf else pieces:
+    for piece in convert_line_ends(pieces) if crlf else pieces:
         sampler.feed(piece)
         spool.write(piece)
-    kind = settle(said, lambda: detect(sampler.sample(), name=name))
+    kind = settle_kind(said, lambda: detect_type(sampler.take_sample(), name=name))
     if crlf:
         _check_convertible(kind)
-    return spool.finish(
+    return spool.finish_content(
         format=kind.format,
         media_type=kind.media_type,
         charset=kind.charset,
@@ -73,46 +73,46 @@ def take_in(
     )
 
 
-def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
+def settle_kind(said: DeclaredKind, detected: Callable[[], DetectedType]) -> ContentKind:
     """Describe bytes by the depositor's statement; detect only what that leaves open.
 
     Raises InvalidRequest if the statement is not valid, MalformedIdentifier if the format is not.
     """
-    declared, charset = _declared(said)
+    declared, charset = _declared_type(said)
     if declared is not None and (charset is not None or not formats.is_text(declared)):
-        return _kind(said, declared, charset)
+        return _make_kind(said, declared, charset)
     found = detected()
     media_type = declared or found.media_type
     if charset is None and formats.is_text(media_type):
         charset = found.charset
-    return _kind(said, media_type, charset)
+    return _make_kind(said, media_type, charset)
 
 
 @lru_cache(maxsize=1024)
-def _declared(said: Said) -> tuple[MediaType | None, str | None]:
+def _declared_type(said: DeclaredKind) -> tuple[MediaType | None, str | None]:
     """Return the declared media type and charset. Cached, because depositors repeat them."""
-    declared = formats.media_type(said.format) if said.format is not None else None
+    declared = formats.find_media_type(said.format) if said.format is not None else None
     if said.media_type is not None:
         declared = MediaType.parse(said.media_type)
-    return declared, _charset(said.charset) or (declared.charset if declared else None)
+    return declared, _canonical_charset(said.charset) or (declared.charset if declared else None)
 
 
 @lru_cache(maxsize=1024)
-def _kind(said: Said, media_type: MediaType, charset: str | None) -> Kind:
+def _make_kind(said: DeclaredKind, media_type: MediaType, charset: str | None) -> ContentKind:
     if said.language is not None and not _LANGUAGE.fullmatch(said.language):
         raise MalformedLanguage(tag=said.language)
-    return Kind(
-        format=canonical_format(said.format or formats.token(media_type, charset)),
+    return ContentKind(
+        format=canonical_format(said.format or formats.make_token(media_type, charset)),
         media_type=str(media_type.with_charset(None)),
         charset=charset,
         language=said.language,
     )
 
 
-def _charset(name: str | None) -> str | None:
+def _canonical_charset(name: str | None) -> str | None:
     if name is None:
         return None
-    known = formats.charset(name)
+    known = formats.find_charset(name)
     if known is None and not _CHARSET.fullmatch(name):
         raise MalformedCharset(charset=name)
     return known.name if known else name.lower()
@@ -124,10 +124,10 @@ def _charset(name: str | None) -> str | None:
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-def with_crlf(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def convert_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Convert CR, LF and CRLF to CRLF.  # ruling: bytes-verbatim
 
-    >>> b"".join(with_crlf([b"a\\r", b"\\nb\\nc\\r"]))
+    >>> b"".join(convert_line_ends([b"a\\r", b"\\nb\\nc\\r"]))
     b'a\\r\\nb\\r\\nc\\r\\n'
     """
     held = b""
@@ -139,7 +139,7 @@ def with_crlf(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\r\n"
 
 
-def _check_convertible(kind: Kind) -> None:
+def _check_convertible(kind: ContentKind) -> None:
     """Raise InvalidRequest if a byte LF is not a line end: converting would destroy the text."""
     wide = (kind.charset or "").startswith(_WIDE)
     if wide or not formats.is_text(kind.media_type):

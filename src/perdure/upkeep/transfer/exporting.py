@@ -22,10 +22,10 @@ from perdure.errors import Corrupt
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.policy.naming import identify, qualified
+from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.registry import Registry
 from perdure.storage.segments.directory import Segments
-from perdure.upkeep.transfer.lines import Ended, Held, Line, Place, write_line
+from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, write_line
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
 _PAGE = 200
@@ -41,39 +41,43 @@ def export_lines(
     bytes for a line, OSError if a file cannot be written.
     """
     low, high = within.key_range() if within else ("", _LAST)
-    while batch := registry.records.scan(low, high, limit=_PAGE):
+    while batch := registry.records.scan_records(low, high, limit=_PAGE):
         for key, record in batch:
-            identifier = identify(key, record)
-            if within is None or _covers(within, identifier):
-                yield write_line(_line(identifier, record, registry.segments, files))
+            identifier = identify_record(key, record)
+            if within is None or _is_covered(within, identifier):
+                yield write_line(_export_record(identifier, record, registry.segments, files))
         low = batch[-1][0] + "\0"
 
 
-def _covers(within: Identifier, identifier: Identifier) -> bool:
+def _is_covered(within: Identifier, identifier: Identifier) -> bool:
     return within.resource.matches(identifier)
 
 
-def _line(identifier: Identifier, record: Record, held: Segments, files: Path | None) -> Line:
+def _export_record(
+    identifier: Identifier, record: Record, held: Segments, files: Path | None
+) -> Line:
     contents = tuple(
-        _held(identifier, version, one, held, files)
+        _export_content(identifier, version, one, held, files)
         for version in record.versions
         for one in version.representations
     )
-    return _line_with(identifier, record, contents)
+    return _make_line(identifier, record, contents)
 
 
 def line_without_bytes(identifier: Identifier, record: Record) -> Line:
     """Return the line of a record that describes its contents without their bytes."""
     contents = tuple(
-        _described(version, one) for version in record.versions for one in version.representations
+        _describe_content(version, one)
+        for version in record.versions
+        for one in version.representations
     )
-    return _line_with(identifier, record, contents)
+    return _make_line(identifier, record, contents)
 
 
-def _line_with(identifier: Identifier, record: Record, contents: tuple[Held, ...]) -> Line:
+def _make_line(identifier: Identifier, record: Record, contents: tuple[LineContent, ...]) -> Line:
     return Line(
         id=str(identifier.resource),
-        locations=tuple(map(_place, record.locations)),
+        locations=tuple(map(_export_location, record.locations)),
         contents=contents,
         metadata=record.metadata,
         aliases=record.aliases,
@@ -81,48 +85,50 @@ def _line_with(identifier: Identifier, record: Record, contents: tuple[Held, ...
         about=record.about,
         attached=record.attached,
         values=record.values,
-        withdrawn=_ends(record.tombstone, ((one.number, one.tombstone) for one in record.versions)),
-        broken=_ends(record.broken, ((one.number, one.broken) for one in record.versions)),
+        withdrawn=_list_endings(
+            record.tombstone, ((one.number, one.tombstone) for one in record.versions)
+        ),
+        broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
 
 
-def _place(location: Location) -> str | Place:
+def _export_location(location: Location) -> str | LinePlace:
     """Return the URI alone if the location has no other fields."""
     if location == Location(uri=location.uri):
         return location.uri
-    return Place(**msgspec.structs.asdict(location))
+    return LinePlace(**msgspec.structs.asdict(location))
 
 
-def _ends(
+def _list_endings(
     whole: Tombstone | None, versions: Iterable[tuple[int, Tombstone | None]]
-) -> tuple[Ended, ...]:
+) -> tuple[LineEnding, ...]:
     """Return why versions, and then the resource, are no longer served."""
     return tuple(
-        Ended(version=number, reason=why.reason, at=why.at, by=why.by)
+        LineEnding(version=number, reason=why.reason, at=why.at, by=why.by)
         for number, why in (*versions, (None, whole))
         if why is not None
     )
 
 
-def _held(
+def _export_content(
     identifier: Identifier,
     version: Version,
     one: Representation,
     segments: Segments,
     files: Path | None,
-) -> Held:
-    name = str(qualified(identifier, version.number, one.format))
-    described = _described(version, one)
-    pieces = _checked(name, one, segments)
+) -> LineContent:
+    name = str(qualify_identifier(identifier, version.number, one.format))
+    described = _describe_content(version, one)
+    pieces = _check_pieces(name, one, segments)
     if files is not None:
-        return msgspec.structs.replace(described, path=_write(files, one, pieces))
+        return msgspec.structs.replace(described, path=_write_file(files, one, pieces))
     if one.length > LARGEST_IN_LINE:
         raise BytesTooManyForLine(identifier=name, length=one.length)
     return msgspec.structs.replace(described, base64=b"".join(pieces))
 
 
-def _described(version: Version, one: Representation) -> Held:
-    return Held(
+def _describe_content(version: Version, one: Representation) -> LineContent:
+    return LineContent(
         version=version.number,
         format=one.format,
         type=one.media_type,
@@ -133,10 +139,10 @@ def _described(version: Version, one: Representation) -> Held:
     )
 
 
-def _checked(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:
+def _check_pieces(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:
     """Yield the bytes; raises Corrupt at their end if they are not those promised."""
     digest = hashlib.sha512()
-    for piece in segments.chunks(one.segment, one.offset, one.length):
+    for piece in segments.read_chunks(one.segment, one.offset, one.length):
         digest.update(piece)
         yield piece
     if digest.hexdigest() != one.sha512:
@@ -148,9 +154,9 @@ def _checked(name: str, one: Representation, segments: Segments) -> Iterator[byt
         )
 
 
-def _write(files: Path, one: Representation, pieces: Iterator[bytes]) -> str:
+def _write_file(files: Path, one: Representation, pieces: Iterator[bytes]) -> str:
     """Write bytes to a file named by their digest; return its path within `files`."""
-    name = f"{one.sha512[:2]}/{one.sha512}.{formats.extension(one.format)}"
+    name = f"{one.sha512[:2]}/{one.sha512}.{formats.find_extension(one.format)}"
     target = files / name
     if target.exists():
         return name

@@ -28,22 +28,30 @@ from typing import BinaryIO, Self
 import msgspec
 
 from perdure.errors import Conflict, PerdureError
-from perdure.model.commands import Content, Load, Receipt, Row
+from perdure.model.commands import Content, Load, LoadRow, Receipt
 from perdure.registry import Registry
 from perdure.upkeep.transfer import blocks
-from perdure.upkeep.transfer.blocks import Block, Fault, Reading, cut, fault, read_blocks, rows_of
-from perdure.upkeep.transfer.rows import BY, Terms, discard, merged
+from perdure.upkeep.transfer.blocks import (
+    BlockReading,
+    Fault,
+    LineBlock,
+    cut_blocks,
+    make_fault,
+    read_blocks,
+    read_rows_of,
+)
+from perdure.upkeep.transfer.rows import BY, Terms, discard_content, merge_rows
 from perdure.upkeep.transfer.sorting import Sorter, size_of
 from perdure.writing.door import Door
 from perdure.writing.load import write_rows
-from perdure.writing.registrar import timestamp
+from perdure.writing.registrar import format_timestamp
 
 _SOME = 5000  # rows of a load
 _BLOCKS = 4  # of a load
 _MOST_BYTES = 16 << 20  # of a load, roughly
 
 
-class Source(msgspec.Struct, frozen=True):
+class ImportSource(msgspec.Struct, frozen=True):
     """The source of lines."""
 
     file: BinaryIO
@@ -53,7 +61,7 @@ class Source(msgspec.Struct, frozen=True):
     """None for a stream, which cannot be resumed."""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of an import; all numbers are totals."""
 
     phase: str
@@ -68,8 +76,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_lines(
-    registry: Registry, source: Source, *, atomic: bool = False, processes: int | None = None
-) -> Iterator[Progress]:
+    registry: Registry, source: ImportSource, *, atomic: bool = False, processes: int | None = None
+) -> Iterator[ImportProgress]:
     """Import all lines. Iterate to the end.
 
     With `atomic`, nothing is written if one line is bad, and an interruption leaves nothing behind.
@@ -77,59 +85,59 @@ def import_lines(
     """
     now = registry.clock()
     terms = Terms(
-        now=timestamp(now),
+        now=format_timestamp(now),
         today=now.strftime("%Y/%m/%d"),
         incoming=str(registry.root / "incoming"),
         files=str(source.files),
         series=registry.settings.series,
     )
     if atomic:
-        return _all_or_nothing(registry, source, terms, processes)
-    return _one_by_one(registry, source, terms, processes)
+        return _import_atomically(registry, source, terms, processes)
+    return _import_line_by_line(registry, source, terms, processes)
 
 
 # Line by line
 # ------------
 
 
-def _one_by_one(
-    registry: Registry, source: Source, terms: Terms, processes: int | None
-) -> Iterator[Progress]:
+def _import_line_by_line(
+    registry: Registry, source: ImportSource, terms: Terms, processes: int | None
+) -> Iterator[ImportProgress]:
     checkpoint = _Checkpoint(registry.root, source)
-    start, first = checkpoint.load()
+    start, first = checkpoint.load_start()
     tally = _Tally(read=start)
     run = _Run(registry.door, tally, begun=(start, first))
-    with Sorter(Path(terms.incoming)) as late, _Waiting(terms) as waiting:
-        parts = cut(source.file, start=start, first=first)
+    with Sorter(Path(terms.incoming)) as late, _SpooledContents(terms) as waiting:
+        parts = cut_blocks(source.file, start=start, first=first)
         for block, reading in read_blocks(parts, terms, processes=processes):
-            tally.note(*reading.faults)
-            run.enter(block)
-            if run.extend(reading):
-                waiting.note(*reading.rows)
+            tally.note_faults(*reading.faults)
+            run.enter_block(block)
+            if run.take_block(reading):
+                waiting.note_rows(*reading.rows)
             else:
-                for row in _good(_rows(block, reading, terms), tally):
-                    waiting.note(row)
-                    if not run.offer(row):
-                        late.add(row)
+                for row in _sift_faults(_rows_of_block(block, reading, terms), tally):
+                    waiting.note_rows(row)
+                    if not run.take_row(row):
+                        late.add_row(row)
             if run.is_full:
-                run.send(kept=1)
+                run.send_rows(kept=1)
                 if not late.count:
-                    checkpoint.save(*run.begun)
+                    checkpoint.save_start(*run.begun)
             tally.read = block.end
-            yield tally.progress("reading")
-        run.send()
+            yield tally.make_progress("reading")
+        run.send_rows()
         run = _Run(registry.door, tally)
-        rows = late.sorted()
+        rows = late.sorted_rows()
         while some := list(islice(rows, _SOME)):
             for row in some:
-                run.offer(row)
-            run.send(kept=1)
-            yield tally.progress("sorting")
-        run.send()
-    yield tally.progress("indexing")
-    registry.door.execute(Load(by=BY, last=True))
+                run.take_row(row)
+            run.send_rows(kept=1)
+            yield tally.make_progress("sorting")
+        run.send_rows()
+    yield tally.make_progress("indexing")
+    registry.door.execute_command(Load(by=BY, last=True))
     checkpoint.clear()
-    yield tally.progress("done")
+    yield tally.make_progress("done")
 
 
 class _Run:
@@ -139,7 +147,7 @@ class _Run:
     def __init__(self, door: Door, tally: _Tally, *, begun: tuple[int, int] = (0, 1)) -> None:
         self._door = door
         self._tally = tally
-        self._rows: list[Row] = []
+        self._rows: list[LoadRow] = []
         self._size = 0
         self._high = ""
         self._length = 0  # of the block from which rows come
@@ -147,7 +155,7 @@ class _Run:
         self.begun = begun
         """Offset and first line of the block in which the waiting row begins."""
 
-    def enter(self, block: Block) -> None:
+    def enter_block(self, block: LineBlock) -> None:
         """Start a block; the next rows come from it."""
         self._here = block.start, block.first
         self._length = block.end - block.start
@@ -159,7 +167,7 @@ class _Run:
         """True if there are enough rows to be worth a flush of the disk."""
         return len(self._rows) > _SOME or self._size >= _BLOCKS * blocks.BLOCK
 
-    def extend(self, reading: Reading) -> bool:
+    def take_block(self, reading: BlockReading) -> bool:
         """Take all rows of a block at once if they are in order. Return whether they were taken."""
         if not reading.rows:
             return not reading.has_paths
@@ -171,72 +179,72 @@ class _Run:
         self._size += self._length
         return True
 
-    def offer(self, row: Row) -> bool:
+    def take_row(self, row: LoadRow) -> bool:
         """Take a row unless it comes too late. Return whether it was taken."""
         if row.key < self._high:
             return False
         if self._rows and row.key == self._high:
             try:
-                self._rows[-1] = merged(self._rows[-1], row)
+                self._rows[-1] = merge_rows(self._rows[-1], row)
             except PerdureError as error:
-                self._tally.note(fault(row.line, error))
+                self._tally.note_faults(make_fault(row.line, error))
         else:
             self._rows.append(row)
             self._high = row.key
             self.begun = self._here
         self._size += size_of(row)
         if self._size > _MOST_BYTES:
-            self.send()
+            self.send_rows()
         return True
 
-    def send(self, *, kept: int = 0) -> None:
+    def send_rows(self, *, kept: int = 0) -> None:
         """Make all rows durable, except the last `kept` ones."""
         count = len(self._rows) - kept
         if count > 0:
             rows, self._rows = tuple(self._rows[:count]), self._rows[count:]
             self._size = sum(map(size_of, self._rows))
-            self._tally.count(self._door.execute(Load(by=BY, rows=rows)))
+            self._tally.count_receipt(self._door.execute_command(Load(by=BY, rows=rows)))
 
 
 # All or nothing
 # --------------
 
 
-def _all_or_nothing(
-    registry: Registry, source: Source, terms: Terms, processes: int | None
-) -> Iterator[Progress]:
+def _import_atomically(
+    registry: Registry, source: ImportSource, terms: Terms, processes: int | None
+) -> Iterator[ImportProgress]:
     tally = _Tally()
     spilled = Path(terms.incoming) / f"import-{uuid.uuid4().hex}.rows"
-    with Sorter(Path(terms.incoming)) as sorter, _Waiting(terms) as waiting:
-        for block, reading in read_blocks(cut(source.file), terms, processes=processes):
-            tally.note(*reading.faults)
-            for row in _good(_rows(block, reading, terms), tally):
-                waiting.note(row)
-                sorter.add(row)
+    with Sorter(Path(terms.incoming)) as sorter, _SpooledContents(terms) as waiting:
+        for block, reading in read_blocks(cut_blocks(source.file), terms, processes=processes):
+            tally.note_faults(*reading.faults)
+            for row in _sift_faults(_rows_of_block(block, reading, terms), tally):
+                waiting.note_rows(row)
+                sorter.add_row(row)
             tally.read = block.end
-            yield tally.progress("reading")
+            yield tally.make_progress("reading")
         try:
             if not tally.refused:
                 with spilled.open("xb") as file:
-                    write_rows(file, _joined(sorter.sorted(), tally))
-            yield tally.progress("writing")
+                    write_rows(file, _join_rows(sorter.sorted_rows(), tally))
+            yield tally.make_progress("writing")
             if not tally.refused:
                 command = Load(by=BY, spilled=spilled.name, last=True)
-                tally.count(registry.door.execute(command))
+                tally.count_receipt(registry.door.execute_command(command))
         finally:
             spilled.unlink(missing_ok=True)
-    yield tally.progress("done")
+    yield tally.make_progress("done")
 
 
-def _joined(rows: Iterable[Row], tally: _Tally) -> Iterator[Row]:
+def _join_rows(rows: Iterable[LoadRow], tally: _Tally) -> Iterator[LoadRow]:
     """Join sorted rows, so that each key comes once."""
-    last: Row | None = None
+    last: LoadRow | None = None
     for row in rows:
         if last is not None and row.key == last.key:
             try:
-                last = merged(last, row)
+                last = merge_rows(last, row)
             except PerdureError as error:
-                tally.note(fault(row.line, error))
+                tally.note_faults(make_fault(row.line, error))
             continue
         if last is not None:
             yield last
@@ -259,20 +267,20 @@ class _Tally:
         self._accepted = 0
         self._faults: list[Fault] = []
 
-    def note(self, *faults: Fault) -> None:
+    def note_faults(self, *faults: Fault) -> None:
         self._faults += faults
         self.refused += len(faults)
 
-    def count(self, receipt: Receipt) -> None:
+    def count_receipt(self, receipt: Receipt) -> None:
         """Count the result of a load."""
         self._accepted += receipt.accepted
         for line, reason in receipt.rejected:
-            self.note(Fault(line, {"code": Conflict.code, "message": reason, "repair": ""}))
+            self.note_faults(Fault(line, {"code": Conflict.code, "message": reason, "repair": ""}))
 
-    def progress(self, phase: str) -> Progress:
+    def make_progress(self, phase: str) -> ImportProgress:
         found = tuple(self._faults)
         self._faults.clear()
-        return Progress(
+        return ImportProgress(
             phase=phase,
             read=self.read,
             accepted=self._accepted,
@@ -281,7 +289,7 @@ class _Tally:
         )
 
 
-class _Waiting:
+class _SpooledContents:
     """Content that waits in files until its row is loaded. At the end, files that were not
     committed are removed; committed content is in no such file any more."""
 
@@ -289,7 +297,7 @@ class _Waiting:
         self._terms = terms
         self._contents: list[Content] = []
 
-    def note(self, *rows: Row) -> None:
+    def note_rows(self, *rows: LoadRow) -> None:
         for row in rows:
             if row.contents:
                 self._contents += (one for _, one in row.contents if one.spooled)
@@ -304,18 +312,20 @@ class _Waiting:
         trace: TracebackType | None,
     ) -> None:
         for content in self._contents:
-            discard(content, self._terms)
+            discard_content(content, self._terms)
 
 
-def _rows(block: Block, reading: Reading, terms: Terms) -> Iterable[Row | Fault]:
+def _rows_of_block(
+    block: LineBlock, reading: BlockReading, terms: Terms
+) -> Iterable[LoadRow | Fault]:
     """Return the rows of a block; read them one by one if their bytes are in files."""
-    return rows_of(block, terms) if reading.has_paths else reading.rows
+    return read_rows_of(block, terms) if reading.has_paths else reading.rows
 
 
-def _good(rows: Iterable[Row | Fault], tally: _Tally) -> Iterator[Row]:
+def _sift_faults(rows: Iterable[LoadRow | Fault], tally: _Tally) -> Iterator[LoadRow]:
     for row in rows:
         if isinstance(row, Fault):
-            tally.note(row)
+            tally.note_faults(row)
         else:
             yield row
 
@@ -324,7 +334,7 @@ class _Checkpoint:
     """The position of an import, so that it can resume there. Nothing is remembered for a stream,
     or for a file that was changed meanwhile."""
 
-    def __init__(self, root: Path, source: Source) -> None:
+    def __init__(self, root: Path, source: ImportSource) -> None:
         self._source = source
         self._path: Path | None = None
         if source.path is not None:
@@ -334,7 +344,7 @@ class _Checkpoint:
             name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
             self._path = root / "incoming" / f"import-{name}.json"
 
-    def load(self) -> tuple[int, int]:
+    def load_start(self) -> tuple[int, int]:
         """Return where to begin: an offset, and the number of the line there."""
         if self._path is None:
             return 0, 1
@@ -349,7 +359,7 @@ class _Checkpoint:
         self._source.file.seek(start)
         return start, first
 
-    def save(self, start: int, first: int) -> None:
+    def save_start(self, start: int, first: int) -> None:
         """Record that all lines before this one are durable."""
         if self._path is not None:
             beside = self._path.with_suffix(".new")

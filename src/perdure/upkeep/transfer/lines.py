@@ -49,7 +49,7 @@ class _Strict(
     """A part of a line."""
 
 
-class Place(_Strict, frozen=True, kw_only=True):
+class LinePlace(_Strict, frozen=True, kw_only=True):
     """A location with further fields besides its URI."""
 
     uri: str
@@ -64,7 +64,7 @@ class Place(_Strict, frozen=True, kw_only=True):
     valid_from: Day | None = None
     valid_until: Day | None = None
 
-    def location(self) -> Location:
+    def as_location(self) -> Location:
         """Convert to a location. Raises MalformedIdentifier if the format is not valid."""
         fields = msgspec.structs.asdict(self)
         if self.format is not None:
@@ -72,7 +72,7 @@ class Place(_Strict, frozen=True, kw_only=True):
         return Location(**fields)
 
 
-class Held(_Strict, frozen=True, kw_only=True):
+class LineContent(_Strict, frozen=True, kw_only=True):
     """The bytes of one version in one format, given as `path`, `text` or `base64`."""
 
     version: Number | None = None
@@ -88,7 +88,7 @@ class Held(_Strict, frozen=True, kw_only=True):
     base64: bytes | None = None
 
 
-class Ended(_Strict, frozen=True, kw_only=True):
+class LineEnding(_Strict, frozen=True, kw_only=True):
     """Why a version, or the complete resource, is no longer served."""
 
     version: Number | None = None
@@ -101,9 +101,9 @@ class Line(_Strict, frozen=True, kw_only=True):
     """One identifier."""
 
     id: str
-    locations: tuple[str | Place, ...] = ()
-    content: Held | None = None
-    contents: tuple[Held, ...] = ()
+    locations: tuple[str | LinePlace, ...] = ()
+    content: LineContent | None = None
+    contents: tuple[LineContent, ...] = ()
     metadata: dict[str, str] = {}
     aliases: tuple[str, ...] = ()
     minted: str = ""
@@ -111,8 +111,8 @@ class Line(_Strict, frozen=True, kw_only=True):
     attached: tuple[Attachment, ...] = ()
     values: tuple[Value, ...] = ()
     """Values of a handle. Those of type `URL` are locations too, listed there or not."""
-    withdrawn: tuple[Ended, ...] = ()
-    broken: tuple[Ended, ...] = ()
+    withdrawn: tuple[LineEnding, ...] = ()
+    broken: tuple[LineEnding, ...] = ()
     """Versions or resources that were bound only to a location that was broken."""
 
     @property
@@ -123,7 +123,7 @@ class Line(_Strict, frozen=True, kw_only=True):
         )
 
 
-class Plain(_Strict, frozen=True, kw_only=True):
+class PlainLine(_Strict, frozen=True, kw_only=True):
     """The usual line of a large import: an identifier and one URL."""
 
     id: str
@@ -133,10 +133,10 @@ class Plain(_Strict, frozen=True, kw_only=True):
 _LONGEST_PLAIN = 1000
 """Bytes. Longer lines usually contain documents, so they are not tried as plain lines first."""
 _decode = msgspec.json.Decoder(Line).decode
-_decode_plain = msgspec.json.Decoder(Plain).decode
+_decode_plain = msgspec.json.Decoder(PlainLine).decode
 
 
-def read_line(text: bytes) -> Line | Plain:
+def read_line(text: bytes) -> Line | PlainLine:
     """Read a line. Raises InvalidRequest with the byte or the field of the fault as its reason."""
     if len(text) > _LONGEST_PLAIN:
         return _read_full(text)
@@ -151,10 +151,10 @@ def _read_full(text: bytes) -> Line:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         is_wide = b"\0" in text  # never in JSON in UTF-8
-        raise (LineNotUtf8() if is_wide else LineMalformed(fault=in_words(error))) from None
+        raise (LineNotUtf8() if is_wide else LineMalformed(fault=explain_fault(error))) from None
 
 
-def in_words(error: Exception) -> str:
+def explain_fault(error: Exception) -> str:
     """Return why a text cannot be read, with words in place of regular expressions."""
     told = str(error)
     for pattern, words in _IN_WORDS.items():
@@ -170,9 +170,9 @@ def write_line(line: Line) -> bytes:
     return _encode(line) + b"\n"
 
 
-def place(fields: dict[str, Any]) -> Location:
+def make_location(fields: dict[str, Any]) -> Location:
     """Make a location from its fields. Raises InvalidRequest or MalformedIdentifier."""
     try:
-        return msgspec.convert(fields, Place).location()
+        return msgspec.convert(fields, LinePlace).as_location()
     except msgspec.ValidationError as error:
-        raise LineLocationMalformed(fault=in_words(error)) from None
+        raise LineLocationMalformed(fault=explain_fault(error)) from None

@@ -1,6 +1,6 @@
 """Rebuilding a registry from its segments, if its file is damaged or lost.
 
-How it works: under the write lock, `perdure.upkeep.audit.rebuild` fills a new file from the
+How it works: under the write lock, `perdure.upkeep.audit.rebuild_index` fills a new file from the
 segments. Then everything else comes from the old file, as far as it can be read: identifiers
 without bytes, locations, aliases, metadata, history, tokens. The new file replaces the old one in
 one step, and the old one is kept in `aside`.
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from perdure.errors.processes import InUse
 from perdure.model.records import Record, Representation, Version
-from perdure.policy.naming import references
+from perdure.policy.naming import list_references
 from perdure.storage.ports import Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
@@ -34,7 +34,7 @@ BY = "rebuild"
 _SOME = 1000
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a rebuild."""
 
     phase: str
@@ -43,7 +43,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def rebuild(root: Path, store: Store, *, now: str) -> Iterator[Step]:
+def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
@@ -52,17 +52,17 @@ def rebuild(root: Path, store: Store, *, now: str) -> Iterator[Step]:
     work = root / "incoming" / "rebuild"
     with _write_lock(root), storage_errors("the new registry"):
         try:
-            with store.salvage(root) as old:
+            with store.open_salvage(root) as old:
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
-                store.create(work)
+                store.create_registry(work)
                 with closing(store.open_renewal(work)) as journal:
-                    for number, step in enumerate(audit.rebuild(root, journal, now=now), 1):
-                        yield Step(phase="segments", done=number, problem=step.problem)
-                    yield from _take_over(old, journal, now)
+                    for number, step in enumerate(audit.rebuild_index(root, journal, now=now), 1):
+                        yield RebuildStep(phase="segments", done=number, problem=step.problem)
+                    yield from _take_over_records(old, journal, now)
             aside = root / "aside"
             aside.mkdir(exist_ok=True)
-            store.install(work, root, aside=aside / f"registry-{now.replace(':', '')}")
+            store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -81,34 +81,34 @@ def _write_lock(root: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _take_over(old: Salvage, journal: Renewal, now: str) -> Iterator[Step]:
+def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
     """Add to the new registry what the segments do not contain."""
-    journal.begin()
+    journal.begin_batch()
     journal.take_over(old)
-    journal.commit()
-    rows, count = old.records(), 0
+    journal.commit_batch()
+    rows, count = old.read_records(), 0
     while some := list(islice(rows, _SOME)):
-        journal.begin()
+        journal.begin_batch()
         for key, record, position in some:
-            _add(journal, key, record, position, now)
-        journal.commit()
-        journal.tidy()
+            _add_record(journal, key, record, position, now)
+        journal.commit_batch()
+        journal.tidy_up()
         count += len(some)
-        yield Step(phase="records", done=count)
+        yield RebuildStep(phase="records", done=count)
     journal.note_renewed(now, BY)
     for problem in old.problems:
-        yield Step(phase="records", done=count, problem=f"of the old registry: {problem}")
+        yield RebuildStep(phase="records", done=count, problem=f"of the old registry: {problem}")
 
 
-def _add(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
-    record, past = combined(old, journal.record(key)), None
+def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
+    record, past = combine_records(old, journal.find_record(key)), None
     if _without_places(record) != _without_places(old):
         record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
-    journal.keep(key, record, position, past)
-    journal.refer([(reference_hash(one), key) for one in references(record)])
+    journal.keep_record(key, record, position, past)
+    journal.add_references([(reference_hash(one), key) for one in list_references(record)])
 
 
-def combined(old: Record, found: Record | None) -> Record:
+def combine_records(old: Record, found: Record | None) -> Record:
     """Combine an old record with the places and further bytes that the segments give.
 
     If they contradict each other, the old record is right: a failed batch can leave bytes in a
@@ -119,7 +119,7 @@ def combined(old: Record, found: Record | None) -> Record:
     versions = {one.number: one for one in found.versions}
     for one in old.versions:
         same = versions.get(one.number)
-        versions[one.number] = _version(one, same) if same else one
+        versions[one.number] = _combine_versions(one, same) if same else one
     return replace(
         old,
         versions=tuple(versions[number] for number in sorted(versions)),
@@ -127,13 +127,15 @@ def combined(old: Record, found: Record | None) -> Record:
     )
 
 
-def _version(old: Version, found: Version) -> Version:
-    placed = tuple(_placed(one, found.find(one.format)) for one in old.representations)
-    more = tuple(one for one in found.representations if not old.find(one.format))
+def _combine_versions(old: Version, found: Version) -> Version:
+    placed = tuple(
+        _with_place(one, found.find_representation(one.format)) for one in old.representations
+    )
+    more = tuple(one for one in found.representations if not old.find_representation(one.format))
     return replace(old, representations=placed + more, tombstone=old.tombstone or found.tombstone)
 
 
-def _placed(one: Representation, found: Representation | None) -> Representation:
+def _with_place(one: Representation, found: Representation | None) -> Representation:
     if found is None or found.sha512 != one.sha512:
         return one
     return replace(one, segment=found.segment, offset=found.offset)

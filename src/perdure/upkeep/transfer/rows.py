@@ -26,23 +26,23 @@ from perdure.errors.importing import (
     LinePathUnreadable,
     LineTextUnwritable,
 )
-from perdure.formats import python_codec
-from perdure.formats.detect import detect
+from perdure.formats import find_python_codec
+from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import resource_key
+from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
-from perdure.model.commands import Content, Row
+from perdure.model.commands import Content, LoadRow
 from perdure.model.records import LOCAL, Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.spool import IN_MEMORY, Spool, content
-from perdure.upkeep.transfer.contents import Said, settle, take_in
-from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain
-from perdure.writing.ledger import NOWHERE, representation
-from perdure.writing.load import joined
+from perdure.storage.spool import IN_MEMORY, Spool, make_content
+from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
+from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, PlainLine
+from perdure.writing.ledger import NOWHERE, make_representation
+from perdure.writing.load import join_records
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
@@ -68,7 +68,7 @@ class Terms(msgspec.Struct, frozen=True):
     """Series that are minted here."""
 
 
-def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
+def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
     """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
@@ -76,13 +76,13 @@ def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
             rules.check_day(identifier, terms.today)
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
         if _is_usual(identifier):
-            if isinstance(line, Plain):
-                return _usual_row(identifier, line.locations[0], number, terms)
+            if isinstance(line, PlainLine):
+                return _make_usual_row(identifier, line.locations[0], number, terms)
             if line.content is not None and _is_document(identifier, line, line.content):
-                return _document_row(identifier, line.content, number, terms)
-    if isinstance(line, Plain):
+                return _make_document_row(identifier, line.content, number, terms)
+    if isinstance(line, PlainLine):
         line = Line(id=line.id, locations=line.locations)
-    return _full_row(naming.bindable(identifier), line, number, terms)
+    return _make_full_row(naming.check_bindable(identifier), line, number, terms)
 
 
 # The short way
@@ -101,23 +101,23 @@ def _is_usual(identifier: Pdi) -> bool:
     )
 
 
-def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
+def _make_usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> LoadRow:
     binding.check_uri(uri)
-    key = resource_key(identifier.series, identifier.date, identifier.uid)
+    key = make_resource_key(identifier.series, identifier.date, identifier.uid)
     hashes = (reference_hash(f"location:{uri}"),)
-    before = _before_uri(terms.now, identifier.version, identifier.format)
-    return Row(key, before + uri.encode(), number, hashes)
+    before = _encode_before_uri(terms.now, identifier.version, identifier.format)
+    return LoadRow(key, before + uri.encode(), number, hashes)
 
 
 @lru_cache(maxsize=1024)
-def _before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
+def _encode_before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
     """Encode the record of a usual line without its URI; all else in it is common to many lines."""
     number = version if isinstance(version, int) else None
     bound = Location(uri="", version=number, format=format)
-    return stored.encode(Record(at=now, by=BY, locations=(bound,)))
+    return stored.encode_stored(Record(at=now, by=BY, locations=(bound,)))
 
 
-def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
+def _is_document(identifier: Pdi, line: Line, held: LineContent) -> bool:
     """Return whether a line adds a first version, and nothing else."""
     return (
         {identifier.version, held.version} <= _FIRST
@@ -126,17 +126,17 @@ def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
     )
 
 
-def _document_row(identifier: Pdi, held: Held, number: int, terms: Terms) -> Row:
-    one = _taken(held, identifier, 1, terms)
-    record = _alike(terms.now, one.format, one.media_type, one.charset, one.language)
-    key = resource_key(identifier.series, identifier.date, identifier.uid)
+def _make_document_row(identifier: Pdi, held: LineContent, number: int, terms: Terms) -> LoadRow:
+    one = _take_content(held, identifier, 1, terms)
+    record = _document_template(terms.now, one.format, one.media_type, one.charset, one.language)
+    key = make_resource_key(identifier.series, identifier.date, identifier.uid)
     text = record(one.length, one.sha512, NOWHERE, 0)
     refers = (reference_hash(f"sha512:{one.sha512}"),)
-    return Row(key, text.encode(), number, refers, ((1, one),))
+    return LoadRow(key, text.encode(), number, refers, ((1, one),))
 
 
 @lru_cache(maxsize=1024)
-def _alike(
+def _document_template(
     now: str, format: str, media_type: str, charset: str | None, language: str | None
 ) -> stored.Alike:
     """Return the stored form that documents with these properties share."""
@@ -150,63 +150,67 @@ def _alike(
         segment=NOWHERE,
         offset=0,
     )
-    return stored.alike(now, BY, one)
+    return stored.encode_alike(now, BY, one)
 
 
 # The long way
 # ------------
 
 
-def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> Row:
-    version, format = naming.wanted(identifier)
+def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> LoadRow:
+    version, format = naming.read_qualifiers(identifier)
     record = Record(
-        name=naming.spelled(identifier),
+        name=naming.spell_name(identifier),
         at=terms.now,
         by=BY,
-        minted=_minted(line, format),
+        minted=_reserved_format(line, format),
         metadata=line.metadata,
-        about=None if line.about is None else description.checked(line.about),
-        attached=description.checked_attached(line.attached),
+        about=None if line.about is None else description.check_description(line.about),
+        attached=description.check_attached(line.attached),
     )
     if line.locations:
-        record, _ = binding.bind(identifier, record, tuple(map(_location, line.locations)))
+        record, _ = binding.bind_locations(
+            identifier, record, tuple(map(_read_location, line.locations))
+        )
     if line.values:
-        record = changes.joined(identifier, record, values.kept(line.values, terms.now))
-    others = (naming.bindable(parse(other)) for other in line.aliases)
-    record, _ = binding.alias(identifier, record, *others)
+        record = changes.join_values(
+            identifier, record, values.prepare_values(line.values, terms.now)
+        )
+    others = (naming.check_bindable(parse(other)) for other in line.aliases)
+    record, _ = binding.add_aliases(identifier, record, *others)
     with ExitStack() as refused:
         taken: list[tuple[int, str, Content]] = []
-        for held in _contents(line):
+        for held in _list_contents(line):
             place = held.version or version or 1
-            one = _taken(held, identifier, place, terms)
-            refused.callback(discard, one, terms)
-            taken.append((place, _date(held.at, terms), one))
-        versions = tuple(_versions(taken))
+            one = _take_content(held, identifier, place, terms)
+            refused.callback(discard_content, one, terms)
+            taken.append((place, _check_date(held.at, terms), one))
+        versions = tuple(_list_versions(taken))
         if len(versions) == 1 and not record.locations:
             record = replace(record, versions=versions)
         else:  # a version may have a format twice, or a location have promised other bytes
             for each in versions:
-                record = joined(identifier, record, Record(versions=(each,)))
-        record = _ended(identifier, record, line, terms)
+                record = join_records(identifier, record, Record(versions=(each,)))
+        record = _end_versions(identifier, record, line, terms)
         refused.pop_all()
     contents = tuple((place, one) for place, _, one in taken)
-    refers = tuple(map(reference_hash, sorted(naming.references(record))))
-    return Row(identifier.key, stored.encode(record), number, refers, contents)
+    refers = tuple(map(reference_hash, sorted(naming.list_references(record))))
+    return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 
-def merged(one: Row, other: Row) -> Row:
+def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
     """Merge two rows of one identifier.
 
     Raises Conflict if they contradict each other, InvalidRequest or TooLarge if the result is not a
     valid record.
     """
-    first, second = (stored.decode(row.record.decode()) for row in (one, other))
-    record = joined(naming.identify(one.key, first), first, second)
+    first, second = (stored.decode_stored(row.record.decode()) for row in (one, other))
+    record = join_records(naming.identify_record(one.key, first), first, second)
     known = {(version, content.format) for version, content in one.contents}
     more = tuple(pair for pair in other.contents if (pair[0], pair[1].format) not in known)
-    return Row(
+    return LoadRow(
         one.key,
-        stored.encode(record),
+        stored.encode_stored(record),
         one.line,
         tuple(dict.fromkeys((*one.refers, *other.refers))),
         one.contents + more,
@@ -217,7 +221,7 @@ def merged(one: Row, other: Row) -> Row:
 # ---------------------
 
 
-def _minted(line: Line, format: str | None) -> str:
+def _reserved_format(line: Line, format: str | None) -> str:
     """Return the format of a name that has neither bytes nor locations yet."""
     if line.minted:
         return naming.canonical_format(line.minted)
@@ -225,52 +229,54 @@ def _minted(line: Line, format: str | None) -> str:
     return format if reserved and format and format != "*" else ""
 
 
-def _location(given: object) -> Location:
+def _read_location(given: object) -> Location:
     return Location(uri=given) if isinstance(given, str) else given.location()  # type: ignore[attr-defined]
 
 
-def _contents(line: Line) -> Iterable[Held]:
+def _list_contents(line: Line) -> Iterable[LineContent]:
     return line.contents if line.content is None else (line.content, *line.contents)
 
 
-def _date(given: str | None, terms: Terms) -> str:
+def _check_date(given: str | None, terms: Terms) -> str:
     if given is not None and given > terms.now:
         raise LineDateNotCome(date=given)
     return given or terms.now
 
 
-def _versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
+def _list_versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
     """Yield a version with one representation for each content. Its date is the earliest one."""
     first: dict[int, str] = {}
     for number, at, _ in taken:
         first[number] = min(at, first.get(number, at))
     for number, at, one in taken:
-        held = representation(one)
+        held = make_representation(one)
         if at != first[number]:
             held = replace(held, at=at)
         yield Version(number=number, at=first[number], representations=(held,))
 
 
-def _ended(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
+def _end_versions(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
     for one in line.broken:
-        record = binding.unbound(record, one.version, _why(one, terms))
+        record = binding.mark_unbound(record, one.version, _make_tombstone(one, terms))
     for one in line.withdrawn:
-        record, _ = rules.withdraw(identifier, record, _why(one, terms), one.version)
+        record, _ = rules.withdraw_record(
+            identifier, record, _make_tombstone(one, terms), one.version
+        )
     return record
 
 
-def _why(end: Ended, terms: Terms) -> Tombstone:
-    return Tombstone(reason=end.reason, at=_date(end.at, terms), by=end.by or BY)
+def _make_tombstone(end: LineEnding, terms: Terms) -> Tombstone:
+    return Tombstone(reason=end.reason, at=_check_date(end.at, terms), by=end.by or BY)
 
 
 # Bytes
 # -----
 
 
-def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Content:
+def _take_content(held: LineContent, identifier: Identifier, version: int, terms: Terms) -> Content:
     """Take in the content for this version of the identifier."""
-    said = Said(
-        format=held.format or naming.wanted(identifier)[1],
+    said = DeclaredKind(
+        format=held.format or naming.read_qualifiers(identifier)[1],
         media_type=held.type,
         charset=held.charset or None,
         language=held.language,
@@ -279,25 +285,25 @@ def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Co
     if len(given) != 1:
         raise LineContentUnclear()
     if held.path is not None:
-        found = _from_file(held.path, said, terms)
+        found = _take_file(held.path, said, terms)
     elif held.text is not None:
-        found = _from_text(held.text, said, terms)
+        found = _take_text(held.text, said, terms)
     else:
-        found = _from_memory(held.base64 or b"", said, terms)
+        found = _take_bytes(held.base64 or b"", said, terms)
     if held.charset is None:
         found = replace(found, charset=None)
     try:
         if held.sha512 not in (None, found.sha512):
             raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)
         if len(identifier.written) + len(found.format) > _LONGEST_USUAL:
-            naming.qualified(identifier, version, found.format)  # raises if it is too long
+            naming.qualify_identifier(identifier, version, found.format)  # raises if it is too long
     except PerdureError:
-        discard(found, terms)
+        discard_content(found, terms)
         raise
     return found
 
 
-def _from_file(path: str, said: Said, terms: Terms) -> Content:
+def _take_file(path: str, said: DeclaredKind, terms: Terms) -> Content:
     root = Path(terms.files).resolve()
     try:
         file = (root / path).resolve()
@@ -311,28 +317,28 @@ def _from_file(path: str, said: Said, terms: Terms) -> Content:
         raise LinePathUnreadable(path=path, fault=str(error)) from error
 
 
-def _from_text(text: str, said: Said, terms: Terms) -> Content:
+def _take_text(text: str, said: DeclaredKind, terms: Terms) -> Content:
     """Take in text in the stated charset, by default ASCII or UTF-8."""
     charset = said.charset or ("us-ascii" if text.isascii() else "utf-8")
-    codec = python_codec(charset)
+    codec = find_python_codec(charset)
     try:
         data = text.encode(codec or charset)
     except (LookupError, UnicodeEncodeError) as error:
         raise LineTextUnwritable(charset=charset, fault=str(error)) from error
     media_type = said.media_type or (None if said.format else "text/plain")
-    return _from_memory(data, replace(said, charset=charset, media_type=media_type), terms)
+    return _take_bytes(data, replace(said, charset=charset, media_type=media_type), terms)
 
 
-def _from_memory(data: bytes, said: Said, terms: Terms) -> Content:
-    kind = settle(said, lambda: detect(data))
+def _take_bytes(data: bytes, said: DeclaredKind, terms: Terms) -> Content:
+    kind = settle_kind(said, lambda: detect_type(data))
     if len(data) <= IN_MEMORY:
-        return content(data, **msgspec.structs.asdict(kind))
+        return make_content(data, **msgspec.structs.asdict(kind))
     with Spool(Path(terms.incoming)) as spool:
         spool.write(data)
-        return spool.finish(**msgspec.structs.asdict(kind))
+        return spool.finish_content(**msgspec.structs.asdict(kind))
 
 
-def discard(one: Content, terms: Terms) -> None:
+def discard_content(one: Content, terms: Terms) -> None:
     """Remove the file of a content, if it was not committed."""
     if one.spooled:
         with suppress(OSError):

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from perdure.model.commands import Row
+from perdure.model.commands import LoadRow
 from perdure.writing.load import read_rows, write_rows
 
 _MOST_BYTES = 64 << 20  # of rows in memory
@@ -28,7 +28,7 @@ _OVERHEAD = 350  # bytes that Python needs for a row in addition to its texts
 _key = attrgetter("key")
 
 
-def size_of(row: Row) -> int:
+def size_of(row: LoadRow) -> int:
     """Return roughly how many bytes of memory a row takes."""
     data = sum(len(content.data or b"") for _, content in row.contents)
     return _OVERHEAD + len(row.key) + len(row.record) + data
@@ -39,7 +39,7 @@ class Sorter:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._rows: list[Row] = []
+        self._rows: list[LoadRow] = []
         self._size = 0
         self._runs: list[BinaryIO] = []
         self._opened = ExitStack()
@@ -56,7 +56,7 @@ class Sorter:
     ) -> None:
         self._opened.close()
 
-    def add(self, row: Row) -> None:
+    def add_row(self, row: LoadRow) -> None:
         self._rows.append(row)
         self.count += 1
         self._size += size_of(row)
@@ -66,28 +66,28 @@ class Sorter:
             self._rows, self._size = [], 0
             if len(self._runs) == _MOST_RUNS:
                 runs, self._runs = self._runs, []
-                self._write_run(_merged(runs))
+                self._write_run(_merge_runs(runs))
                 for run in runs:
                     run.close()
 
-    def sorted(self) -> Iterator[Row]:
+    def sorted_rows(self) -> Iterator[LoadRow]:
         """Return all rows in order. Call this only once."""
         self._rows.sort(key=_key)
-        return _merged(self._runs, self._rows)
+        return _merge_runs(self._runs, self._rows)
 
-    def _write_run(self, rows: Iterator[Row]) -> None:
+    def _write_run(self, rows: Iterator[LoadRow]) -> None:
         file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed by _opened
         run = cast(BinaryIO, self._opened.enter_context(file))
         write_rows(run, rows)
         self._runs.append(run)
 
 
-def _merged(runs: list[BinaryIO], last: list[Row] | None = None) -> Iterator[Row]:
+def _merge_runs(runs: list[BinaryIO], last: list[LoadRow] | None = None) -> Iterator[LoadRow]:
     """Merge runs. The merge is stable: rows of earlier runs come first among equal keys."""
-    return heapq.merge(*map(_rows_of, runs), last or (), key=_key)
+    return heapq.merge(*map(_read_run, runs), last or (), key=_key)
 
 
-def _rows_of(run: BinaryIO) -> Iterator[Row]:
+def _read_run(run: BinaryIO) -> Iterator[LoadRow]:
     run.seek(0)
     for rows in read_rows(run):
         yield from rows
