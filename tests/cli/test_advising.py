@@ -24,7 +24,7 @@ def test_the_same_bytes(shell: Shell, place: Path) -> None:
     assert [(one["kind"], one["use"]) for one in answer["advice"]] == [("same-bytes", name)]
     told = shell.run(*MINT, str(place / "book.txt"))
     assert told.stdout.startswith("pdi://"), "it is minted all the same"
-    assert f"advice: these bytes are held as {name} already" in told.stderr
+    assert f"advice: these bytes are already held as {name}" in told.stderr
 
 
 def test_a_chapter_of_a_book_that_is_held(shell: Shell, place: Path) -> None:

@@ -74,7 +74,7 @@ def test_breaking_keeps_what_was_promised(shell: Shell, letter: Path) -> None:
     name = f"pdi://{SERIES}/1997/09/01/1.text.1"
     shell.run("bind", "--register", name, A, "--digest-of", str(letter))
     told = shell.error("break", name, A, code=40)
-    assert "give them" in told["message"]
+    assert "send them" in told["message"]
     shell.run("break", name, A, "--bytes", str(letter))
     assert locations(shell, name) == []
     assert shell.run("get", name).stdout_bytes == letter.read_bytes()

@@ -306,13 +306,13 @@ def test_a_run_that_was_killed_does_nothing_twice(
 _KILLED = """
 import os, signal, sys
 from perdure.cli import perdure
-from perdure.upkeep.collection.checking import Checker
-check = Checker.check
+from perdure.upkeep.collection.checking import MemberChecker
+check = MemberChecker.check
 def until(self, number, member):
     if number == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return check(self, number, member)
-Checker.check = until
+MemberChecker.check = until
 perdure.main(sys.argv[1:])
 """
 

@@ -391,12 +391,12 @@ _KILLED = """
 import os, signal, sys
 from perdure.cli import perdure
 from perdure.upkeep.collection import extracting
-member = extracting.Extraction._member
+member = extracting.MemberExtraction._extract_member
 def until(self, number, found):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return member(self, number, found)
-extracting.Extraction._member = until
+extracting.MemberExtraction._extract_member = until
 perdure.main(["-C", sys.argv[1], "collection", "extract", sys.argv[2], "-o", sys.argv[3]])
 """
 

@@ -76,10 +76,10 @@ def test_no_scheme_sees_too_long_a_text(prefix: str) -> None:
 OTHER_PACKAGE = """
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Scheme
-from perdure.ids.urn import parse
+from perdure.ids.urn import parse_urn
 
 SCHEME = Scheme(
-    name={name!r}, prefixes=({prefix!r},), spec="none", parse=parse,
+    name={name!r}, prefixes=({prefix!r},), spec="none", parse=parse_urn,
     equivalent=lambda a, b: False, examples=(),
 )
 """
@@ -193,7 +193,7 @@ from perdure import metadata
 from perdure.cli.options import AUTHORITY
 from perdure.errors import UnknownAuthority
 from perdure.ids import parse
-from perdure.ids.urls import public_address
+from perdure.ids.urls import find_public_address
 from perdure.model.commands import Mint
 from perdure.model.queries import Query
 from perdure.model.records import Location
@@ -206,20 +206,22 @@ initialise(root, authorities=("shelf:Hall",))
 with Registry(root, environment={}) as registry:
     find = lambda name: registry.reading.resolve(Query(identifier=name))
     place = Location(uri="https://a.example/")
-    fresh = registry.door.execute(Mint(authority="shelf:hall", locations=(place,))).identifier
+    mint = Mint(authority="shelf:hall", locations=(place,))
+    fresh = registry.door.execute_command(mint).identifier
     print(bool(re.fullmatch("shelf:hall-[1-9]{4}", fresh)))
-    print(registry.door.execute(Mint(authority="shelf:hall", uid="7")).identifier)
+    print(registry.door.execute_command(Mint(authority="shelf:hall", uid="7")).identifier)
     try:
-        registry.door.execute(Mint(authority="shelf:cellar"))
+        registry.door.execute_command(Mint(authority="shelf:cellar"))
     except UnknownAuthority as error:
         print(error.known)
     name = parse("shelf:hall-7")
-    described = registry.described(find(name), public_address(name))
-    written = metadata.write(described, "datacite").decode()
-    print(re.search("<identifier [^>]*>[^<]*", written)[0], public_address(name))
-    (owned,) = registry.settings.owned
-    print(rights.covers("shelf:hall", rights.about_new(owned, "2026-11-22")))
-    print(rights.covers("shelf:hall", rights.about(name)), rights.covers("x", rights.about(name)))
+    described = registry.described(find(name), find_public_address(name))
+    written = metadata.write_record(described, "datacite").decode()
+    print(re.search("<identifier [^>]*>[^<]*", written)[0], find_public_address(name))
+    (owned,) = registry.settings.owned_authorities
+    print(rights.covers_object("shelf:hall", rights.make_new_object(owned, "2026-11-22")))
+    seven = rights.make_object(name)
+    print(rights.covers_object("shelf:hall", seven), rights.covers_object("x", seven))
     print(find(parse("shelf:hall-7!p")).part, name.path)
     print(minting_authority("shelf:hall-", registry.settings))
     print(AUTHORITY.convert("shelf:Hall"), AUTHORITY.convert("iana:42117"))

@@ -198,24 +198,24 @@ class _Cutter:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+    def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         return Part(selector=selector, media_type="x/y", body=(type(self).__name__.encode(),))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()
 
 
 class _Choosy(_Cutter):
     """One that cuts short documents only."""
 
-    def cuts(self, source: Source) -> bool:
+    def can_cut(self, source: Source) -> bool:
         return source.length < 10
 
 
 class _Bare(_Cutter):
     """One whose library is not installed."""
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+    def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         raise PartNotSupported(
             media_type=source.media_type, selector="byte", install="perdure[media]"
         )

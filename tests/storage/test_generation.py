@@ -15,8 +15,8 @@ from perdure.storage.generation import Generation
 with Generation(Path(sys.argv[1])) as generation:
     for line in sys.stdin:
         if line == "grow\\n":
-            generation.grow()
-        print(generation.count, flush=True)
+            generation.note_revision()
+        print(generation.revision_count, flush=True)
 """
 
 

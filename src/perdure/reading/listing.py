@@ -141,7 +141,8 @@ class Listings:
     def find_bound(self, uri: str) -> tuple[Identifier, ...]:
         """The identifiers that are bound to a location, those bound to its own spelling first.
 
-        Each of the `urls.spellings` is looked up, since locations are stored as they were given.
+        Each of the `urls.list_spellings` is looked up, since locations are stored as they were
+        given.
         """
         found: dict[str, Identifier] = {}
         for spelling in list_spellings(uri):

@@ -18,7 +18,7 @@ is not a URI, so its text is escaped in a target (`Scheme.is_uri`). A `%23` mean
 a part at a place in a PDI that cannot have a `%23`, and in an ARK or URN that is known only up to
 there (ruling: fragment-transport).
 
-What must stay true: `read_identifier(read_target(b"/" + path_of(x)).text) == x` for every
+What must stay true: `read_identifier(read_target(b"/" + spell_path(x)).text) == x` for every
 identifier x, the f-components of URNs aside.
 """
 

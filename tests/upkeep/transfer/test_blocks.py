@@ -143,9 +143,9 @@ from perdure.upkeep.transfer import blocks
 def endless():
     for first in range(1, 10_000):
         time.sleep(0.01)
-        yield blocks.Block(sys.argv[1].encode(), 0, 1, first, 1)
+        yield blocks.LineBlock(sys.argv[1].encode(), 0, 1, first, 1)
 
-blocks._read = lambda block, terms: blocks.Reading(())  # in this process, and in no other
+blocks._read = lambda block, terms: blocks.BlockReading(())  # in this process, and in no other
 terms = blocks.Terms("2026-11-21T12:00:00Z", "2026/11/21", "", "")
 for _, reading in blocks.read_blocks(endless(), terms, processes=2):
     if reading.rows:

@@ -115,7 +115,7 @@ def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
 
 @pytest.mark.parametrize("kind", [Line, lines.LinePlace, LineContent, lines.LineEnding])
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
-    heading = {"Line": "A line", "Place": "A location", "Held": "Content"}
+    heading = {"Line": "A line", "LinePlace": "A location", "LineContent": "Content"}
     title = heading.get(kind.__name__, "A withdrawal")
     section = re.search(rf"(?ms)^## {title}\n(.*?)(?=^## |\Z)", PAGE)
     assert section is not None

@@ -377,11 +377,11 @@ def find_public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
 
 
 def find_only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:
-    """Return the URI that `decide` redirects to for the most common record: one location, no bytes.
+    """Return the URI of the only location of the most common record: no bytes, one location.
 
     Version and format are those of a PDI. Return None for all other records, and if the location
-    may have another version or format. `decide` is the authority; this function decides the same in
-    a tenth of the time, and a test keeps the two equal.
+    may have another version or format. `perdure.policy.decide.decide_step` is the authority; this
+    function decides the same in a tenth of the time, and a test keeps the two equal.
     """
     fields = stored.split_location_line(stored_text)
     if fields is None:

@@ -193,7 +193,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
 
 
 def _spell_for_answer(name: str) -> tuple[str, str]:
-    """Return an identifier in the forms of `path_of` and `uri_of`."""
+    """Return an identifier in the forms of `spell_path` and `spell_uri`."""
     if _SPELLED_ALIKE.fullmatch(name):  # without the cost of parsing it
         return name, name
     identifier = parse(name)

@@ -230,7 +230,7 @@ def _reserved_format(line: Line, format: str | None) -> str:
 
 
 def _read_location(given: object) -> Location:
-    return Location(uri=given) if isinstance(given, str) else given.location()  # type: ignore[attr-defined]
+    return Location(uri=given) if isinstance(given, str) else given.as_location()  # type: ignore[attr-defined]
 
 
 def _list_contents(line: Line) -> Iterable[LineContent]:
