@@ -148,7 +148,7 @@ class Desk:
     def problems(self) -> list[str]:
         """What `verify` finds wrong with a fresh look at the files; empty where all is well."""
         with Registry(self.root, environment={}, clock=self.clock) as fresh:
-            found = list(audit.verify_digests(fresh.records, fresh.segments))
+            found = list(audit.verify_digests(fresh.records, fresh.bytes))
         return [f"{one.identifier}: {one.problem}" for one in found if one.problem]
 
 

@@ -153,7 +153,12 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 def test_every_setting_has_a_rule_or_is_any_text() -> None:
     free = {one.name for one in fields(Settings) if not one.metadata["rules"]}
-    assert free == {"host", "archives_file", "store"}  # a store is looked for when it is opened
+    assert free == {
+        "host",
+        "archives_file",
+        "store",  # a store is looked for when it is opened
+        "bytes",
+    }
 
 
 def test_the_defaults_follow_their_own_rules() -> None:

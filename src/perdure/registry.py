@@ -1,6 +1,6 @@
 """A registry directory, opened for reading and writing; the only place that wires components.
 
-How it works: `Registry` assembles the settings, the records, the segments, the read door for
+How it works: `Registry` assembles the settings, the records, the bytes, the read door for
 queries and the write door for commands. Readers need nothing else. The write door elects a writer
 when the first command arrives.
 
@@ -45,9 +45,7 @@ from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
 from perdure.storage.durable import write_durably
-from perdure.storage.ports import Store, storage_errors
-from perdure.storage.segments import ocfl
-from perdure.storage.segments.directory import Segments, segment_path
+from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.peers import SharedDoor
@@ -56,7 +54,9 @@ from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
-DIRECTORIES = ("segments", "archive", "incoming", "aside")
+BYTES = "perdure.bytes"
+"""The group of entry points that are a `perdure.storage.ports.OpenBytes`."""
+DIRECTORIES = ("incoming", "aside")
 
 
 def _select_elsewhere(identifier: Identifier, record: Record, part: str | None) -> Selector:
@@ -81,12 +81,27 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
     Raises BadSettings if no store has this name.
     """
-    known = {one.name: one for one in points or entry_points(group=STORES)}
+    made: Callable[[], Store] = _find_entry(
+        "store", name, points or entry_points(group=STORES)
+    ).load()
+    return made()
+
+
+def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenBytes:
+    """Load the store of bytes with this name: `segments`, or one from another package.
+
+    Raises BadSettings if none has this name.
+    """
+    opener: OpenBytes = _find_entry("bytes", name, points or entry_points(group=BYTES)).load()
+    return opener
+
+
+def _find_entry(setting: str, name: str, points: Iterable[EntryPoint]) -> EntryPoint:
+    known = {point.name: point for point in points}
     if name not in known:
         reason = f"no store has this name; installed: {', '.join(sorted(known)) or 'none'}"
-        raise BadSettings(setting="store", value=name, reason=reason)
-    made: Callable[[], Store] = known[name].load()
-    return made()
+        raise BadSettings(setting=setting, value=name, reason=reason)
+    return known[name]
 
 
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
@@ -103,7 +118,8 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
-        ocfl.make_storage_root(root)
+        with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
+            held.create()
         store = load_store(grown.store)
         store.create_registry(root)
         if is_new:
@@ -124,14 +140,16 @@ class Registry:
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
         store: Store | None = None,
+        bytes: OpenBytes | None = None,
     ) -> None:
         self.root = root
         self.settings = setting.load_settings(root, environment)
         self.clock = clock
         self.store = store or load_store(self.settings.store)
         self.records = self.store.open_records(root)
-        self.segments = Segments(root)
-        self.listings = Listings(self.records, self.segments)
+        self.open_bytes = bytes or load_bytes(self.settings.bytes)
+        self.bytes = self.open_bytes(root)
+        self.listings = Listings(self.records, self.bytes)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
         self.door = SharedDoor(root, self._make_committer)
@@ -148,7 +166,9 @@ class Registry:
 
     def _make_committer(self) -> Committer:
         return Committer(
-            Registrar(self.root, self.settings, self.store.open_journal, clock=self.clock)
+            Registrar(
+                self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock
+            )
         )
 
     def __enter__(self) -> Self:
@@ -164,9 +184,10 @@ class Registry:
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
         """The bytes of a representation, as a source from which to cut parts."""
+        file, offset = self.bytes.find_local(held)
         return Source(
-            path=self.segments.find_path(held.segment),
-            offset=held.offset,
+            path=file.path,
+            offset=offset,
             length=held.length,
             media_type=held.media_type,
             charset=held.charset,
@@ -246,15 +267,14 @@ class Registry:
         return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
 
     def seal(self) -> list[int]:
-        """Make OCFL objects of complete segments, and return their numbers.
+        """Put complete segments into the archive, and return their numbers.
 
         Does nothing unless this process is the writer.
         """
         committer = self.door.committer
         sealed = committer.list_sealable() if committer else []
         for number in sealed:
-            loose = segment_path(self.root, number)
-            ocfl.seal_segment(self.root, number, loose, at=format_timestamp(self.clock()))
+            self.bytes.seal(number, format_timestamp(self.clock()))
         return sealed
 
     def head(self) -> ChainHead | None:
@@ -285,4 +305,4 @@ class Registry:
         if "archive" in self.__dict__:
             self.archive.close()
         self.records.close()
-        self.segments.close()
+        self.bytes.close()

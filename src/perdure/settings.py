@@ -290,6 +290,9 @@ class Settings:
     store: str = _define_setting(
         "sqlite", "store of the records: sqlite, or one from another package"
     )
+    bytes: str = _define_setting(
+        "segments", "store of the bytes: segments, or one from another package"
+    )
     segment_bytes: int = _define_setting(
         256 << 20, "bytes beyond which an open segment is sealed", limit_range(1, 1 << 40)
     )

@@ -48,7 +48,7 @@ def after_the_fault(root: Path, worker: Worker) -> None:
         for one in worker.receipts:
             assert by_number[one["number"]] == one["identifier"]
         check(registry, "anna", again)
-        found = audit.verify_digests(registry.records, registry.segments)
+        found = audit.verify_digests(registry.records, registry.bytes)
         assert [one.identifier for one in found if one.problem] == []
         for numbers in serials(registry).values():
             assert numbers == list(range(1, len(numbers) + 1))

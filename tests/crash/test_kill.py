@@ -65,7 +65,7 @@ def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
         for numbers in serials(registry).values():
             assert numbers == list(range(1, len(numbers) + 1))
         registry.door.elect_leader()
-        found = audit.verify_digests(registry.records, registry.segments)
+        found = audit.verify_digests(registry.records, registry.bytes)
         assert [one.identifier for one in found if one.problem] == []
 
 
@@ -93,7 +93,7 @@ def test_nothing_acknowledged_is_lost_whenever_it_is_killed(
             check(registry, actor, receipts)
         registry.door.elect_leader()  # recovers for the last time, and sets aside the rest
         assert [
-            one for one in audit.verify_digests(registry.records, registry.segments) if one.problem
+            one for one in audit.verify_digests(registry.records, registry.bytes) if one.problem
         ] == []
         lengths = {number: length for number, length, _ in registry.records.list_segments()}
     segments = sorted((root / "segments").glob("*.warc"))

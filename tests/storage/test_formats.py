@@ -15,6 +15,7 @@ from perdure.errors import Unavailable
 from perdure.ids import parse
 from perdure.model.changes import ChangeMark, digest_lines
 from perdure.registry import Registry
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, NEWEST_FORMAT, create_registry
 from perdure.storage.sqlite.records import SqliteRecords
@@ -44,7 +45,7 @@ def sound(root: Path) -> Registry:
     """The registry, after everything in it was checked."""
     registry = Registry(root, environment={})
     assert all(one.problem is None for one in check_changes(registry.records))
-    found = list(audit.verify_digests(registry.records, registry.segments))
+    found = list(audit.verify_digests(registry.records, registry.bytes))
     assert (len(found), [one for one in found if one.problem]) == (15, [])
     return registry
 
@@ -122,7 +123,9 @@ def test_a_migrated_registry_is_changed_verified_and_rebuilt(old: Path) -> None:
     desk.registry.close()
     sound(old).close()
     before = promises(old)
-    assert [step.problem for step in rebuild_registry(old, SqliteStore(), now=AT)] == [None] * 3
+    assert [step.problem for step in rebuild_registry(old, SqliteStore(), Segments, now=AT)] == [
+        None
+    ] * 3
     assert promises(old) == before
     with sound(old) as registry:
         (begun,) = registry.changes("1.3")
@@ -133,7 +136,9 @@ def test_a_migrated_registry_is_changed_verified_and_rebuilt(old: Path) -> None:
 
 def test_an_older_registry_is_rebuilt_and_numbered(old: Path) -> None:
     before = promises(old)
-    assert [step.problem for step in rebuild_registry(old, SqliteStore(), now=AT)] == [None] * 3
+    assert [step.problem for step in rebuild_registry(old, SqliteStore(), Segments, now=AT)] == [
+        None
+    ] * 3
     assert promises(old) == before
     with sound(old) as registry:
         assert [one.reason for one in registry.records.list_epochs()] == [
@@ -146,7 +151,7 @@ def test_a_registry_whose_file_was_lost_gives_no_number_twice(old: Path) -> None
     with closing(SqliteJournal(old)) as journal:
         journal.number_changes(AT)
     (old / FILE).unlink()
-    assert list(rebuild_registry(old, SqliteStore(), now=AT))
+    assert list(rebuild_registry(old, SqliteStore(), Segments, now=AT))
     with Registry(old, environment={}) as registry:
         (epoch,) = registry.records.list_epochs()
         assert (epoch.epoch, epoch.reason, epoch.previous) == (29_922_480, "rebuild", None)
@@ -155,11 +160,11 @@ def test_a_registry_whose_file_was_lost_gives_no_number_twice(old: Path) -> None
 
 def test_a_backup_of_an_older_registry_grows_into_one_of_this(old: Path, place: Path) -> None:
     target = place / "backup"
-    assert list(back_up(old, target, SqliteStore()))
+    assert list(back_up(old, target, SqliteStore(), Segments))
     assert format_of(target) == FIRST_FORMAT
     with closing(SqliteJournal(old)) as journal:
         journal.number_changes(AT)
-    assert list(back_up(old, target, SqliteStore()))
+    assert list(back_up(old, target, SqliteStore(), Segments))
     assert format_of(target) == NEWEST_FORMAT
     sound(target).close()
 

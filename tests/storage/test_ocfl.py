@@ -15,7 +15,8 @@ from tests.conftest import TODAY, Desk, large, text
 
 from perdure.registry import Registry
 from perdure.storage.segments import ocfl
-from perdure.storage.segments.directory import Segments, segment_path
+from perdure.storage.segments.directory import segment_path
+from perdure.storage.segments.store import Segments
 
 
 def valid(root: Path) -> bool:
@@ -197,7 +198,7 @@ def test_reading_goes_on_while_segments_are_sealed(desk: Desk) -> None:
         while not done.is_set():
             segments = Segments(desk.root)  # nothing is open yet: each path is looked up anew
             try:
-                found = [segments.read_bytes(one.segment, one.offset, one.length) for one in places]
+                found = [segments.read_bytes(one) for one in places]
                 assert found == data
             except BaseException as error:
                 failures.append(error)

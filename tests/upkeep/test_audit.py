@@ -18,6 +18,7 @@ from perdure.model.records import Version
 from perdure.policy.naming import identify_record
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite import copies
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.renewing import RenewedJournal
@@ -45,7 +46,7 @@ def full(desk: Desk) -> Desk:
 def findings(desk: Desk, within: str | None = None) -> list[IntegrityFinding]:
     with Registry(desk.root, environment={}, clock=desk.clock) as fresh:
         pattern = pdi.parse_pdi(within) if within else None
-        return list(audit.verify_digests(fresh.records, fresh.segments, within=pattern))
+        return list(audit.verify_digests(fresh.records, fresh.bytes, within=pattern))
 
 
 # Verifying
@@ -160,9 +161,9 @@ def rebuilt(
     for name in ("segments", "archive"):
         shutil.rmtree(root / name)
         shutil.copytree(desk.root / name, root / name)
-    with closing(RenewedJournal(root)) as journal:
+    with closing(RenewedJournal(root)) as journal, closing(Segments(root)) as held:
         assert all(
-            expect(one) for one in audit.rebuild_index(root, journal, now="2026-11-22T00:00:00Z")
+            expect(one) for one in audit.rebuild_index(held, journal, now="2026-11-22T00:00:00Z")
         )
         journal.note_renewed("2026-11-22T00:00:00Z", "rebuild")
     return Desk(root, desk.clock)

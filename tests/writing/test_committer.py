@@ -12,6 +12,7 @@ from tests.conftest import SERIES, TODAY, Clock, text
 from perdure import settings
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.model.commands import Command, Mint, Receipt
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.committer import LARGEST_BATCH, Committer
 from perdure.writing.door import Then
@@ -21,7 +22,9 @@ from perdure.writing.registrar import Answer, Registrar
 @pytest.fixture
 def committer(root: Path, clock: Clock) -> Iterator[Committer]:
     opened = Committer(
-        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+        Registrar(
+            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+        )
     )
     yield opened
     opened.close()
@@ -102,7 +105,9 @@ def test_waiting_and_queued_callers_share_one_counter(committer: Committer) -> N
 
 def test_closing_answers_what_was_accepted(root: Path, clock: Clock) -> None:
     committer = Committer(
-        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+        Registrar(
+            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+        )
     )
     answers: list[Answer] = []
     for number in range(300):

@@ -205,7 +205,7 @@ def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Pa
     target.mkdir()
     opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild_index(registry.root, journal, now="now")
+        steps = audit.rebuild_index(registry.bytes, journal, now="now")
         assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).find_record(one.key)
     assert rebuilt is not None
@@ -236,7 +236,7 @@ def test_a_load_of_more_bytes_than_are_buffered(registry: Registry) -> None:
     registry.door.execute_command(Load(rows=rows))
     assert [served(registry, f"1997/09/01/{number}") for number in range(1, 6)] == pieces
     assert all(
-        found.problem is None for found in audit.verify_digests(registry.records, registry.segments)
+        found.problem is None for found in audit.verify_digests(registry.records, registry.bytes)
     )
 
 
@@ -252,7 +252,7 @@ def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
     target.mkdir()
     opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild_index(registry.root, journal, now="now")
+        steps = audit.rebuild_index(registry.bytes, journal, now="now")
         assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).find_record(name.key)
     assert rebuilt is not None

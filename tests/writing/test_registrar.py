@@ -51,7 +51,7 @@ from perdure.model.queries import Description, Fetch, Gone, Redirect
 from perdure.model.records import Location, Record, Representation, Token
 from perdure.registry import initialise
 from perdure.storage.segments import warc
-from perdure.storage.segments.directory import Segments
+from perdure.storage.segments.store import Segments
 from perdure.storage.spool import make_content
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
@@ -176,7 +176,9 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
     )
     commands = [mint, *others, mint, mint, *others[:2], *[mint] * 3, others[3], others[3]]
     with closing(
-        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+        Registrar(
+            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+        )
     ) as registrar:
         together = registrar.execute_commands(commands)
         number = len([one for one in together if isinstance(one, Receipt)])
@@ -219,7 +221,9 @@ def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, cl
         Mint(authority=SERIES, contents=(text(""),)),
     ]
     with closing(
-        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+        Registrar(
+            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+        )
     ) as registrar:
         together = registrar.execute_commands(commands)
         alone = [registrar.execute_commands((command,))[0] for command in commands]
@@ -261,7 +265,7 @@ def _kept(
     held = [
         (
             replace(one, offset=0),
-            segments.read_bytes(one.segment, one.offset, one.length),
+            segments.read_bytes(one),
         )
         for version in record.versions
         for one in version.representations
@@ -273,7 +277,9 @@ def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> 
     mint = Mint(authority=SERIES)
     register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
     with closing(
-        Registrar(root, settings.load_settings(root, {}), SqliteJournal, clock=clock)
+        Registrar(
+            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+        )
     ) as registrar:
         clock.advance(days=1)
         assert isinstance(registrar.execute_commands([register])[0], Receipt)
@@ -991,7 +997,11 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
     desk.registry.close()
     broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
     registrar = Registrar(
-        desk.root, settings.load_settings(desk.root, {}), SqliteJournal, clock=desk.clock
+        desk.root,
+        settings.load_settings(desk.root, {}),
+        SqliteJournal,
+        Segments(desk.root),
+        clock=desk.clock,
     )
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute_commands(batch)]

@@ -153,7 +153,7 @@ def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool)
     name = str(step.identifier)
     match step:
         case Fetch(representation=held):
-            pieces = registry.segments.read_chunks(held.segment, held.offset, held.length)
+            pieces = registry.bytes.read_chunks(held)
             return DeliveredBytes(
                 identifier=name, pieces=pieces, sha512=held.sha512, length=held.length
             )

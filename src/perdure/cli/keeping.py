@@ -57,7 +57,7 @@ def _verify_registry(
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     count = size = bad = 0
     with show_progress("verifying", total=total) as bar:
-        for found in audit.verify_digests(registry.records, registry.segments, within=pattern):
+        for found in audit.verify_digests(registry.records, registry.bytes, within=pattern):
             count, size = count + 1, size + found.length
             bar(size)
             if found.problem:
@@ -111,16 +111,17 @@ def rebuild() -> None:
     first. Exits with 1 if something could not be read.
     """
     from perdure import settings
-    from perdure.registry import load_store
+    from perdure.registry import load_bytes, load_store
     from perdure.upkeep.transfer.renewal import rebuild_registry as renew
     from perdure.writing.registrar import format_timestamp, utc_now
 
     root = here().root
-    store = load_store(settings.load_settings(root, os.environ).store)
+    chosen = settings.load_settings(root, os.environ)
+    store, open_bytes = load_store(chosen.store), load_bytes(chosen.bytes)
     problems = []
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
-        for step in renew(root, store, now=format_timestamp(utc_now())):
+        for step in renew(root, store, open_bytes, now=format_timestamp(utc_now())):
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -155,7 +156,7 @@ def backup(target: Path, link: bool, check: bool) -> None:
         here().open_registry() as registry,
         show_progress("registry", total=1, unit="share") as bar,
     ):
-        for step in back_up(registry.root, target, registry.store, link=link):
+        for step in back_up(registry.root, target, registry.store, registry.open_bytes, link=link):
             bar(step.share, step.phase)
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:

@@ -21,8 +21,7 @@ from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import Location, Record, Representation
 from perdure.policy.naming import identify_record, qualify_identifier, same_format
 from perdure.reading.resolve import Resolved
-from perdure.storage.ports import Records
-from perdure.storage.segments.directory import Segments
+from perdure.storage.ports import Bytes, Records
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
@@ -32,16 +31,16 @@ _MOST_NAMES = 1000  # that are followed from alias to alias
 class Listings:
     """Reads one registry. Safe to use from several threads."""
 
-    def __init__(self, records: Records, segments: Segments) -> None:
+    def __init__(self, records: Records, bytes: Bytes) -> None:
         self.records = records
-        self.segments = segments
+        self._bytes = bytes
 
     def find_record(self, identifier: Identifier) -> Record | None:
         return self.records.find_record(identifier.key)
 
     def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""
-        return self.segments.read_bytes(held.segment, held.offset, held.length)
+        return self._bytes.read_bytes(held)
 
     # Listings
     # --------

@@ -1,8 +1,10 @@
 """Ports of the storage: small protocols that adapters implement.
 
-To add another kind of store (a database server, say), write a package that offers a `Store`,
+To keep the records elsewhere (in a database server, say), write a package that offers a `Store`,
 register it as an entry point in the group `perdure.stores`, and choose it with the setting `store`.
-No existing file is edited. The contract tests in `tests/storage` check what each port promises.
+To keep the bytes elsewhere (in an object store, say), offer a function that opens `Bytes` in the
+group `perdure.bytes`, and choose it with the setting `bytes`. No existing file is edited. The
+contract tests in `tests/storage` check what each port promises.
 
 What must stay true: if the database refuses something, the adapter raises `JournalFull`,
 `JournalBusy` or `JournalFailed`, and never an error of the database's own library.
@@ -16,10 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+import msgspec
+
 from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
-from perdure.model.records import Record, Token
+from perdure.model.commands import Content
+from perdure.model.records import Record, Representation, Token, Tombstone
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -339,10 +344,163 @@ class Store(Protocol):
 # Bytes
 # -----
 
+CHUNK = 256 * 1024
+"""Bytes that are read at a time; measured: at this size, `pread` keeps up with `sendfile`."""
+
+
+class FlushFailed(OSError):
+    """A flush to the disk failed; the data written before it may be lost without a trace."""
+
+
+class LocalFile(Protocol):
+    """An open file of this computer that contains bytes of a registry.
+
+    It stays open as long as you keep a reference to it.
+    """
+
+    @property
+    def fd(self) -> int:
+        """The file descriptor, for `sendfile` and for reads from the page cache."""
+
+    @property
+    def path(self) -> Path:
+        """The present path of the file, for programs that open it. Raises Corrupt if it is lost."""
+
+    def read(self, length: int, offset: int) -> bytes:
+        """At most `length` bytes from `offset`; fewer only at the end of the file."""
+
+
+class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as its segment describes it: the bytes of one representation, or one withdrawal."""
+
+    name: str
+    """The identifier: with format and version for bytes, of the resource for a withdrawal."""
+    at: str
+    end: int
+    """The length of the segment up to the end of this record."""
+    version: int
+    """The number of the version, or 0 for the withdrawal of a complete resource."""
+    representation: Representation | None = None
+    tombstone: Tombstone | None = None
+
+
+class BytesWriter(Protocol):
+    """Writes the bytes of a registry: one thread, in the process that holds the write lock.
+
+    A registry consists of numbered segments, which only grow. What is written between `begin_batch`
+    and `note_commit` becomes durable with `flush`, and `rewind_batch` takes it back. Methods raise
+    OSError if the bytes cannot be written (then rewind and go on), and FlushFailed if they may be
+    lost (then stop).
+    """
+
+    def begin_batch(self, now: str) -> None:
+        """Start a batch at this time."""
+
+    def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
+        """Queue content in memory under its full name. Return its segment and offset."""
+
+    def adopt(self, name: str, version: int, content: Content, source: Path) -> tuple[int, int]:
+        """Keep a spooled upload (`perdure.storage.spool`). Return its segment and offset.
+
+        The file is gone after `note_commit`, and in its place again after `rewind_batch`.
+        """
+
+    def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
+        """Queue a withdrawal, so that a rebuild does not undo it. 0: of all versions."""
+
+    def send(self) -> None:
+        """Start to write everything that is queued, without waiting for the disk."""
+
+    def flush(self) -> None:
+        """Make everything that is queued durable."""
+
+    def list_lengths(self) -> list[tuple[int, int, bool]]:
+        """Number and new length of each segment that this batch extends, and if it still grows."""
+
+    def note_commit(self) -> None:
+        """Keep the batch: the registry that names its bytes is durable."""
+
+    def rewind_batch(self) -> None:
+        """Undo everything since the last commit."""
+
+    def list_sealable(self, now: str) -> list[int]:
+        """Segments that receive no more records and are not sealed yet. Between batches only.
+
+        The segment of a past day is one of them, even if nothing has been written since.
+        """
+
+    def close(self) -> None:
+        """Free the resources of the writer."""
+
 
 class Bytes(Protocol):
-    """Reads the bytes of representations."""
+    """The bytes of one registry. Safe to use from several threads.
 
-    def read_bytes(self, number: int, offset: int, length: int) -> bytes: ...
+    Methods raise Corrupt if bytes are missing, and never return fewer bytes than promised.
+    """
 
-    def read_chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]: ...
+    def create(self) -> None:
+        """Prepare the registry directory, unless that was done before."""
+
+    def read_bytes(self, held: Representation) -> bytes:
+        """All bytes of a representation."""
+
+    def read_chunks(self, held: Representation) -> Iterator[bytes]:
+        """The same bytes in pieces of at most `CHUNK`."""
+
+    def find_local(self, held: Representation) -> tuple[LocalFile, int]:
+        """A file that contains the bytes of a representation, and the offset of the first byte.
+
+        The file may be shorter than promised; the reader checks that.
+        """
+
+    def list_numbers(self) -> list[int]:
+        """The numbers of all segments, in order."""
+
+    def read_records(self, number: int) -> Iterator[KeptRecord]:
+        """The records of a segment, in order, for a rebuild.
+
+        Raises Corrupt at the first record that is not complete.
+        """
+
+    def open_writer(
+        self,
+        known: Iterable[int],
+        growing: tuple[int, int, str] | None,
+        *,
+        segment_bytes: int,
+        now: str,
+    ) -> BytesWriter:
+        """Open the registry for writing, and take back what no committed batch names.
+
+        `known`: the numbers of the segments that the journal names; `growing`: number, committed
+        length and opening time of the segment that still grows. A segment that is longer than
+        `segment_bytes` does not grow any more. Raises Corrupt if the growing segment is shorter
+        than its committed length, OSError if the disk refuses.
+        """
+
+    def seal(self, number: int, at: str) -> None:
+        """Put a segment into the archive. Safe to repeat after a crash at any point.
+
+        Raises OSError if the disk refuses.
+        """
+
+    def is_same_sealed(self, number: int, target: Path) -> bool:
+        """Return False if a segment is sealed in the registry `target` and has other bytes here."""
+
+    def copy_segment(self, number: int, length: int, target: Path, *, link: bool = False) -> None:
+        """Copy a segment, up to this length, into the registry `target`, and make it durable.
+
+        `link`: make hard links to sealed segments, if the store has files. Raises OSError if the
+        disk refuses.
+        """
+
+    def close(self) -> None:
+        """Free the resources of the reader."""
+
+
+OpenBytes = Callable[[Path], Bytes]
+"""Opens the bytes of the registry in a directory, and changes nothing there.
+
+Each entry point of the group `perdure.bytes` loads such a function.
+"""

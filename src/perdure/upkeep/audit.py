@@ -10,9 +10,7 @@ What must stay true: nothing here changes a segment; a finding names the identif
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -23,11 +21,8 @@ from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify_record, list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
-from perdure.storage.ports import Records, Renewal
+from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.segments import directory as segment
-from perdure.storage.segments import warc
-from perdure.storage.segments.directory import Segments
 
 _PAGE = 1000
 _LAST = "\U0010ffff"
@@ -42,7 +37,7 @@ class KeptRepresentation(NamedTuple):
 
 
 def verify_digests(
-    records: Records, held: Segments, *, within: Identifier | None = None
+    records: Records, held: Bytes, *, within: Identifier | None = None
 ) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of one interval or pattern; one finding for each.
 
@@ -109,11 +104,11 @@ def _is_within(pattern: Identifier, name: Identifier) -> bool:
     return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 
-def _check_digest(held: Segments, identifier: Identifier, one: Representation) -> IntegrityFinding:
+def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:
     problem = None
     try:
         digest = hashlib.sha512()
-        for piece in held.read_chunks(one.segment, one.offset, one.length):
+        for piece in held.read_chunks(one):
             digest.update(piece)
         if digest.hexdigest() != one.sha512:
             problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
@@ -137,58 +132,45 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     """The place where reading stopped early, and the reason."""
 
 
-def rebuild_index(root: Path, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
-    """Fill an empty registry from the segments of `root`.
+def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
+    """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
     from a backup. Serial numbers continue after those found. A segment that breaks off is read up
     to its last complete record.
     """
-    for number in segment.list_segments(root):
-        yield _rebuild_segment(root, journal, number, now)
+    for number in held.list_numbers():
+        yield _rebuild_segment(held, journal, number, now)
 
 
-def _rebuild_segment(root: Path, journal: Renewal, number: int, now: str) -> RebuiltSegment:
-    path = Segments(root).find_path(number)
+def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> RebuiltSegment:
     count, end, problem = 0, 0, None
     journal.begin_batch()
-    with path.open("rb") as file:
-        try:
-            for found in warc.read_records(file, where=path.name):
-                _replay_record(journal, number, found, file.fileno())
-                count, end = count + 1, found.end
-        except Corrupt as error:
-            problem = str(error)
+    try:
+        for kept in held.read_records(number):
+            _replay_record(journal, kept)
+            count, end = count + 1, kept.end
+    except Corrupt as error:
+        problem = str(error)
     journal.save_segment(number, end, now, grows=False)
     journal.commit_batch()
     journal.tidy_up()
     return RebuiltSegment(number, count, problem)
 
 
-def _replay_record(journal: Renewal, number: int, found: warc.SegmentRecord, fd: int) -> None:
-    block = found.block
-    identifier = parse(block.uri)
+def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
+    identifier = parse(kept.name)
     known = journal.find_record(identifier.key)
-    record = known or Record(name=spell_name(identifier), at=block.at, by="rebuild")
-    if found.type == "metadata":
-        text = os.pread(fd, block.length, found.offset)
-        changed = _bury_version(record, msgspec.json.decode(text, type=Tombstone), block.version)
-    else:
-        media_type, _, charset = block.media_type.partition(";charset=")
-        one = Representation(
-            format=block.format,
-            media_type=media_type,
-            charset=charset or None,
-            language=block.language,
-            length=block.length,
-            sha512=block.sha512,
-            segment=number,
-            offset=found.offset,
-        )
-        held = record.version(block.version)
-        if held is not None and held.find_representation(block.format):
+    record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
+    if kept.tombstone is not None:
+        changed = _bury_version(record, kept.tombstone, kept.version)
+    elif kept.representation is not None:
+        version = record.version(kept.version)
+        if version is not None and version.find_representation(kept.representation.format):
             return
-        changed = with_representations(record, block.version, (one,), block.at)
+        changed = with_representations(record, kept.version, (kept.representation,), kept.at)
+    else:
+        return
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)

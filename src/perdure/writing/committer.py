@@ -63,7 +63,7 @@ class Committer(Door):
         return self._registrar.failure
 
     def list_sealable(self) -> list[int]:
-        """Segments that are complete but not yet OCFL objects."""
+        """Segments that are complete but not sealed yet."""
         with self._at_work:
             return self._registrar.list_sealable()
 

@@ -1,8 +1,8 @@
 """One batch of writes, made durable together: the unit of work behind the write door.
 
 How it works: between `begin_batch` and `write_batch`, the ledger collects records and bytes, and
-later commands of the batch see them. `write_batch` makes them durable in this order: content in the
-segment, `fdatasync`, transaction of the registry. While the disk writes the content, the
+later commands of the batch see them. `write_batch` makes them durable in this order: content,
+`fdatasync`, transaction of the registry. While the disk writes the content, the
 transaction inserts the records; no reader sees them yet, and a crash discards them. `undo_batch`
 takes everything back.
 
@@ -14,8 +14,6 @@ because the kernel may have dropped the pages (a second `fsync` would lie).
 from __future__ import annotations
 
 import errno
-import hashlib
-import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -33,11 +31,15 @@ from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.durable import sync_directory
 from perdure.storage.generation import Generation
-from perdure.storage.ports import SERIALS_END, Journal, JournalError
+from perdure.storage.ports import (
+    SERIALS_END,
+    Bytes,
+    BytesWriter,
+    FlushFailed,
+    Journal,
+    JournalError,
+)
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.segments import directory as segments
-from perdure.storage.segments import ocfl, warc
-from perdure.storage.segments.appender import Appender, FlushFailed
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
 NOWHERE = 0
@@ -47,9 +49,6 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 """Acts of changes that bring new records."""
-
-_encode = msgspec.json.Encoder().encode
-_Said = tuple[int, str, str, str | None, str | None]
 
 
 class Serials:
@@ -93,18 +92,16 @@ class Serials:
 class Ledger:
     """Opens a registry directory for writing, and recovers it.
 
-    Recovery sets aside the bytes after the last committed byte of the open segment, and segment
-    files that no committed batch names. They contain nothing that was acknowledged.
-
     Raises Corrupt if a segment is shorter than the registry says, StorageFailed or Unavailable if
     the registry cannot be opened, OSError if a file cannot.
     """
 
-    def __init__(self, root: Path, journal: Journal, *, segment_bytes: int, now: str) -> None:
+    def __init__(
+        self, root: Path, journal: Journal, kept: Bytes, *, segment_bytes: int, now: str
+    ) -> None:
         """The ledger owns the journal from now on, and closes it."""
         self._root = root
         self.journal = journal
-        self._segment_bytes = segment_bytes
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
@@ -113,41 +110,24 @@ class Ledger:
         self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
         self._refers: list[tuple[int, str]] = []
         self._revised = False
-        self._heads: dict[_Said, warc.Heads] = {}  # in this batch, by fields of content
         with ExitStack() as opened:
             opened.callback(journal.close)
             self._generation = Generation(root)
             opened.callback(self._generation.close)
-            self._recover_registry()
+            self.bytes = self._recover_registry(kept, segment_bytes)
             opened.pop_all()
 
-    def _recover_registry(self) -> None:
+    def _recover_registry(self, kept: Bytes, segment_bytes: int) -> BytesWriter:
         # An earlier writer may have died between a commit and the count.
         self._generation.note_revision()
         sync_directory(self._root)  # SQLite creates its log, but ignores an error of this flush
-        known = [number for number, _, _ in self.journal.list_segments()]
-        self._move_strays(set(known))
         clear_away(self._root / "incoming")
-        highest = max([*segments.list_segments(self._root), *known], default=0)
-        self._appender, self._segment_day = self._open_segment(highest + 1)
-
-    def _open_segment(self, following: int) -> tuple[Appender, str]:
-        number, end, opened = self.journal.find_growing_segment() or (0, 0, self.now)
-        sealed = number and (
-            ocfl.object_path(self._root, number).exists()
-            or not segments.segment_path(self._root, number).exists()
+        return kept.open_writer(
+            [number for number, _, _ in self.journal.list_segments()],
+            self.journal.find_growing_segment(),
+            segment_bytes=segment_bytes,
+            now=self.now,
         )
-        if sealed:  # a file of the archive is never written to, not even through a second link
-            number, end = 0, 0
-        appender = Appender(self._root, number=number, end=end, next_number=following)
-        return appender, opened[:10]
-
-    def _move_strays(self, known: set[int]) -> None:
-        for path in (self._root / "segments").glob("[0-9]*.warc"):
-            if int(path.stem) not in known:
-                aside = self._root / "aside"
-                aside.mkdir(exist_ok=True)
-                path.replace(aside / f"{path.name}.{secrets.token_hex(4)}")
 
     # The batch
     # ---------
@@ -155,23 +135,17 @@ class Ledger:
     def begin_batch(self, now: str) -> None:
         """Start a batch at this time. Raises JournalError or OSError."""
         self.now = now
-        self._heads.clear()
         self.journal.begin_batch()
-        if self._appender.end and (
-            self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
-        ):
-            self._start_segment()
+        self.bytes.begin_batch(now)
 
     def write_batch(self) -> None:
         """Make the batch durable: the bytes first, then the records that name them."""
-        self._appender.send_records()
-        for number, length in self._appender.list_lengths():
-            self.journal.save_segment(
-                number, length, self.now, grows=number == self._appender.number
-            )
+        self.bytes.send()
+        for number, length, grows in self.bytes.list_lengths():
+            self.journal.save_segment(number, length, self.now, grows=grows)
         self._flush_records()
-        self.journal.commit_batch(after=self._appender.flush_records)
-        self._appender.note_commit()
+        self.journal.commit_batch(after=self.bytes.flush)
+        self.bytes.note_commit()
         self._generation.note_change()
         if self._revised:
             self._generation.note_revision()
@@ -197,7 +171,7 @@ class Ledger:
         try:
             self.journal.roll_back()
             if not self.broken:
-                self._appender.rewind_batch()
+                self.bytes.rewind_batch()
         except (OSError, JournalError):
             self.broken = failure
         return failure if self.broken or _is_of_storage(error) else None
@@ -211,7 +185,7 @@ class Ledger:
                 self.broken = StorageFailed(what="the next write", reason=str(error))
 
     def close(self) -> None:
-        self._appender.close()
+        self.bytes.close()
         self.journal.close()
         self._generation.close()
 
@@ -364,79 +338,23 @@ class Ledger:
     def place_content(self, name: str, version: int, content: Content) -> Representation:
         """Queue bytes under their full name, and return the representation with their place."""
         if content.spooled is None:
-            segment, offset = self.append_content(name, version, content)
+            segment, offset = self.bytes.append(name, version, content)
         else:
-            block, source = (
-                self._make_block(name, version, content),
-                self.find_incoming(content.spooled),
-            )
-            segment, offset = self._appender.adopt_file(block, source)
+            source = self.find_incoming(content.spooled)
+            segment, offset = self.bytes.adopt(name, version, content, source)
         return make_representation(content, segment, offset)
-
-    def append_content(self, name: str, version: int, content: Content) -> tuple[int, int]:
-        """Queue bytes in memory under their full name, and return their segment and offset."""
-        said = (version, content.format, content.media_type, content.charset, content.language)
-        heads = self._heads.get(said)
-        if heads is None:
-            heads = self._heads[said] = warc.make_heads(self._make_block(name, version, content))
-        appender = self._find_appender()
-        head = heads(
-            appender.make_record_id(), name, content.length, content.sha512, content.blake3
-        )
-        return appender.append_record(head, content.data or b"")
-
-    def _make_block(self, name: str, version: int, content: Content) -> warc.WarcBlock:
-        return warc.WarcBlock(
-            uri=name,
-            at=self.now,
-            media_type=_spell_media_type(content),
-            length=content.length,
-            sha512=content.sha512,
-            blake3=content.blake3,
-            format=content.format,
-            version=version,
-            language=content.language,
-        )
 
     def log_tombstone(
         self, identifier: Identifier, tombstone: Tombstone, version: int | None
     ) -> None:
-        """Write a withdrawal to the segment, so that a rebuild does not undo it."""
-        text = _encode(tombstone)
-        block = warc.WarcBlock(
-            uri=str(identifier.resource),
-            at=self.now,
-            media_type=warc.TOMBSTONE,
-            length=len(text),
-            sha512=hashlib.sha512(text).hexdigest(),
-            version=version or 0,
-        )
-        appender = self._find_appender()
-        appender.append_record(
-            warc.make_head(block, id=appender.make_record_id(), type="metadata"), text
-        )
+        """Write a withdrawal beside the bytes, so that a rebuild does not undo it."""
+        self.bytes.append_tombstone(str(identifier.resource), version or 0, tombstone)
 
     def list_sealable(self, now: str) -> list[int]:
-        """Segments that receive no more records and are not yet OCFL objects.
-
-        The segment of a past day is one of them, even if nothing has been written since.
-        """
+        """Segments that receive no more records and are not sealed yet."""
         if self.broken:  # the segments may contain more than was committed
             return []
-        if self._appender.end and self._segment_day != now[:10]:
-            self._appender.retire_segment()
-        loose = (self._root / "segments").glob("[0-9]*.warc")
-        return sorted({int(path.stem) for path in loose} - {self._appender.number})
-
-    def _find_appender(self) -> Appender:
-        """The appender, with an open segment."""
-        if not self._appender.number:
-            self._start_segment()
-        return self._appender
-
-    def _start_segment(self) -> None:
-        self._appender.start_segment()
-        self._segment_day = self.now[:10]
+        return self.bytes.list_sealable(now)
 
 
 def make_representation(
@@ -467,9 +385,3 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, FlushFailed):
         return False
     return isinstance(error, OSError) and error.errno in _NO_SPACE
-
-
-def _spell_media_type(content: Content) -> str:
-    if content.charset and "charset=" not in content.media_type:
-        return f"{content.media_type};charset={content.charset}"
-    return content.media_type

@@ -190,7 +190,7 @@ def _store_document(ledger: Ledger, row: LoadRow) -> str | None:
     if number != 1 or content.spooled or held is None or held.format != content.format:
         return None
     name = naming.spell_full_name(row.key, _UNNAMED, 1, content.format)
-    return held.place_at(*ledger.append_content(name, 1, content))
+    return held.place_at(*ledger.bytes.append(name, 1, content))
 
 
 def _with_bytes(ledger: Ledger, row: LoadRow) -> str:

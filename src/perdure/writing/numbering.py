@@ -116,7 +116,7 @@ class _Kind:
     ) -> tuple[str, tuple[str, str, str]]:
         """Store a document. Return its name, and its key, stored form and SHA-512."""
         ledger, name = self._ledger, stem + self._behind
-        segment, offset = ledger.append_content(name, 1, content)
+        segment, offset = ledger.bytes.append(name, 1, content)
         text = self._record(content.length, content.sha512, segment, offset)
         return name, (key, text, content.sha512)
 

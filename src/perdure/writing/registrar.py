@@ -63,7 +63,7 @@ from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
 from perdure.settings import Settings
-from perdure.storage.ports import Journal, storage_errors
+from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
@@ -95,6 +95,7 @@ class Registrar:
         root: Path,
         settings: Settings,
         open_journal: Callable[[Path], Journal],
+        bytes: Bytes,
         *,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -108,7 +109,11 @@ class Registrar:
         with storage_errors("the registry"), ExitStack() as opened:
             journal = open_journal(root)
             ledger = Ledger(
-                root, journal, segment_bytes=settings.segment_bytes, now=format_timestamp(now)
+                root,
+                journal,
+                bytes,
+                segment_bytes=settings.segment_bytes,
+                now=format_timestamp(now),
             )
             opened.callback(ledger.close)
             journal.number_changes(format_timestamp(now))
@@ -161,7 +166,7 @@ class Registrar:
         return self._ledger.broken
 
     def list_sealable(self) -> list[int]:
-        """Segments that are complete but not yet OCFL objects."""
+        """Segments that are complete but not sealed yet."""
         return self._ledger.list_sealable(format_timestamp(self._clock()))
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from tests.conftest import SERIES, TODAY, Clock, Desk, large, text
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.backup import BackupProgress, back_up
 from perdure.upkeep.transfer.renewal import rebuild_registry
@@ -24,7 +25,7 @@ EXAMPLE = _CORPUS / "webrecorder+pywb__sample_archive_warcs_example.warc.gz"
 
 
 def backed_up(desk: Desk, target: Path, **options: bool) -> list[BackupProgress]:
-    return list(back_up(desk.root, target, SqliteStore(), **options))
+    return list(back_up(desk.root, target, SqliteStore(), Segments, **options))
 
 
 def opened(root: Path) -> Desk:
@@ -47,7 +48,7 @@ def test_a_backup_serves_what_the_registry_served(desk: Desk, place: Path) -> No
 
 def test_what_is_written_meanwhile_is_in_it_or_not_but_never_half(desk: Desk, place: Path) -> None:
     desk.mint(text("before"))
-    for step in back_up(desk.root, place / "copy", SqliteStore()):
+    for step in back_up(desk.root, place / "copy", SqliteStore(), Segments):
         desk.mint(text(f"during {step.phase}"))
     desk.mint(text("after"))
     copy = opened(place / "copy")
@@ -125,7 +126,7 @@ def test_an_interrupted_backup_leaves_the_earlier_one_usable(desk: Desk, place: 
     backed_up(desk, place / "copy")
     for number in range(3):
         desk.mint(large(desk.registry, bytes([number]) * (9 << 20)))
-    steps = back_up(desk.root, place / "copy", SqliteStore())
+    steps = back_up(desk.root, place / "copy", SqliteStore(), Segments)
     while next(steps).phase == "registry":
         pass
     steps.close()  # type: ignore[attr-defined]
@@ -231,7 +232,7 @@ def test_restoring_as_the_how_to_tells(desk: Desk, place: Path) -> None:
     desk.registry.close()
 
     shutil.copytree(damaged / "segments", desk.root / "segments", dirs_exist_ok=True)
-    steps = list(rebuild_registry(desk.root, SqliteStore(), now="2026-11-22T00:00:00Z"))
+    steps = list(rebuild_registry(desk.root, SqliteStore(), Segments, now="2026-11-22T00:00:00Z"))
     assert all(step.problem is None for step in steps)
     desk.reopen()
     assert desk.served(f"{TODAY}/2") == b"after the backup"

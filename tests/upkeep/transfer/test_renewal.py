@@ -17,6 +17,7 @@ from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Record, Token
 from perdure.registry import Registry
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.exporting import export_lines
@@ -27,7 +28,7 @@ NOW = "2026-11-22T00:00:00Z"
 
 def renewed(desk: Desk) -> list[RebuildStep]:
     desk.registry.close()
-    steps = list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
+    steps = list(rebuild_registry(desk.root, SqliteStore(), Segments, now=NOW))
     desk.reopen()
     return steps
 
@@ -146,19 +147,19 @@ def test_what_only_the_segments_tell_is_a_new_revision(desk: Desk) -> None:
 def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:
     desk.mint(text("one"))
     with pytest.raises(Unavailable, match="writing"):
-        list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
+        list(rebuild_registry(desk.root, SqliteStore(), Segments, now=NOW))
     desk.registry.close()
     with Registry(desk.root, environment={}) as reader:
         assert reader.records.count_records() == 1
         with pytest.raises(Unavailable, match="open"):
-            list(rebuild_registry(desk.root, SqliteStore(), now=NOW))
+            list(rebuild_registry(desk.root, SqliteStore(), Segments, now=NOW))
         assert reader.records.count_records() == 1
     assert list((desk.root / "incoming").iterdir()) == []
     desk.reopen()
 
 
 def _rebuild_until(root: Path, phase: str) -> None:
-    for step in rebuild_registry(root, SqliteStore(), now=NOW):
+    for step in rebuild_registry(root, SqliteStore(), Segments, now=NOW):
         if step.phase == phase:
             os._exit(1)
 

@@ -137,7 +137,7 @@ async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answ
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
         return await reading.answer_resource(service, request, resolved)
-    segments = service.registry.segments
+    source = service.registry.bytes
     parts: list[bodies.Part] = []
     for fetch in step.fetches:
         one = fetch.representation
@@ -146,7 +146,7 @@ async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answ
             (b"content-location", escape_uri(spell_uri(fetch.identifier))),
             (b"repr-digest", digests.write_whole_digest(one)),
         ]
-        parts.append((head, one.length, bodies.read_span(segments, one, (0, one.length))))
+        parts.append((head, one.length, bodies.read_span(source, one, (0, one.length))))
     fields: Fields = [
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept, accept-language"),

@@ -15,13 +15,13 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
-from typing import Protocol
 
 import msgspec
 
 from perdure.errors import Corrupt
 from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.protocol.sendfile import FileSender, find_sender
+from perdure.storage.ports import LocalFile
 
 Fields = list[tuple[bytes, bytes]]
 
@@ -32,17 +32,10 @@ STATUS_LINES = {
 }
 
 
-class OpenFile(Protocol):
-    """A file that stays open as long as there is a reference to it."""
-
-    @property
-    def fd(self) -> int: ...
-
-
 class FileSpan(msgspec.Struct, frozen=True):
     """The place of a stream's bytes in a file, so that they can be sent without being read."""
 
-    file: OpenFile
+    file: LocalFile
     offset: int
     length: int
 

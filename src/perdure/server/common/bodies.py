@@ -1,4 +1,4 @@
-"""Bytes of segments as bodies: read in pieces, without waiting for the disk, with little memory.
+"""Stored bytes as bodies: read in pieces, without waiting for the disk, with little memory.
 
 How it works: a file is read in pieces of 256 KiB. A read of the last byte of a piece with
 RWF_NOWAIT, which never waits for the disk, shows whether the piece is in the page cache. If it is,
@@ -19,22 +19,23 @@ from perdure.errors import Corrupt
 from perdure.model.records import Representation
 from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
-from perdure.storage.segments.directory import CHUNK, Segments
+from perdure.storage.ports import CHUNK, Bytes
 
 
 def answer_span(
-    status: int, fields: Fields, segments: Segments, held: Representation, span: Span
+    status: int, fields: Fields, source: Bytes, held: Representation, span: Span
 ) -> Answer:
     """Answer with a span of a representation: as bytes if it is cached, or else as a stream."""
-    piece = read_at_once(segments, held, span)
+    piece = read_at_once(source, held, span)
     if piece is not None:
         return Answer(status, fields, body=piece)
     start, stop = span
-    file = FileSpan(segments.open_segment(held.segment), held.offset + start, stop - start)
-    return Answer(status, fields, stream=read_span(segments, held, span), file=file)
+    local, offset = source.find_local(held)
+    file = FileSpan(local, offset + start, stop - start)
+    return Answer(status, fields, stream=read_span(source, held, span), file=file)
 
 
-def read_at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:
+def read_at_once(source: Bytes, held: Representation, span: Span) -> bytes | None:
     """Return a span from the page cache, or None if it is not cached or exceeds 256 KiB.
 
     Raises Corrupt if the file ends too early.
@@ -42,23 +43,24 @@ def read_at_once(segments: Segments, held: Representation, span: Span) -> bytes 
     start, stop = span
     if stop - start > CHUNK:
         return None
-    piece = _read_cached(segments.open_segment(held.segment).fd, stop - start, held.offset + start)
+    file, offset = source.find_local(held)
+    piece = _read_cached(file.fd, stop - start, offset + start)
     return None if piece is None else _check_whole(piece, held, span)
 
 
-async def read_span(segments: Segments, held: Representation, span: Span) -> AsyncIterator[bytes]:
+async def read_span(source: Bytes, held: Representation, span: Span) -> AsyncIterator[bytes]:
     """Yield the bytes of a representation within a span, in pieces of at most 256 KiB.
 
     Raises Corrupt if the file ends too early.
     """
     start, stop = span
-    file = segments.open_segment(held.segment)
+    file, offset = source.find_local(held)
     loop = asyncio.get_running_loop()
     while start < stop:
         length = min(CHUNK, stop - start)
-        piece = _read_cached(file.fd, length, held.offset + start)
+        piece = _read_cached(file.fd, length, offset + start)
         if piece is None:
-            piece = await loop.run_in_executor(None, file.read_at, length, held.offset + start)
+            piece = await loop.run_in_executor(None, file.read, length, offset + start)
         yield _check_whole(piece, held, (start, start + length))
         start += length
 

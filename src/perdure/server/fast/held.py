@@ -18,7 +18,7 @@ from perdure.server.common.answers import STATUS_LINES, write_fields
 from perdure.server.common.bodies import read_at_once
 from perdure.server.common.conditions import Span, find_last_modified
 from perdure.server.resource.held import describe_bytes, make_span_fields, make_validators
-from perdure.storage.segments.directory import Segments
+from perdure.storage.ports import Bytes
 
 
 class ReadyRepresentation:
@@ -33,7 +33,7 @@ class ReadyRepresentation:
         """The fields that do not change, for this public address."""
 
     def write_answer(
-        self, segments: Segments, base: str, asked: Span | None, *, with_body: bool
+        self, source: Bytes, base: str, asked: Span | None, *, with_body: bool
     ) -> bytes | None:
         """Write a complete response, or return None if the plain way must answer.
 
@@ -48,7 +48,7 @@ class ReadyRepresentation:
         body = b""
         if with_body:
             try:
-                found = read_at_once(segments, held, span)
+                found = read_at_once(source, held, span)
             except Corrupt:
                 return None
             if found is None:

@@ -105,7 +105,7 @@ class FastPath:
         self._day = current_day()
         self._lookup = registry.records.open_lookup()
         self._held = False
-        self._segments = registry.segments
+        self._bytes = registry.bytes
         self._fresh = registry.settings.fresh_seconds
         self._base_url = registry.settings.base_url
         self._frame = _make_frame(self._fresh)
@@ -157,7 +157,7 @@ class FastPath:
             return None
         get = method == b"GET"
         answer = ready.write_answer(
-            self._segments, usual.base, usual.range if get else None, with_body=get
+            self._bytes, usual.base, usual.range if get else None, with_body=get
         )
         if answer is not None:
             self.bodies += 1

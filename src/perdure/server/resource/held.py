@@ -40,7 +40,7 @@ from perdure.server.common.conditions import (
 )
 from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
-from perdure.storage.segments.directory import Segments
+from perdure.storage.ports import Bytes
 
 FOR_EVER = b"public, max-age=31536000, immutable"
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
@@ -54,7 +54,7 @@ _PASSIVE = re.compile(
 
 
 def answer_representation(
-    request: Request, segments: Segments, step: Fetch, record: Record, *, fresh: int, chosen: bool
+    request: Request, source: Bytes, step: Fetch, record: Record, *, fresh: int, chosen: bool
 ) -> Answer:
     """Answer GET or HEAD of a representation; the server drops the body for HEAD.
 
@@ -74,19 +74,19 @@ def answer_representation(
     if spans is None:
         whole = (0, held.length)
         fields += make_span_fields(held, whole)
-        return bodies.answer_span(HTTPStatus.OK, fields, segments, held, whole)
+        return bodies.answer_span(HTTPStatus.OK, fields, source, held, whole)
     if not spans:
         return problems.answer_problem(problems.no_such_range(held.length), request)
-    return _answer_ranges(fields, segments, held, spans)
+    return _answer_ranges(fields, source, held, spans)
 
 
 def _answer_ranges(
-    fields: Fields, segments: Segments, held: Representation, spans: Sequence[Span]
+    fields: Fields, source: Bytes, held: Representation, spans: Sequence[Span]
 ) -> Answer:
     if len(spans) == 1:
         fields += make_span_fields(held, spans[0], partial=True)
-        return bodies.answer_span(HTTPStatus.PARTIAL_CONTENT, fields, segments, held, spans[0])
-    read = partial(bodies.read_span, segments, held)
+        return bodies.answer_span(HTTPStatus.PARTIAL_CONTENT, fields, source, held, spans[0])
+    read = partial(bodies.read_span, source, held)
     return answer_byteranges(fields, write_content_type(held), held.length, spans, read)
 
 

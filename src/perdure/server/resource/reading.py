@@ -178,7 +178,7 @@ def carry_out_step(
         case Fetch():
             return held.answer_representation(
                 request,
-                service.registry.segments,
+                service.registry.bytes,
                 step,
                 resolved.record or Record(),
                 fresh=fresh,

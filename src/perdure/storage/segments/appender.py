@@ -1,4 +1,4 @@
-"""The writer's side of segments: append records, make them durable, undo the uncommitted ones.
+"""Bytes at the end of segments: append records, make them durable, undo the uncommitted ones.
 
 How it works: the records of a batch collect in memory. One call writes them (one for every 8 MiB of
 a large batch) and one `fdatasync` flushes them. The disk starts with written data at once, so the
@@ -21,15 +21,12 @@ from typing import NamedTuple
 
 from perdure.errors import Corrupt
 from perdure.storage.durable import sync_directory
+from perdure.storage.ports import FlushFailed
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import segment_path
 from perdure.storage.spool import HEAD_ROOM
 
 _MOST_BUFFERED = 8 * 1024 * 1024
-
-
-class FlushFailed(OSError):
-    """A flush to the disk failed; the data written before it may be lost without a trace."""
 
 
 class _AdoptedFile(NamedTuple):

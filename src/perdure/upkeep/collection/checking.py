@@ -51,10 +51,8 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
 from perdure.model.queries import Fetch, Gone, Query, Redirect
-from perdure.model.records import Representation
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
-from perdure.storage.segments.directory import Segments
 from perdure.upkeep.collection.digests import MeasuredBytes, digest_agrees, measure_bytes
 from perdure.upkeep.collection.status import MOST_NAMED, CheckedMember, State
 
@@ -133,7 +131,7 @@ class MemberChecker:
 
     def _check_held(self, blank: CheckedMember, resolved: Resolved, step: Fetch) -> CheckedMember:
         one = step.representation
-        media_type, pieces = one.media_type, read_chunks(self._registry.segments, one)
+        media_type, pieces = one.media_type, self._registry.bytes.read_chunks(one)
         if resolved.inside is not None:
             source = self._registry.source(step.identifier, one)
             part = self._registry.parts.cut_part(
@@ -223,11 +221,6 @@ class MemberChecker:
         return msgspec.structs.replace(
             checked, pieces=kept, missing=found.missing[:MOST_NAMED], detail="; ".join(told)
         )
-
-
-def read_chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
-    """Return the bytes of a representation, in pieces."""
-    return segments.read_chunks(one.segment, one.offset, one.length)
 
 
 def _with_nearest(

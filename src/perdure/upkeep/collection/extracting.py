@@ -46,7 +46,7 @@ from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
 from perdure.model.queries import Fetch, Query
 from perdure.registry import Registry
-from perdure.upkeep.collection.checking import find_digest_fault, read_chunks
+from perdure.upkeep.collection.checking import find_digest_fault
 from perdure.upkeep.collection.companions import Companions
 from perdure.upkeep.collection.making import HeldCollection
 from perdure.upkeep.collection.resuming import RunLog
@@ -252,7 +252,7 @@ class MemberExtraction:
         date = one.at or (version.at if version else self._begun)
         kind = one.media_type + (f"; charset={one.charset}" if one.charset else "")
         if resolved.inside is None:
-            pieces = read_chunks(self._registry.segments, one)
+            pieces = self._registry.bytes.read_chunks(one)
             self._write_record("resource", str(step.identifier), kind, date, pieces, one.length)
         else:
             source = self._registry.source(step.identifier, one)

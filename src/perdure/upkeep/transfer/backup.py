@@ -1,6 +1,6 @@
 """A copy of a complete registry, made while it is in use.
 
-How it works: first SQLite copies the registry file as it is at one moment. Then the segments that
+How it works: first the store copies the records as they are at one moment. Then the segments that
 this copy knows are copied, each up to the length that it records; later bytes are left out. A copy
 into the directory of an earlier backup copies only what is new, because a segment changes only at
 its end. The web archive is copied, too (`perdure.upkeep.transfer.captures`). The result is itself a
@@ -13,8 +13,6 @@ of the same registry, and never takes files of others for its own.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,15 +20,10 @@ from pathlib import Path
 import msgspec
 
 from perdure import settings
-from perdure.errors import Corrupt
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
-from perdure.storage.durable import replace_durably, sync_directory
-from perdure.storage.ports import Store, storage_errors
-from perdure.storage.segments import ocfl
-from perdure.storage.segments.directory import segment_path
+from perdure.storage.durable import copy_durably
+from perdure.storage.ports import Bytes, OpenBytes, Store, storage_errors
 from perdure.upkeep.transfer import captures
-
-_PIECE = 1 << 20
 
 
 class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +35,7 @@ class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def back_up(
-    root: Path, target: Path, store: Store, *, link: bool = False
+    root: Path, target: Path, store: Store, open_bytes: OpenBytes, *, link: bool = False
 ) -> Iterator[BackupProgress]:
     """Copy the registry in `root` to `target`. Iterate to the end.
 
@@ -51,25 +44,29 @@ def back_up(
     Corrupt if a segment is missing or too short, StorageFailed if the disk is full.
     """
     _check_target(root, target)
-    with storage_errors("the backup"):
-        for name in ("segments", "archive", "incoming", "aside"):
+    with (
+        storage_errors("the backup"),
+        closing(open_bytes(root)) as held,
+        closing(open_bytes(target)) as copied,
+    ):
+        for name in ("incoming", "aside"):
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
         for share in store.back_up(root, work):
             yield BackupProgress(phase="registry", share=share)
         with closing(store.open_records(work)) as copy:
             known = copy.list_segments()
-        if not _is_earlier_state(root, target, work, store, [number for number, _, _ in known]):
+        if not _is_earlier_state(held, target, work, store, [number for number, _, _ in known]):
             store.drop_copy(work)
             raise TargetOfOtherRegistry(target=str(target))
-        ocfl.make_storage_root(target)
+        copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
-            _copy_segment(root, target, number, length, link=link)
+            held.copy_segment(number, length, target, link=link)
             done += length
             yield BackupProgress(phase="segments", share=done / total)
-        captures.back_up_captures(root, target, _copy_file)
-        _copy_file(root / settings.FILE, target / settings.FILE)
+        captures.back_up_captures(root, target, copy_durably)
+        copy_durably(root / settings.FILE, target / settings.FILE)
         store.install_registry(work, target)
 
 
@@ -82,87 +79,9 @@ def _check_target(root: Path, target: Path) -> None:
 
 
 def _is_earlier_state(
-    root: Path, target: Path, work: Path, store: Store, numbers: list[int]
+    held: Bytes, target: Path, work: Path, store: Store, numbers: list[int]
 ) -> bool:
     """Return whether `target` is empty or holds an earlier state of this registry. To overwrite
     another registry, or another course of this one, could destroy data that exists only there."""
     ours = store.is_past(target, work)
-    return ours and all(_is_same_object(root, target, number) for number in numbers)
-
-
-def _is_same_object(root: Path, target: Path, number: int) -> bool:
-    """Return whether a segment that is sealed in `target` has the same bytes here."""
-    if not ocfl.object_path(target, number).exists():
-        return True
-    return ocfl.object_path(root, number).exists() and (
-        ocfl.read_promised_digest(root, number) == ocfl.read_promised_digest(target, number)
-    )
-
-
-def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
-    """Copy one segment, sealed or not. Raises Corrupt."""
-    sealed = ocfl.object_path(target, number)
-    if sealed.exists():
-        return
-    loose = segment_path(target, number)
-    source = segment_path(root, number)
-    try:
-        copied = loose.stat().st_size if loose.exists() else -1
-        if copied != length or not _has_same_end(source, loose, length):
-            _copy_file(source, loose, length=length)
-    except FileNotFoundError:  # it was sealed, perhaps a moment ago
-        _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
-        loose.unlink(missing_ok=True)
-
-
-def _has_same_end(one: Path, other: Path, length: int) -> bool:
-    """Return whether the last bytes are the same. Raises FileNotFoundError if a file is missing."""
-    begin = max(length - _PIECE, 0)
-    with one.open("rb") as first, other.open("rb") as second:
-        first.seek(begin)
-        second.seek(begin)
-        return first.read(length - begin) == second.read(length - begin)
-
-
-def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None:
-    if not source.exists():
-        name = f"segment {number}"
-        raise Corrupt(identifier=name, where="segments/", promised="a file", found="none")
-    beside = target.with_name(f".{target.name}")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(source, beside, copy_function=os.link if link else shutil.copy2)
-    for directory, _, names in os.walk(beside):
-        for name in names:
-            _sync_file(Path(directory, name))
-        sync_directory(Path(directory))
-    replace_durably(beside, target)
-
-
-def _copy_file(source: Path, target: Path, *, length: int | None = None) -> None:
-    """Copy a file, or its first bytes, and make the copy durable. Raises Corrupt."""
-    beside = target.with_name(f".{target.name}")
-    with source.open("rb") as reading, beside.open("wb") as writing:
-        left = length if length is not None else os.fstat(reading.fileno()).st_size
-        while left:
-            piece = reading.read(min(left, _PIECE))
-            if not piece:
-                raise Corrupt(
-                    identifier=source.name,
-                    where=str(source.parent),
-                    promised=f"{left} more bytes",
-                    found="the end of the file",
-                )
-            writing.write(piece)
-            left -= len(piece)
-        writing.flush()
-        os.fsync(writing.fileno())
-    replace_durably(beside, target)
-
-
-def _sync_file(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    return ours and all(held.is_same_sealed(number, target) for number in numbers)

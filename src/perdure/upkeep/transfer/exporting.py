@@ -24,7 +24,7 @@ from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.registry import Registry
-from perdure.storage.segments.directory import Segments
+from perdure.storage.ports import Bytes
 from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, write_line
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
@@ -45,7 +45,7 @@ def export_lines(
         for key, record in batch:
             identifier = identify_record(key, record)
             if within is None or _is_covered(within, identifier):
-                yield write_line(_export_record(identifier, record, registry.segments, files))
+                yield write_line(_export_record(identifier, record, registry.bytes, files))
         low = batch[-1][0] + "\0"
 
 
@@ -53,9 +53,7 @@ def _is_covered(within: Identifier, identifier: Identifier) -> bool:
     return within.resource.matches(identifier)
 
 
-def _export_record(
-    identifier: Identifier, record: Record, held: Segments, files: Path | None
-) -> Line:
+def _export_record(identifier: Identifier, record: Record, held: Bytes, files: Path | None) -> Line:
     contents = tuple(
         _export_content(identifier, version, one, held, files)
         for version in record.versions
@@ -114,12 +112,12 @@ def _export_content(
     identifier: Identifier,
     version: Version,
     one: Representation,
-    segments: Segments,
+    held: Bytes,
     files: Path | None,
 ) -> LineContent:
     name = str(qualify_identifier(identifier, version.number, one.format))
     described = _describe_content(version, one)
-    pieces = _check_pieces(name, one, segments)
+    pieces = _check_pieces(name, one, held)
     if files is not None:
         return msgspec.structs.replace(described, path=_write_file(files, one, pieces))
     if one.length > LARGEST_IN_LINE:
@@ -139,10 +137,10 @@ def _describe_content(version: Version, one: Representation) -> LineContent:
     )
 
 
-def _check_pieces(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:
+def _check_pieces(name: str, one: Representation, held: Bytes) -> Iterator[bytes]:
     """Yield the bytes; raises Corrupt at their end if they are not those promised."""
     digest = hashlib.sha512()
-    for piece in segments.read_chunks(one.segment, one.offset, one.length):
+    for piece in held.read_chunks(one):
         digest.update(piece)
         yield piece
     if digest.hexdigest() != one.sha512:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from perdure.errors.processes import InUse
 from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import list_references
-from perdure.storage.ports import Renewal, Salvage, Store, storage_errors
+from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
 from perdure.writing.peers import LOCK
@@ -43,7 +43,9 @@ class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildStep]:
+def rebuild_registry(
+    root: Path, store: Store, open_bytes: OpenBytes, *, now: str
+) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
@@ -56,8 +58,11 @@ def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildS
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
                 store.create_registry(work)
-                with closing(store.open_renewal(work)) as journal:
-                    for number, step in enumerate(audit.rebuild_index(root, journal, now=now), 1):
+                with (
+                    closing(open_bytes(root)) as held,
+                    closing(store.open_renewal(work)) as journal,
+                ):
+                    for number, step in enumerate(audit.rebuild_index(held, journal, now=now), 1):
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
             aside = root / "aside"

@@ -1,0 +1,129 @@
+"""The bytes of a registry as WARC segments: the adapter of `perdure.storage.ports.Bytes`.
+
+How it works: a representation is `length` bytes from `offset` in the file of its segment.
+`Segments` reads them; it hands writing to `writer`, sealing to `ocfl` and backups to `copying`, and
+answers a rebuild from the records that `warc` finds.
+
+What must stay true: a read that meets the end of the file raises Corrupt and never returns fewer
+bytes than requested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors import Corrupt
+from perdure.model.records import Representation, Tombstone
+from perdure.storage.ports import CHUNK, KeptRecord
+from perdure.storage.segments import copying, directory, ocfl, warc
+from perdure.storage.segments.directory import SegmentFile, SegmentFiles
+from perdure.storage.segments.writer import SegmentWriter
+
+_decode_tombstone = msgspec.json.Decoder(Tombstone).decode
+
+
+class Segments:
+    """The segments of a registry directory. Safe to use from several threads."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files = SegmentFiles(root)
+
+    def create(self) -> None:
+        (self._root / directory.SEGMENTS).mkdir(parents=True, exist_ok=True)
+        ocfl.make_storage_root(self._root)
+
+    # Reading
+    # -------
+
+    def read_bytes(self, held: Representation) -> bytes:
+        return b"".join(self.read_chunks(held))
+
+    def read_chunks(self, held: Representation) -> Iterator[bytes]:
+        file, offset = self.find_local(held)
+        end = offset + held.length
+        while offset < end:
+            piece = file.read(min(CHUNK, end - offset), offset)
+            if not piece:
+                raise Corrupt(
+                    identifier=f"segment {held.segment}",
+                    where=f"offset {offset}",
+                    promised=f"{end - offset} more bytes",
+                    found="the end of the file",
+                )
+            offset += len(piece)
+            yield piece
+
+    def find_local(self, held: Representation) -> tuple[SegmentFile, int]:
+        return self._files.open_segment(held.segment), held.offset
+
+    def list_numbers(self) -> list[int]:
+        return directory.list_segments(self._root)
+
+    def read_records(self, number: int) -> Iterator[KeptRecord]:
+        path = directory.find_path(self._root, number)
+        with path.open("rb") as file:
+            for record in warc.read_records(file, where=path.name):
+                if record.type == "metadata":
+                    file.seek(record.offset)
+                    yield _read_tombstone(record, file.read(record.block.length))
+                else:
+                    yield _read_representation(record, number)
+
+    # Writing and keeping
+    # -------------------
+
+    def open_writer(
+        self,
+        known: Iterable[int],
+        growing: tuple[int, int, str] | None,
+        *,
+        segment_bytes: int,
+        now: str,
+    ) -> SegmentWriter:
+        return SegmentWriter(self._root, known, growing, segment_bytes=segment_bytes, now=now)
+
+    def seal(self, number: int, at: str) -> None:
+        loose = directory.segment_path(self._root, number)
+        ocfl.seal_segment(self._root, number, loose, at=at)
+
+    def is_same_sealed(self, number: int, target: Path) -> bool:
+        return copying.is_same_object(self._root, target, number)
+
+    def copy_segment(self, number: int, length: int, target: Path, *, link: bool = False) -> None:
+        copying.copy_segment(self._root, target, number, length, link=link)
+
+    def close(self) -> None:
+        self._files.close()
+
+
+def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
+    block = record.block
+    media_type, _, charset = block.media_type.partition(";charset=")
+    return KeptRecord(
+        name=block.uri,
+        at=block.at,
+        end=record.end,
+        version=block.version,
+        representation=Representation(
+            format=block.format,
+            media_type=media_type,
+            charset=charset or None,
+            language=block.language,
+            length=block.length,
+            sha512=block.sha512,
+            segment=number,
+            offset=record.offset,
+        ),
+    )
+
+
+def _read_tombstone(record: warc.SegmentRecord, text: bytes) -> KeptRecord:
+    tombstone = _decode_tombstone(text)
+    block = record.block
+    return KeptRecord(
+        name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone
+    )
