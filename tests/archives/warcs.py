@@ -41,9 +41,15 @@ class Warc:
         self._writer.write_record(record)
 
     def resource(self, uri: str, date: str, body: bytes, media_type: str) -> None:
+        self._write("resource", uri, date, body, media_type)
+
+    def metadata(self, uri: str, date: str, body: bytes, media_type: str) -> None:
+        self._write("metadata", uri, date, body, media_type)
+
+    def _write(self, kind: str, uri: str, date: str, body: bytes, media_type: str) -> None:
         record = self._writer.create_warc_record(
             uri,
-            "resource",
+            kind,
             payload=io.BytesIO(body),
             warc_content_type=media_type,
             warc_headers_dict={"WARC-Date": date},
