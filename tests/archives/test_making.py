@@ -33,10 +33,15 @@ def test_what_was_made_is_valid() -> None:
     ("item", "written"),
     [("http://a/b c", "http://a/b%20c"), ("http://a/ü", "http://a/%C3%BC"),
      ("http://a/?x=1&y#z%20", "http://a/?x=1&y#z%20"),
-     ('http://a/?q="b"&<c>', "http://a/?q=%22b%22&%3Cc%3E")],
+     ('http://a/?q="b"&<c>', "http://a/?q=%22b%22&%3Cc%3E"),
+     ("http://a/p|q{r}^`\\", "http://a/p%7Cq%7Br%7D%5E%60%5C"),
+     ("http://a/?x[]=[1]", "http://a/?x%5B%5D=%5B1%5D"),
+     ("http://u@[2001:db8::1]:80/[x]", "http://u@[2001:db8::1]:80/%5Bx%5D")],
 )  # fmt: skip
 def test_only_what_no_uri_can_have_is_escaped(item: str, written: str) -> None:
-    assert make_pwid("a.org", "2016", "part", item).item == written
+    pwid = make_pwid("a.org", "20160122112029", "part", item)
+    assert pwid.item == written
+    assert pwid.is_valid("draft-04")
 
 
 @pytest.mark.parametrize(

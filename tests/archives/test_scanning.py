@@ -427,3 +427,19 @@ def test_a_line_of_an_index_that_begins_with_a_url(tmp_path: Path) -> None:
         b"http://a.example/ 20140127171200 text/html 200 B2LT - - 1046 334 a.warc.gz\n"
     )
     assert uris(everything(path)[0]) == []
+
+
+def test_a_longer_date_of_an_arc_file_is_its_first_14_digits(tmp_path: Path) -> None:
+    """As warcio, cdxj-indexer and pywb read it."""
+    body = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nbody"
+    head = b"http://a.example/ 127.0.0.1 201404010000000000 text/plain %d\n" % len(body)
+    info = b"1 0 test\nURL IP-address Archive-date Content-type Archive-length\n"
+    first = b"filedesc://a.arc 0.0.0.0 20140401000000 text/plain %d\n%b\n" % (len(info), info)
+    path = tmp_path / "a.arc"
+    path.write_bytes(first + head + body + b"\n")
+    found = [
+        one for one in scan_file(ArchivePlace(path=str(path)), "a.arc") if isinstance(one, Capture)
+    ]
+    assert [(one.time, one.uri, one.status) for one in found] == [
+        ("20140401000000", "http://a.example/", 200)
+    ]

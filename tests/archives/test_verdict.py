@@ -96,11 +96,17 @@ def test_nothing_at_all_is_absent_even_if_the_nearest_will_do() -> None:
         assert verdict(name, held, nearest=nearest) == Judgement(verdict=CaptureVerdict.ABSENT)
 
 
-def test_the_nearest_of_the_same_uri_is_preferred() -> None:
+def test_the_nearest_is_the_nearest_in_time_then_in_spelling() -> None:
+    """Ruling capture-choice: among all spellings of one key, and both differences are told."""
     close = capture("https://www.dr.dk/", "2016-01-22T11:20:30Z")
+    same = capture(DR, "2016-01-22T11:20:30Z", file="z.warc.gz")
     far = capture(DR, "2016-01-22T12:20:29Z")
-    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", close, far, nearest=True)
-    assert (found.capture, found.delta) == (far, 3600)
+    pwid = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
+    found = verdict(pwid, close, far, nearest=True)
+    assert (found.capture, found.delta, found.other_uri) == (close, 1, True)
+    assert found.sentence == "nearest +00:00:01, other URI"
+    found = verdict(pwid, close, same, far, nearest=True)
+    assert (found.capture, found.delta, found.other_uri) == (same, 1, False)
 
 
 def test_twice_in_a_second_with_the_same_bytes_is_no_riddle() -> None:

@@ -41,17 +41,34 @@ class Warc:
         self._writer.write_record(record)
 
     def resource(self, uri: str, date: str, body: bytes, media_type: str) -> None:
+        self._write("resource", uri, date, body, media_type)
+
+    def metadata(self, uri: str, date: str, body: bytes, media_type: str) -> None:
+        self._write("metadata", uri, date, body, media_type)
+
+    def _write(self, kind: str, uri: str, date: str, body: bytes, media_type: str) -> None:
         record = self._writer.create_warc_record(
             uri,
-            "resource",
+            kind,
             payload=io.BytesIO(body),
             warc_content_type=media_type,
             warc_headers_dict={"WARC-Date": date},
         )
         self._writer.write_record(record)
 
-    def revisit(self, uri: str, date: str, digest: str, of: str, of_date: str) -> None:
-        head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
+    def revisit(
+        self,
+        uri: str,
+        date: str,
+        digest: str,
+        of: str,
+        of_date: str,
+        *fields: Field,
+        status: str = "200 OK",
+    ) -> None:
+        head = StatusAndHeaders(
+            status, [("Content-Type", "text/html"), *fields], protocol="HTTP/1.1"
+        )
         record = self._writer.create_revisit_record(
             uri, digest, of, of_date, http_headers=head, warc_headers_dict={"WARC-Date": date}
         )

@@ -106,6 +106,19 @@ def test_the_cdxj_is_that_of_cdxj_indexer(shell: Shell, name: str) -> None:
     assert [parts(one) for one in ours] == [parts(one) for one in theirs.splitlines()]
 
 
+def test_the_cdxj_has_no_records_about_captures(shell: Shell, place: Path) -> None:
+    """pywb's indexer leaves out text/anvl (METADATA_NO_INDEX_TYPES), which Heritrix writes under
+    the URL of each page; sorted as bytes, its line would stand before that of the page."""
+    url, date = "http://www.archive.org/about/faqs.php", "2008-04-30T20:50:18Z"
+    warc = Warc(place / "heritrix.warc.gz")
+    warc.response(url, date, b"<title>FAQs</title>")
+    warc.metadata(url, date, b"via: http://www.archive.org/\r\n", "text/anvl")
+    shell.run("archive", "add", str(warc.finish()))
+    (line,) = shell.lines("archive", "export-cdxj")
+    assert json.loads(line.split(" ", 2)[2])["mime"] == "text/html"
+    assert len(shell.lines("archive", "export-cdxj", "--all")) == 2
+
+
 def parts(line: str) -> tuple[str, ...]:
     key, time, text = line.split(" ", 2)
     fields = json.loads(text)

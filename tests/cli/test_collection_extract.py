@@ -247,6 +247,17 @@ def test_wacz_validates(wacz: Path) -> None:
         ]
 
 
+def test_wacz_has_no_zip64_field_without_need(wacz: Path) -> None:
+    """APPNOTE 4.5.3: such a field stands only where a size is 0xFFFFFFFF. ReplayWeb.page takes the
+    offset of the first file for another one, and finds no page, if there is one without need."""
+    data = wacz.read_bytes()
+    with zipfile.ZipFile(wacz) as package:
+        for entry in package.infolist():
+            head = data[entry.header_offset : entry.header_offset + 30]
+            assert int.from_bytes(head[4:6], "little") == 20, "2.0 is enough to extract it"
+            assert int.from_bytes(head[28:30], "little") == 0, entry.filename
+
+
 def test_a_page_is_listed_once_and_nothing_else_is_one(archive: Shell, tmp_path: Path) -> None:
     picture = f"pwid:{OWN}:2016-01-22T11.20.29Z:other:http://www.dr.dk/a.png"
     into = tmp_path / "a.wacz"

@@ -1,178 +1,165 @@
-"""Which location a reader is sent to by the server: both ways agree, and skip what is dead."""
+"""The capture that replay, Memento, page lists and extraction take (ruling capture-choice)."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
+from tests.archives.warcs import Warc
+from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed
 
-from perdure.ids import parse
-from perdure.model.commands import Register
-from perdure.model.records import Location
-from perdure.upkeep.linkcheck import LinkFinding, Links, LinkVerdict
-from perdure.upkeep.linkcheck.state import BoundLocation
-from perdure.upkeep.linkcheck.verdict import ExpectedContent
+OWN = "archive.example.org"
+REPLAY = "http://replay.test"
+SECOND = "20200101000000"
+EMPTY = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+PAGE = b'<title>2022</title><img src="http://site.example/logo.png">'
+FONTS = "http://br.example/css?family=A|B[]"
 
-NAME = "hdl:21.T14999/many"
+
+def moved(warc: Warc, uri: str, date: str, target: str, status: str = "301 Moved") -> None:
+    warc.response(uri, date, b"", ("Location", target), status=status)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PERDURE_REGION_HEADER", "CF-IPCountry")
-        with deployed(tmp_path_factory.mktemp("choice") / "registry") as running:
-            running.do(
-                Register(
-                    identifier=parse(NAME),
-                    locations=(
-                        Location(uri="https://en.example/", language="en", format="html"),
-                        Location(uri="https://fr.example/", language="fr", format="html"),
-                        Location(uri="https://eu.example/", region="eu", format="pdf"),
-                        Location(uri="https://old.example/", valid_until="2001-01-01", weight=9),
-                    ),
-                )
-            )
-            yield running
+    place = tmp_path_factory.mktemp("choice")
+    warc = Warc(place / "m.warc.gz")
+    for host, other in (
+        ("http://loop.example/", "https://loop.example/"),
+        ("http://w.example/", "http://www.w.example/"),
+    ):
+        moved(warc, host, "2020-01-01T00:00:00Z", other)
+        warc.response(other, "2020-01-01T00:00:01Z", b"the page")
+    moved(warc, "http://only.example/", "2020-01-01T00:00:00Z", "https://only.example/")
+    moved(warc, "http://self.example/", "2020-01-01T00:00:00Z", "http://self.example/", "302 Found")
+    for year, scheme in ((2012, "http"), (2022, "https")):
+        date = f"{year}-06-01T00:00:00Z"
+        page = PAGE if year == 2022 else b"<title>2012</title>"
+        warc.response(f"{scheme}://site.example/", date, page)
+        logo = f"logo {year}".encode()
+        warc.response(f"{scheme}://site.example/logo.png", date, logo, media_type="image/png")
+    warc.response(FONTS, "2020-01-01T00:00:00Z", b"fonts", media_type="text/css")
+    warc.revisit(
+        "http://purl.example/dc",
+        "2020-01-01T00:00:00Z",
+        EMPTY,
+        "http://purl.example/dc",
+        "2013-01-01T00:00:00Z",
+        ("Location", "http://dublincore.example/"),
+        status="302 Found",
+    )
+    warc.response("http://dublincore.example/", "2020-01-01T00:00:05Z", b"the core")
+    whole = warc.finish()
+    for name, lost in (("aa-copy1.warc.gz", 700), ("zz-copy2.warc.gz", 0)):
+        copy = Warc(place / name)
+        noise = bytes(range(256)) * 4  # which gzip cannot make small enough to survive the cut
+        copy.response("http://twice.example/", "2020-01-01T00:00:00Z", noise, media_type="a/b")
+        path = copy.finish()
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) - min(lost, len(data) // 3)])
+    with deployed(place / "registry", replay_origin=REPLAY, archive_id=OWN) as running:
+        for path in (place / "aa-copy1.warc.gz", place / "zz-copy2.warc.gz", whole):
+            running.registry.archive.add_file(path)
+        yield running
 
 
-def sent(site: Deployment, target: str, *fields: str) -> str:
-    answer = site.get(f"/{target}", *fields)
-    assert answer.status == 302
-    return answer.headers["location"].removeprefix("https://").partition(".")[0]
+def ask(site: Deployment, path: str, *fields: str, host: str = "replay.test") -> Answer:
+    lines = "".join(f"{one}\r\n" for one in (f"Host: {host}", "Connection: close", *fields))
+    return site.send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())[-1]
+
+
+def follow(site: Deployment, path: str) -> tuple[str, Answer]:
+    """The last address and answer of a browser, which gives up after 20 redirects."""
+    for _ in range(20):
+        found = ask(site, path)
+        if "location" not in found.headers:
+            return path, found
+        path = found.headers["location"].removeprefix(REPLAY)
+    raise AssertionError(f"too many redirects, at {path}")
+
+
+@pytest.mark.parametrize("host", ["http://loop.example/", "http://w.example/"])
+def test_a_redirect_to_another_spelling_leads_to_the_page(site: Deployment, host: str) -> None:
+    _, found = follow(site, f"/replay/{SECOND}/{host}")
+    assert (found.status, found.body) == (200, b"the page")
+
+
+def test_a_capture_that_redirects_to_what_was_asked_is_never_taken(site: Deployment) -> None:
+    _, found = follow(site, f"/replay/{SECOND}/http://only.example/")
+    assert found.status == 404
+
+
+def test_a_redirect_to_itself_ends_there(site: Deployment) -> None:
+    _, found = follow(site, f"/replay/{SECOND}/http://self.example/")
+    assert found.status == 200
+    raw = ask(site, f"/replay/{SECOND}id_/http://self.example/")
+    assert "location" not in raw.headers
 
 
 @pytest.mark.parametrize(
-    ("question", "field", "expected"),
+    ("fields", "year"),
     [
-        ("", "", "en"),
-        ("", "Accept-Language: fr, en;q=0.5", "fr"),
-        ("", "Accept: application/pdf", "eu"),
-        ("", "CF-IPCountry: EU", "eu"),
-        ("?region=eu", "", "eu"),
-        ("?region=us", "CF-IPCountry: EU", "en"),
-        ("", "CF-IPCountry: <script>", "en"),
+        ((), "2022"),
+        (("Accept-Datetime: Sun, 01 Feb 2026 12:00:00 GMT",), "2022"),
+        (("Accept-Datetime: Wed, 01 Jun 2022 00:00:01 GMT",), "2022"),
+        (("Accept-Datetime: Fri, 01 Jun 2012 00:00:01 GMT",), "2012"),
     ],
 )
-def test_by_what_is_asked(site: Deployment, question: str, field: str, expected: str) -> None:
-    fields = (field,) if field else ()
-    for _ in range(2):  # the second time the fast way might remember the first
-        assert sent(site, NAME + question, *fields) == expected
+def test_the_time_gate_takes_the_nearest_of_all_spellings(
+    site: Deployment, fields: tuple[str, ...], year: str
+) -> None:
+    """RFC 7089 section 4.5.3: the server selects the memento by the time alone."""
+    found = ask(site, "/timegate/http://site.example/", *fields, host="127.0.0.1")
+    assert found.status == 302
+    assert f"/replay/{year}0601000000/" in found.headers["location"]
 
 
-def test_caches_are_told_what_it_depends_on(site: Deployment) -> None:
-    vary = site.get(f"/{NAME}").headers["vary"]
-    assert {one.strip() for one in vary.split(",")} == {"accept", "accept-language", "cf-ipcountry"}
-
-
-def _found(site: Deployment, name: str, *verdicts: tuple[str, LinkVerdict]) -> None:
-    with closing(Links(site.root)) as links:
-        run = links.begin_run(
-            "", (BoundLocation(name, ExpectedContent(uri)) for uri, _ in verdicts)
-        )
-        links.save_findings(run, (LinkFinding(uri=uri, verdict=one) for uri, one in verdicts))
-        links.end_run(run)
-
-
-def _wait(site: Deployment, name: str, expected: str) -> None:
-    end = time.monotonic() + 10
-    while sent(site, name) != expected:
-        assert time.monotonic() < end, f"still {sent(site, name)}"
-        time.sleep(0.1)
-
-
-def test_what_is_dead_is_skipped_and_taken_back(site: Deployment) -> None:
-    name = "hdl:21.T14999/two"
-    places = ("https://one.example/", "https://two.example/")
-    site.bind(name, *places)
-    assert sent(site, name) == "one"
-    _found(site, name, (places[0], LinkVerdict.DEAD), (places[1], LinkVerdict.OK))
-    _wait(site, name, "two")
-    told = json.loads(site.get(f"/{name}?locations", "Accept: application/json").body)
-    assert told["identifiers"] == [places[1], places[0]]
-    assert [one["health"]["verdict"] for one in told["locations"]] == ["dead", "ok"]
-    page = site.get(f"/{name}?landing").body.decode()
-    assert "dead on" in page
-    _found(site, name, (places[0], LinkVerdict.OK), (places[1], LinkVerdict.OK))
-    _wait(site, name, "one")
-
-
-def test_where_all_are_dead_the_first_is_given(site: Deployment) -> None:
-    site.bind("hdl:21.T14999/one", "https://only.example/")
-    _found(site, "hdl:21.T14999/one", ("https://only.example/", LinkVerdict.DEAD))
-    time.sleep(1.5)
-    assert sent(site, "hdl:21.T14999/one") == "only"
-
-
-def test_all_fields_are_told(site: Deployment) -> None:
-    told = json.loads(site.get(f"/{NAME}?locations", "Accept: application/json").body)
-    last = told["locations"][-1]
-    assert (last["valid_until"], last["weight"], last["is_valid"]) == ("2001-01-01", 9, False)
-    assert "https://old.example/" not in told["identifiers"]
-
-
-@pytest.mark.parametrize("path", [f"{NAME}?locations", f"uri-res/N2Ls?{NAME}"])
-def test_they_are_a_linkset_on_demand(site: Deployment, path: str) -> None:
-    answer = site.get(f"/{path}", "Accept: application/linkset+json")
-    assert answer.headers["content-type"] == "application/linkset+json"
-    (context,) = json.loads(answer.body)["linkset"]
-    assert context["anchor"] == f"{site.base}/{NAME}"
-    assert context["alternate"][0] == {
-        "href": "https://en.example/",
-        "type": "text/html",
-        "hreflang": ["en"],
-    }
-
-
-@pytest.mark.parametrize(
-    "uri", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x"]
-)
-def test_what_runs_is_no_location(site: Deployment, uri: str) -> None:
-    body = json.dumps({"locations": [uri]}).encode()
-    token = site.token("binder-" + uri[:4])
-    answer = site.ask(
-        "POST",
-        f"/{NAME}?bind",
-        f"Authorization: Bearer {token}",
-        "Content-Type: application/json",
-        body=body,
+def test_an_embedded_resource_is_that_of_the_page_time(site: Deployment) -> None:
+    _, found = follow(site, "/replay/20220601000000/http://site.example/logo.png")
+    assert found.body == b"logo 2022"
+    listed = json.loads(
+        site.get(f"/pwid:{OWN}:2022-06-01T00.00.00Z:page:https://site.example/").body
     )
-    assert answer.status == 400
-    assert len(site.registry.listings.find_record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
+    (logo,) = listed["resources"]
+    assert logo["capture"]["date"] == "2022-06-01T00:00:00Z"
+    assert logo["verdict"] == "same second, other URI"
 
 
-class TestPartsOfWhatLiesElsewhere:
-    """A part is looked for where the whole would be: where it lies today, and alive."""
+def test_nearest_tells_both_differences(site: Deployment) -> None:
+    path = f"/pwid:{OWN}:2022-06-01T00.00.09Z:part:http://site.example/logo.png?nearest"
+    found = site.get(path)
+    assert found.body == b"logo 2022"
+    assert found.headers["perdure-verdict"] == "nearest;delta=-9;other-uri"
 
-    WHOLE = "ark:12345/x8rd"
 
-    @pytest.fixture(autouse=True)
-    def whole(self, site: Deployment) -> None:
-        site.do(
-            Register(
-                identifier=parse(self.WHOLE),
-                locations=(
-                    Location(uri="https://old.example/x", weight=9, valid_until="2001-01-01"),
-                    Location(uri="https://lost.example/x", weight=5),
-                    Location(uri="https://well.example/x", format="pdf"),
-                    Location(uri="https://page.example/x", format="html", language="fr"),
-                ),
-            )
-        )
-        _found(site, self.WHOLE, ("https://lost.example/x", LinkVerdict.DEAD))
-        end = time.monotonic() + 10
-        while "lost" in site.get(f"/{self.WHOLE}").headers["location"]:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+def test_an_intact_copy_is_taken_before_a_damaged_one(site: Deployment) -> None:
+    whole = bytes(range(256)) * 4
+    assert ask(site, f"/replay/{SECOND}id_/http://twice.example/").body == whole
+    assert ask(site, f"/replay/{SECOND}/http://twice.example/").body == whole
+    pwid = f"/pwid:{OWN}:2020-01-01T00.00.00Z:part:http://twice.example/"
+    assert site.get(pwid).body == whole
 
-    @pytest.mark.parametrize("form", ["", "uri-res/N2L?"])
-    def test_suffixes_of_arks(self, site: Deployment, form: str) -> None:
-        def place(*fields: str) -> str:
-            return site.get(f"/{form}{self.WHOLE}/a.b", *fields).headers["location"]
 
-        assert place() == "https://well.example/x/a.b"
-        assert place("Accept: text/html") == "https://page.example/x/a.b"
-        assert place("Accept-Language: fr") == "https://page.example/x/a.b"
+@pytest.mark.parametrize("query", ["A|B[]", "A%7CB%5B%5D", "A%7cB[]"])
+def test_escaped_and_unescaped_spellings_find_each_other(site: Deployment, query: str) -> None:
+    """RFC 3986 appendix A: no URI can contain them, so that clients escape them."""
+    path = f"http://br.example/css?family={query}"
+    found = ask(site, f"/replay/{SECOND}id_/{path}")
+    assert (found.status, found.body) == (200, b"fonts")
+    found = site.get(f"/pwid:{OWN}:2020-01-01T00.00.00Z:part:{path}")
+    assert (found.status, found.body) == (200, b"fonts")
+
+
+def test_a_revisit_of_a_redirect_needs_no_original(site: Deployment) -> None:
+    raw = ask(site, f"/replay/{SECOND}id_/http://purl.example/dc")
+    assert raw.status == 302
+    assert raw.headers["location"] == f"/replay/{SECOND}id_/http://dublincore.example/"
+    _, found = follow(site, f"/replay/{SECOND}/http://purl.example/dc")
+    assert (found.status, found.body) == (200, b"the core")
+
+
+def test_lists_of_captures_are_not_changed(site: Deployment) -> None:
+    lines = site.get("/cdx?url=http://loop.example/&output=json").body.decode().splitlines()
+    assert [json.loads(one)["status"] for one in lines] == ["301", "200"]

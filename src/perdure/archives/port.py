@@ -110,3 +110,6 @@ class ArchiveFiles(Protocol):
 
     def open_record(self, capture: Capture) -> ArchivedRecord:
         """Open the record of a capture. Raises NotFound, Corrupt or Unavailable."""
+
+    def is_damaged(self, capture: Capture) -> bool:
+        """Return whether the record of a capture was found to be damaged when it was indexed."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from perdure.archives.port import Capture, Captures
 
 _SHOWN = 20
+_ABOUT_KINDS = ("request", "continuation")
+_ABOUT_TYPES = ("application/warc-fields", "text/anvl")
 
 
 @click.group(cls=PerdureGroup)
@@ -187,9 +189,12 @@ def export_cdxj(output: str, *, every: bool) -> None:
     from perdure.cli.output import output_file
 
     def is_wanted(one: Capture) -> bool:
-        """Apply the choice of `cdxj-indexer`, which skips records about how captures were made."""
-        about = one.kind in ("request", "continuation")
-        return every or not (about or one.media_type == "application/warc-fields")
+        """Apply the choice of pywb's indexer, which skips records about how captures were made.
+
+        Heritrix writes such a record, of the type text/anvl, for each page and under its URL. A
+        reader of the CDXJ would take it for a capture of the page.
+        """
+        return every or not (one.kind in _ABOUT_KINDS or one.media_type in _ABOUT_TYPES)
 
     written = 0
     with here().open_registry() as registry, output_file(output) as into:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from perdure.archives.capture import pages
-from perdure.archives.index.revisits import find_original
+from perdure.archives.opening import open_capture
 from perdure.archives.port import Capture
 from perdure.archives.pwid import answering
 from perdure.archives.pwid.verdict import CaptureVerdict, Judgement, interpret_pwid
@@ -29,7 +29,7 @@ from perdure.cli.fetching import (
     fetch_from_location,
     fetch_from_resolver,
 )
-from perdure.errors import OriginalMissing, OverBudget
+from perdure.errors import OverBudget
 from perdure.errors.captures import AmbiguousTime, ManyResources
 from perdure.errors.servers import ForeignAnswer
 from perdure.ids.pwid import Pwid
@@ -95,7 +95,8 @@ def verdict_sentence(field: str) -> str:
         return field
     found = (re.fullmatch("delta=(-?[0-9]{1,12})", one.strip()) for one in parameters)
     delta = next((int(one[1]) for one in found if one), None)
-    return Judgement(verdict=verdict, delta=delta).sentence
+    other_uri = "other-uri" in map(str.strip, parameters)
+    return Judgement(verdict=verdict, delta=delta, other_uri=other_uri).sentence
 
 
 class _RawAddress(msgspec.Struct):
@@ -124,10 +125,7 @@ def _read_document(found: DeliveredBytes) -> _Document:
 
 def _read_payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
     library = registry.archive
-    found = find_original(library.captures, capture)
-    if found.capture is None:
-        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    with closing(library.files.open_record(found.capture)) as record:
+    with closing(open_capture(library.captures, library.files, capture).record) as record:
         yield from record.read_payload()
 
 

@@ -18,9 +18,10 @@ from contextlib import closing
 import msgspec
 
 from perdure.archives.capture import references
+from perdure.archives.choosing import choose_capture
 from perdure.archives.files import heads
 from perdure.archives.index.ranges import IndexRange, find_folder, make_range
-from perdure.archives.index.revisits import find_original
+from perdure.archives.opening import open_capture
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
@@ -28,12 +29,11 @@ from perdure.archives.pwid.verdict import (
     Judgement,
     WantedCapture,
     interpret_uri_at,
-    judge_evidence,
     look_up_evidence,
     measure_delta,
     suits_coverage,
 )
-from perdure.errors import Corrupt, NotFound, OriginalMissing, OverBudget, Unavailable
+from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
 from perdure.parts.media_types import strip_parameters
 
 MOST_RESOURCES = 1000
@@ -92,10 +92,7 @@ def read_payload(
     Raises OriginalMissing if the capture is a revisit without an original, Corrupt, OverBudget,
     Unavailable.
     """
-    found = find_original(captures, capture)
-    if found.capture is None:
-        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    record = files.open_record(found.capture)
+    record = open_capture(captures, files, capture).record
     with closing(record):
         charset = heads.find_charset(heads.find_value(record.headers, "Content-Type"))
         data = bytearray()
@@ -134,7 +131,7 @@ def list_resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Pa
                 complete = False
                 break
             wanted = interpret_uri_at(uri, page.time)
-            judgement = judge_evidence(wanted, look_up_evidence(captures, wanted), nearest=True)
+            judgement = choose_capture(captures, files, wanted)
             found[uri] = PageResource(
                 uri=uri, role=address.role, within=capture.uri, judgement=judgement
             )

@@ -11,20 +11,16 @@ bounds are those of `pages`, plus `MOST_REDIRECTS` documents reached through red
 from __future__ import annotations
 
 from collections import deque
-from contextlib import closing
 
 import msgspec
 
 from perdure.archives.capture import pages
-from perdure.archives.capture.references import resolve_address
-from perdure.archives.files import heads
-from perdure.archives.index.revisits import find_original
+from perdure.archives.choosing import choose_capture
+from perdure.archives.opening import find_redirect_target
 from perdure.archives.port import ArchiveFiles, Capture, Captures
-from perdure.archives.pwid.verdict import interpret_uri_at, judge_evidence, look_up_evidence
-from perdure.errors import PerdureError
+from perdure.archives.pwid.verdict import interpret_uri_at
 
 MOST_REDIRECTS = 256
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class WholePage(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,18 +59,12 @@ def collect_whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Who
             if capture.uri in found:
                 continue
             found[capture.uri] = capture
-            uri = (
-                _find_redirect_target(captures, files, capture)
-                if capture.status in _REDIRECTS
-                else ""
-            )
+            uri = find_redirect_target(captures, files, capture)
             if not uri or uri in found:
                 continue
             redirects += 1
             wanted = interpret_uri_at(uri, page.time)
-            onwards = judge_evidence(
-                wanted, look_up_evidence(captures, wanted), nearest=True
-            ).capture
+            onwards = choose_capture(captures, files, wanted).capture
             if onwards is None:
                 missing[uri] = None
             elif redirects > MOST_REDIRECTS:
@@ -87,21 +77,3 @@ def collect_whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Who
         unread=tuple(unread),
         complete=complete,
     )
-
-
-def _find_redirect_target(captures: Captures, files: ArchiveFiles, redirect: Capture) -> str:
-    """Return the target of an archived redirect; empty if it is not on the Web or not readable.
-
-    A revisit may have the header fields itself; otherwise they are in its original.
-    """
-    location = ""
-    for one in (redirect, find_original(captures, redirect).capture):
-        if one is None or location:
-            break
-        try:
-            with closing(files.open_record(one)) as record:
-                location = heads.find_value(record.headers, "Location")
-        except PerdureError:
-            return ""
-    uri = (resolve_address(redirect.uri, location) or "").partition("#")[0]
-    return uri if uri.startswith(("http://", "https://")) else ""

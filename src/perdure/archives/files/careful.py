@@ -34,6 +34,9 @@ _BITE = 32
 _GAP = b"\r\n"
 _LONGEST_END = len(b"\r\n\r\n")  # of a head
 _LINE_ENDS = "its lines do not end with CRLF"
+_HARMLESS = re.compile(
+    f"^{_LINE_ENDS}|^compressed |^not indexed|^no valid Content-Length| stray bytes | more bytes "
+)
 _BEGINNING = re.compile(rb"\nWARC/\d")
 _FIRST = re.compile(rb"WARC/\d")
 
@@ -43,6 +46,11 @@ class Flaw(msgspec.Struct, frozen=True):
 
     offset: int
     what: str
+
+
+def is_damage(flaw: str) -> bool:
+    """Return whether a flaw of a record means that its payload cannot be read completely."""
+    return _HARMLESS.search(flaw) is None
 
 
 class UnindexedRecord(msgspec.Struct, frozen=True):

@@ -163,6 +163,7 @@ def find_media_type(text: bytes) -> str:
     return decode_text(found[1]).lower() if found and found[1] else ""
 
 
+_ARC_DATE = len("20140401000000")
 _ARC = re.compile(
     rb"([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{0,16384}?) ([0-9a-fA-F.:]{0,45}|[^ \r\n]{1,45}) "
     rb"(\d{12,20}) ([^ \r\n]{0,256}) "
@@ -191,7 +192,7 @@ def parse_arc_head(text: bytes) -> tuple[ArchivedHead, str, int] | None:
     head = ArchivedHead(
         kind=kind,
         uri="" if kind == "warcinfo" else uri,
-        date=date,
+        date=date[:_ARC_DATE],  # some writers added the fraction of the second
         length=parse_length(length),
         content_type="application/http; msgtype=response" if http else content_type,
         digest="",

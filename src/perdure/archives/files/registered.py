@@ -14,6 +14,7 @@ from typing import Protocol
 
 from perdure.archives.dates import parse_second
 from perdure.archives.digests import compare_digests
+from perdure.archives.files.careful import is_damage
 from perdure.archives.files.heads import ArchivedHead
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.files.scanning import ArchivePlace
@@ -35,6 +36,8 @@ class Places(Protocol):
     """The places of the registered files."""
 
     def find_place(self, file: str) -> ArchivePlace | None: ...
+
+    def list_flaws_at(self, file: str, offset: int) -> list[str]: ...
 
 
 class RegisteredFiles:
@@ -62,6 +65,10 @@ class RegisteredFiles:
                 found=f"{record.head.uri} at {record.head.date}",
             )
         return record
+
+    def is_damaged(self, capture: Capture) -> bool:
+        """See `ArchiveFiles`. Flaws that leave a record readable are not damage."""
+        return any(map(is_damage, self._places.list_flaws_at(capture.file, capture.offset)))
 
     def open_at(self, place: ArchivePlace, name: str, offset: int, length: int = 0) -> WarcRecord:
         """Open the record at an offset. `length`: its bytes in the file, if known."""

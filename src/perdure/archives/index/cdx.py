@@ -36,7 +36,14 @@ from perdure.archives.dates import seconds_between
 from perdure.archives.index import cdx_lines, filters
 from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
 from perdure.archives.index.filters import Filter
-from perdure.archives.index.ranges import KINDS, IndexRange, format_place, make_range, walk_range
+from perdure.archives.index.ranges import (
+    KINDS,
+    IndexRange,
+    format_place,
+    make_range,
+    walk_outwards,
+    walk_range,
+)
 from perdure.archives.index.revisits import resolve_revisits
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import find_span
@@ -273,7 +280,7 @@ def _read_in_order(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
         if query.limit == 1 and few and not query.first and not query.last:
             return _find_nearest(captures, query.stretch, query.closest)
         batch = min((query.limit or 0) + 1, 64) if few else 64
-        return _walk_outwards(captures, query.stretch, query.closest, batch)
+        return walk_outwards(captures, query.stretch, query.closest, query.closest, batch=batch)
     low, high = query.stretch
     if query.is_exact:  # the times narrow the stretch
         low, high = low + (query.first or ""), low + (query.last or "") + "~"
@@ -303,34 +310,13 @@ def _find_nearest(captures: Captures, found: IndexRange, middle: str) -> Iterato
         return iter(after[:1])
     before = _keep_listed(captures.scan_range(found.low, centre, backwards=True, limit=_BESIDE))
     if not before or not after:  # there are none, or unlisted records hide them
-        return _walk_outwards(captures, found, middle, 64)
+        return walk_outwards(captures, found, middle, middle, batch=64)
     later = seconds_between(middle, after[0].time)
     return iter(after[:1] if later <= seconds_between(before[0].time, middle) else before[:1])
 
 
 def _keep_listed(found: list[Capture]) -> list[Capture]:
     return [one for one in found if one.kind not in _UNLISTED]
-
-
-def _walk_outwards(
-    captures: Captures, found: IndexRange, middle: str, batch: int
-) -> Iterator[Capture]:
-    """Yield captures from a time outwards, the nearest first; of two equally near, the later."""
-    centre = found.low + middle
-    after = walk_range(captures, IndexRange(centre, found.high), batch=batch)
-    before = walk_range(captures, IndexRange(found.low, centre), backwards=True, batch=batch)
-    later, earlier = next(after, None), next(before, None)
-    while later is not None or earlier is not None:
-        if earlier is None or (
-            later is not None
-            and seconds_between(middle, later.time) <= seconds_between(earlier.time, middle)
-        ):
-            assert later is not None  # noqa: S101  (one of the two is not None)
-            yield later
-            later = next(after, None)
-        else:
-            yield earlier
-            earlier = next(before, None)
 
 
 def _limit_reading(found: Iterable[Capture]) -> Iterator[Capture]:

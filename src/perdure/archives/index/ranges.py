@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perdure.archives.dates import seconds_between
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import make_url_key
 from perdure.errors import OverBudget
@@ -115,3 +116,28 @@ def walk_range(
         else:
             low = last
         size = batch = min(batch * 2, _BATCH)
+
+
+def walk_outwards(
+    captures: Captures, found: IndexRange, first: str, last: str, *, batch: int = _BATCH
+) -> Iterator[Capture]:
+    """Yield the captures of one key from a span of time outwards, the nearest first.
+
+    `found` is the stretch of the key. Of two captures that are equally near, the later comes first.
+    """
+    after = walk_range(captures, IndexRange(found.low + first, found.high), batch=batch)
+    before = walk_range(
+        captures, IndexRange(found.low, found.low + first), backwards=True, batch=batch
+    )
+    later, earlier = next(after, None), next(before, None)
+    while later is not None or earlier is not None:
+        if earlier is None or (
+            later is not None
+            and seconds_between(last, later.time) <= seconds_between(earlier.time, first)
+        ):
+            assert later is not None  # noqa: S101  (one of the two is not None)
+            yield later
+            later = next(after, None)
+        else:
+            yield earlier
+            earlier = next(before, None)

@@ -19,7 +19,7 @@ import msgspec
 from perdure.archives import digests
 from perdure.archives.dates import parse_second
 from perdure.archives.index import ranges
-from perdure.archives.port import Capture, Captures
+from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.urlkey import make_url_key
 from perdure.errors import OverBudget
 
@@ -86,11 +86,16 @@ def _attach_original(capture: Capture, its: Capture | None) -> ResolvedCapture:
     return ResolvedCapture(**msgspec.structs.asdict(capture), original=its)
 
 
-def find_original(captures: Captures, capture: Capture) -> Original:
-    """Find the capture that has the payload of this one; usually it is the capture itself."""
+def find_original(
+    captures: Captures, capture: Capture, files: ArchiveFiles | None = None
+) -> Original:
+    """Find the capture that has the payload of this one; usually it is the capture itself.
+
+    With `files`, an intact original is preferred to a damaged copy of it.
+    """
     if capture.kind != "revisit":
         return Original(how=PayloadSource.ITS_OWN, capture=capture)
-    found = _find_referred(captures, capture) or _find_same_digest(captures, capture)
+    found = _find_referred(captures, capture, files) or _find_same_digest(captures, capture)
     if found is None:
         wanted = capture.refers_to_uri or capture.uri
         if capture.refers_to_date:
@@ -102,7 +107,9 @@ def find_original(captures: Captures, capture: Capture) -> Original:
     return Original(how=PayloadSource.SAME_URL if same else PayloadSource.OTHER_URL, capture=found)
 
 
-def _find_referred(captures: Captures, capture: Capture) -> Capture | None:
+def _find_referred(
+    captures: Captures, capture: Capture, files: ArchiveFiles | None = None
+) -> Capture | None:
     """Find the capture to which the record itself refers."""
     uri = capture.refers_to_uri or capture.uri
     try:
@@ -113,7 +120,14 @@ def _find_referred(captures: Captures, capture: Capture) -> Capture | None:
     candidates = [
         one for one in ranges.walk_range(captures, within) if _can_be_original(capture, one)
     ]
-    candidates.sort(key=lambda one: (one.uri != uri, one.file != capture.file))
+    several = len(candidates) > 1
+    candidates.sort(
+        key=lambda one: (
+            several and files is not None and files.is_damaged(one),
+            one.uri != uri,
+            one.file != capture.file,
+        )
+    )
     return candidates[0] if candidates else None
 
 

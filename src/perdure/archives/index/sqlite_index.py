@@ -68,6 +68,7 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 NAMES = "SELECT name FROM files"
+_FLAWS_AT = "SELECT what FROM flaws WHERE file=(SELECT id FROM files WHERE name=?) AND offset=?"
 _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
 
 
@@ -298,6 +299,10 @@ class SqliteCaptures:
                 "SELECT offset, what FROM flaws WHERE file=? ORDER BY number LIMIT ?", (file, limit)
             )
         ]
+
+    def list_flaws_at(self, file: str, offset: int) -> list[str]:
+        """Return the descriptions of the recorded flaws at an offset of a file."""
+        return [what for (what,) in self._fetch_rows(_FLAWS_AT, (file, offset))]
 
     def find_place(self, file: str) -> ArchivePlace | None:
         """Return the place of a file; implements `perdure.archives.files.registered.Places`."""

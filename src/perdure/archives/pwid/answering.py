@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from perdure.archives.capture.pages import PageInventory, SiteMember
+from perdure.archives.choosing import choose_capture, prefer_intact
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.known import Archive, Archives
@@ -59,7 +60,9 @@ def answer_locally(
     Raises NotCaptured if no capture fits; the error lists the captures nearest to it.
     """
     wanted = interpret_pwid(pwid)
-    judgement = judge_evidence(wanted, look_up_evidence(captures, wanted), nearest=nearest)
+    judgement = judge_evidence(wanted, look_up_evidence(captures, wanted))
+    if nearest and judgement.verdict is not CaptureVerdict.EXACT:
+        judgement = choose_capture(captures, files, wanted)
     if judgement.capture is None:
         once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
         distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]
@@ -71,7 +74,7 @@ def answer_locally(
                 for one in distinct[:_MOST_OFFERED]
             ),
         )
-    return compare_fits(files, judgement)
+    return compare_fits(files, prefer_intact(files, judgement))
 
 
 def answer_elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> ForeignPlayback:

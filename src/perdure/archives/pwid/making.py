@@ -12,11 +12,12 @@ grammar accepts it and it means the same.
  'pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk')
 
 What must stay true: an item is the URI that was archived; only characters that no URI can contain,
-such as a space, are escaped in a PWID; see `spell_item`.
+such as a space or a vertical bar, are escaped in a PWID; see `spell_item`.
 """
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from perdure.errors.captures import NotExpressible
@@ -26,8 +27,10 @@ from perdure.ids.pwid_dialects import DIALECTS
 
 URN = "urn"
 """The dialect that IANA registered; its grammar is that of urn-09."""
-_SAYABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
-"""The characters of an item that are not escaped; see `perdure.ids.pwid`."""
+_SAYABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>[\\]^`{|}')
+"""The visible characters that a URI can contain anywhere (RFC 3986 appendix A)."""
+_LITERAL = re.compile(r"(?<=//)(?:[^/?#@]*@)?\[[0-9A-Za-z.:%]*\]")
+"""The part of an authority with an IP literal, which alone may have brackets."""
 _OF_DRAFT_00 = {"collection": "coll", "recording": "rec"}
 
 
@@ -49,8 +52,18 @@ def spell_item(item: str) -> str:
 
     >>> spell_item('http://www.dr.dk/søg?q="a b"&%41')
     'http://www.dr.dk/s%C3%B8g?q=%22a%20b%22&%41'
+    >>> spell_item("http://[2001:db8::1]/css?family[]=A|B")
+    'http://[2001:db8::1]/css?family%5B%5D=A%7CB'
     """
-    return quote(item, safe=_SAYABLE, errors="surrogatepass")
+    literal = _LITERAL.search(item)
+    start, end = literal.span() if literal and "/" not in item[: literal.start() - 2] else (0, 0)
+    return "".join(
+        (
+            quote(item[:start], safe=_SAYABLE, errors="surrogatepass"),
+            item[start:end],
+            quote(item[end:], safe=_SAYABLE, errors="surrogatepass"),
+        )
+    )
 
 
 def write_pwid(pwid: Pwid, dialect: str) -> str:

@@ -92,6 +92,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """All captures that the reference fits exactly; several if its time is a day, for example."""
     offered: tuple[Capture, ...] = ()
     """Other captures, the best first, if none is returned."""
+    other_uri: bool = False
+    """Whether the capture has another URI than the requested one, with the same canonical key."""
 
     @property
     def is_ambiguous(self) -> bool:
@@ -102,7 +104,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         """The verdict for people."""
         if self.verdict is CaptureVerdict.NEAREST and self.delta is not None:
-            return f"nearest {format_distance(self.delta)}"
+            other = ", other URI" if self.other_uri else ""
+            return f"nearest {format_distance(self.delta)}{other}"
         return self.verdict.value
 
 
@@ -193,10 +196,23 @@ def judge_evidence(
     if not nearest or not offered:
         verdict = CaptureVerdict.OTHER_URI if others else CaptureVerdict.ABSENT
         return Judgement(verdict=verdict, offered=offered)
-    if others:
-        return Judgement(verdict=CaptureVerdict.OTHER_URI, capture=others[0], delta=0)
+    return judge_capture(wanted, others[0] if others else near[0])
+
+
+def judge_capture(wanted: WantedCapture, capture: Capture) -> Judgement:
+    """Return the verdict on one capture with the canonical key of the request."""
+    delta = measure_delta(wanted, capture)
+    if _is_exact(wanted, capture) and not delta:
+        return Judgement(
+            verdict=CaptureVerdict.EXACT, capture=capture, delta=delta, fits=(capture,)
+        )
+    other_uri = not is_same_uri(wanted.uri, capture.uri)
+    if other_uri and not delta and _says_as_much(wanted, capture):
+        return Judgement(
+            verdict=CaptureVerdict.OTHER_URI, capture=capture, delta=delta, other_uri=True
+        )
     return Judgement(
-        verdict=CaptureVerdict.NEAREST, capture=near[0], delta=measure_delta(wanted, near[0])
+        verdict=CaptureVerdict.NEAREST, capture=capture, delta=delta, other_uri=other_uri
     )
 
 
@@ -211,17 +227,23 @@ def is_same_uri(wanted: str, recorded: str) -> bool:
     """Return whether both are the same URI, character by character.
 
     `http://www.dr.dk` and `http://www.dr.dk/` are the same: HTTP cannot request an empty path, so
-    the former can only be recorded as the latter (RFC 9110 section 4.2.3). A space that was
-    recorded as such is the same as the `%20` of a PWID, which cannot contain spaces.
+    the former can only be recorded as the latter (RFC 9110 section 4.2.3). A character that no URI
+    can contain, such as a space or a vertical bar, is the same as its escape: some clients send it
+    as it is, others escape it.
     """
     return wanted == recorded or _spell_uri(wanted) == _spell_uri(recorded)
 
 
+_NEEDED_ESCAPE = re.compile(
+    "%(?:[01][0-9a-f]|2[02]|3[ce]|5[b-e]|60|7[b-df]|[89a-f][0-9a-f])", re.IGNORECASE
+)
+"""An escape of a character that a URI cannot contain, in upper or lower case."""
 _NO_PATH = re.compile(r"(https?://[^/?#]+)(?=[?#]|\Z)", re.IGNORECASE)
 
 
 def _spell_uri(uri: str) -> str:
-    return spell_item(_NO_PATH.sub(r"\1/", uri, count=1))
+    spelled = spell_item(_NO_PATH.sub(r"\1/", uri, count=1))
+    return _NEEDED_ESCAPE.sub(lambda escape: escape[0].upper(), spelled)
 
 
 _CONTENT = ("response", "resource", "conversion", "revisit")
@@ -311,13 +333,15 @@ def _sort_key(capture: Capture) -> tuple[str, int, str, str, int]:
 
 
 def _sort_by_distance(wanted: WantedCapture, evidence: Evidence) -> list[Capture]:
-    """Sort the captures by distance in time, those of the requested URI first."""
+    """Sort the captures by distance in time, then by spelling."""
     found = [*evidence.within, *evidence.before, *evidence.after]
-    return sorted(
-        (one for one in found if suits_coverage(wanted.coverage, one)),
-        key=lambda one: (
-            not is_same_uri(wanted.uri, one.uri),
-            abs(measure_delta(wanted, one)),
-            _sort_key(one),
-        ),
-    )
+    suited = [one for one in found if suits_coverage(wanted.coverage, one)]
+    return sorted(suited, key=lambda one: rank_distance(wanted, one))
+
+
+def rank_distance(wanted: WantedCapture, capture: Capture) -> tuple[object, ...]:
+    """Return the sort key of a capture among those that can be returned instead: the nearest in
+    time, of those at the same distance the requested spelling.  # ruling: capture-choice
+    """
+    distance = abs(measure_delta(wanted, capture))
+    return distance, not is_same_uri(wanted.uri, capture.uri), _sort_key(capture)

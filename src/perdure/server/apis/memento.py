@@ -26,15 +26,15 @@ from urllib.parse import unquote
 
 import msgspec
 
+from perdure.archives.choosing import choose_capture
 from perdure.archives.dates import format_second
 from perdure.archives.index.ranges import IndexRange, make_range, walk_range
+from perdure.archives.library import Library
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
     Judgement,
     interpret_uri_at,
-    judge_evidence,
-    look_up_evidence,
     suits_coverage,
 )
 from perdure.errors import NotCaptured
@@ -139,10 +139,12 @@ def link_original(service: Service, request: Request, recorded: str) -> list[byt
 
 
 def write_verdict(judgement: Judgement) -> tuple[bytes, bytes]:
-    """`Perdure-Verdict`: an item of RFC 8941, the verdict with the distance in seconds."""
+    """`Perdure-Verdict`: an item of RFC 9651, the verdict with the distance in seconds, and
+    whether the URI is another one."""
     text = judgement.verdict.token
     if judgement.verdict is CaptureVerdict.NEAREST and judgement.delta is not None:
         text += f";delta={judgement.delta}"
+        text += ";other-uri" if judgement.other_uri else ""
     if len(judgement.fits) > 1:
         text += f";fits={len(judgement.fits)}"
     return b"perdure-verdict", text.encode()
@@ -161,8 +163,8 @@ async def find_memento(service: Service, request: Request) -> Answer:
     """Redirect (302) to the memento nearest to Accept-Datetime, or the newest (section 4.5)."""
     wanted = read_original_uri(request, "timegate/")
     time = _read_accept_datetime(request.read_field(b"accept-datetime"))
-    captures = service.registry.archive.captures
-    found = await asyncio.to_thread(_relate_captures, captures, wanted, time)
+    library = service.registry.archive
+    found = await asyncio.to_thread(_relate_captures, library, wanted, time)
     if found is None:
         problem = problems.make_problem(make_not_captured(wanted))
         fields = (*problem.fields, _VARY, *join_links(link_original(service, request, wanted)))
@@ -199,12 +201,11 @@ def _read_accept_datetime(text: str) -> str:
 
 
 def _relate_captures(
-    captures: Captures, wanted: str, time: str
+    library: Library, wanted: str, time: str
 ) -> tuple[Capture, dict[Capture, list[str]]] | None:
     """The capture nearest to a time, and the relations of it and its neighbours (section 2.2.1)."""
-    question = interpret_uri_at(wanted, time)
-    evidence = look_up_evidence(captures, question)
-    judgement = judge_evidence(question, evidence, nearest=True)
+    captures = library.captures
+    judgement = choose_capture(captures, library.files, interpret_uri_at(wanted, time))
     if judgement.capture is None:
         return None
     chosen = judgement.capture

@@ -29,9 +29,11 @@ import msgspec
 
 from perdure.archives.capture import pages, references
 from perdure.archives.capture.references import Address
+from perdure.archives.choosing import choose_capture, prefer_intact
 from perdure.archives.files import heads
-from perdure.archives.index.revisits import find_original
-from perdure.archives.port import ArchivedRecord, Capture, Captures
+from perdure.archives.library import Library
+from perdure.archives.opening import REDIRECTS, OpenedCapture, open_capture
+from perdure.archives.port import ArchivedRecord, Capture
 from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
@@ -42,12 +44,11 @@ from perdure.archives.pwid.verdict import (
     judge_evidence,
     look_up_evidence,
 )
-from perdure.errors import OriginalMissing, quote
+from perdure.errors import quote
 from perdure.parts.media_types import strip_parameters
 from perdure.server.apis import memento
 from perdure.server.common import payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
-from perdure.server.common.payloads import ArchivedPayload
 from perdure.server.common.problems import Problem
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -60,7 +61,6 @@ _UNPRINTABLE = re.compile("[^ -~]")
 _KEPT = frozenset(("content-type", "content-language", "last-modified"))
 _MOST_FIELDS = 64
 _LONGEST_VALUE = 1024
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _BODILESS = frozenset((204, 205, 206, 304))
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _BINARY = "application/octet-stream"
@@ -71,7 +71,7 @@ _PASSIVE = re.compile(
 )
 
 
-def read_media_type(archived: ArchivedPayload) -> str:
+def read_media_type(archived: OpenedCapture) -> str:
     """The media type as it was recorded, with its parameters."""
     said = next((value for name, value in archived.headers if name.lower() == "content-type"), "")
     return _make_printable(said or archived.capture.media_type or _BINARY)
@@ -173,12 +173,12 @@ def _judge_refusal(judgement: Judgement) -> CaptureVerdict:
 
 def _open_exact(
     service: Service, sent: str, path: re.Match[str], *, raw: bool
-) -> tuple[Judgement, ArchivedPayload | None]:
+) -> tuple[Judgement, OpenedCapture | None]:
     """The capture that a path names and, if it is exact, its open payload.
 
     Raises OriginalMissing, Corrupt or Unavailable.
     """
-    judgement = _find_capture(service.registry.archive.captures, sent, path[1])
+    judgement = _find_capture(service.registry.archive, sent, path[1], raw=raw)
     if path[3] is not None:
         judgement = _choose_by_digest(service, judgement, path[3])
     capture = judgement.capture
@@ -189,8 +189,12 @@ def _open_exact(
     return judgement, open_archived(service, capture)
 
 
-def _find_capture(captures: Captures, sent: str, time: str) -> Judgement:
-    """The capture that a replay path names. `sent` is its URI as the path spells it."""
+def _find_capture(library: Library, sent: str, time: str, *, raw: bool) -> Judgement:
+    """The capture that a replay path names. `sent` is its URI as the path spells it.
+
+    A page is shown with a capture that can be used; the bytes are those of the exact capture.
+    """
+    captures, files = library.captures, library.files
     first, last = find_span(time)
     found: Judgement | None = None
     for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
@@ -199,7 +203,11 @@ def _find_capture(captures: Captures, sent: str, time: str) -> Judgement:
         for one in evidence.within:
             if memento.escape_for_path(one.uri) == sent and not is_same_uri(text, one.uri):
                 wanted = msgspec.structs.replace(wanted, uri=one.uri)
-        judgement = judge_evidence(wanted, evidence, nearest=True)
+        judgement = (
+            prefer_intact(files, judge_evidence(wanted, evidence, nearest=True))
+            if raw
+            else choose_capture(captures, files, wanted)
+        )
         if judgement.verdict is CaptureVerdict.EXACT:
             return judgement
         found = found if found and found.capture else judgement
@@ -221,31 +229,13 @@ def _choose_by_digest(service: Service, judgement: Judgement, digest: str) -> Ju
     return msgspec.structs.replace(judgement, capture=capture)
 
 
-def open_archived(service: Service, capture: Capture) -> ArchivedPayload:
+def open_archived(service: Service, capture: Capture) -> OpenedCapture:
     """Open a capture for reading. Its payload may be in another record.
 
     Raises OriginalMissing if that record is missing, Corrupt or Unavailable.
     """
     library = service.registry.archive
-    found = find_original(library.captures, capture)
-    if found.capture is None:
-        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
-    record = library.files.open_record(found.capture)
-    headers, status = record.headers, record.status
-    if found.capture is not capture:
-        own = library.files.open_record(capture)
-        own.close()
-        if own.headers:
-            headers = own.headers
-        if own.status not in (None, HTTPStatus.NOT_MODIFIED):
-            status = own.status
-    return ArchivedPayload(
-        capture=capture,
-        holder=found.capture,
-        record=record,
-        headers=list(headers),
-        status=status,
-    )
+    return open_capture(library.captures, library.files, capture)
 
 
 # answering
@@ -253,7 +243,7 @@ def open_archived(service: Service, capture: Capture) -> ArchivedPayload:
 
 
 def list_fields(
-    service: Service, request: Request, archived: ArchivedPayload, *more: bytes
+    service: Service, request: Request, archived: OpenedCapture, *more: bytes
 ) -> Fields:
     """The header fields of an answer with the archived bytes, on any origin.
 
@@ -272,12 +262,12 @@ def list_fields(
 
 
 async def _answer_raw(
-    service: Service, request: Request, archived: ArchivedPayload, judgement: Judgement
+    service: Service, request: Request, archived: OpenedCapture, judgement: Judgement
 ) -> Answer:
     fields = list_fields(service, request, archived)
     fields.append(memento.write_verdict(judgement))
     status = _choose_status(archived)
-    if status in _REDIRECTS:
+    if status in REDIRECTS:
         target = _find_redirect(archived)
         if target is None:
             status = HTTPStatus.OK
@@ -288,7 +278,7 @@ async def _answer_raw(
 
 
 async def _show_page(
-    service: Service, request: Request, archived: ArchivedPayload, judgement: Judgement
+    service: Service, request: Request, archived: OpenedCapture, judgement: Judgement
 ) -> Answer:
     kind = read_media_type(archived)
     if kind.lower().startswith("multipart/"):  # a browser would show pages in it unchanged
@@ -310,7 +300,7 @@ async def _show_page(
         return address.uri if address.uri.startswith(("data:", "mailto:")) else "about:blank"
 
     status = _choose_status(archived)
-    if status in _REDIRECTS:
+    if status in REDIRECTS:
         target = _find_redirect(archived)
         archived.record.close()
         if target is None:
@@ -340,7 +330,7 @@ def _write_policy(origin: str) -> bytes:
 
 
 def _list_memento_fields(
-    service: Service, request: Request, archived: ArchivedPayload, *more: bytes
+    service: Service, request: Request, archived: OpenedCapture, *more: bytes
 ) -> Fields:
     capture = archived.capture
     this = b'<%s>; rel="memento"; datetime="%s"' % (
@@ -359,7 +349,7 @@ def _list_memento_fields(
     ]
 
 
-def _copy_fields(archived: ArchivedPayload) -> Fields:
+def _copy_fields(archived: OpenedCapture) -> Fields:
     """The archived header fields, with a prefix unless they are on the list."""
     found: Fields = []
     for name, value in archived.headers[:_MOST_FIELDS]:
@@ -377,22 +367,24 @@ def _make_printable(value: str) -> str:
     return _UNPRINTABLE.sub("?", value[:_LONGEST_VALUE].strip())
 
 
-def _choose_status(archived: ArchivedPayload) -> int:
+def _choose_status(archived: OpenedCapture) -> int:
     """The archived status if it can be sent again, otherwise 200."""
     status = archived.status
     if status is None or status < 200 or status in _BODILESS or status == 407:
         return HTTPStatus.OK
     known = any(status == one for one in HTTPStatus)
-    if 300 <= status < 400 and status not in _REDIRECTS:
+    if 300 <= status < 400 and status not in REDIRECTS:
         return HTTPStatus.OK
     return status if known else HTTPStatus.OK
 
 
-def _find_redirect(archived: ArchivedPayload) -> str | None:
-    """The target of an archived redirect, or None if it is not on the Web."""
+def _find_redirect(archived: OpenedCapture) -> str | None:
+    """The target of an archived redirect, or None if it is not on the Web or is itself."""
     said = next((value for name, value in archived.headers if name.lower() == "location"), "")
     target = references.resolve_address(archived.capture.uri, said) if said else None
-    return target if target and target.startswith(("http://", "https://")) else None
+    if not target or not target.startswith(("http://", "https://")):
+        return None
+    return None if is_same_uri(target.partition("#")[0], archived.capture.uri) else target
 
 
 def _read_document(record: ArchivedRecord) -> bytes | None:

@@ -23,6 +23,7 @@ import msgspec
 from werkzeug.http import parse_date
 
 from perdure.archives.dates import format_second
+from perdure.archives.opening import OpenedCapture
 from perdure.archives.port import ArchivedRecord, Capture
 from perdure.errors import Corrupt, OverBudget
 from perdure.server.common import digests, problems
@@ -32,18 +33,6 @@ from perdure.server.common.conditions import Span, is_unmodified, read_ranges
 from perdure.server.common.request import Request
 
 AT_HAND = 256 << 10  # bytes
-
-
-class ArchivedPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """A capture, and the open record that has its payload."""
-
-    capture: Capture
-    holder: Capture
-    """The capture of the record: this capture or, if it is a revisit, its original."""
-    record: ArchivedRecord
-    headers: list[tuple[str, str]]
-    """The header fields of the capture itself, if it has any."""
-    status: int | None
 
 
 class _PayloadStart(msgspec.Struct, frozen=True):
@@ -57,7 +46,7 @@ class _PayloadStart(msgspec.Struct, frozen=True):
 
 
 async def answer_payload(
-    request: Request, status: int, fields: Fields, archived: ArchivedPayload
+    request: Request, status: int, fields: Fields, archived: OpenedCapture
 ) -> Answer:
     """Answer with the payload and these fields. Only status 200 has ranges and conditions.
 
@@ -71,7 +60,7 @@ async def answer_payload(
 
 
 async def _answer_opened(
-    request: Request, status: int, fields: Fields, archived: ArchivedPayload
+    request: Request, status: int, fields: Fields, archived: OpenedCapture
 ) -> Answer:
     record = archived.record
     if status != HTTPStatus.OK:
@@ -104,7 +93,7 @@ def make_entity_tag(holder: Capture) -> bytes:
     return f'"{hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:40]}"'.encode()
 
 
-def _find_modified(archived: ArchivedPayload) -> datetime:
+def _find_modified(archived: OpenedCapture) -> datetime:
     """Return the Last-Modified time of the payload, or else the time of its capture."""
     named = (value for name, value in archived.headers if name.lower() == "last-modified")
     said = parse_date(next(named, "")[:64])

@@ -21,6 +21,7 @@ import msgspec
 
 from perdure.archives.capture import pages
 from perdure.archives.capture.wholes import collect_whole
+from perdure.archives.choosing import prefer_intact
 from perdure.archives.files import heads
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import find_original
@@ -183,11 +184,14 @@ class MemberChecker:
     def judge_here(self, pwid: Pwid) -> Judgement:
         """Judge a PWID by the web archive of this registry, whichever archive the PWID names."""
         wanted = interpret_pwid(pwid)
-        return judge_evidence(wanted, look_up_evidence(self._registry.archive.captures, wanted))
+        archive = self._registry.archive
+        return prefer_intact(
+            archive.files, judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        )
 
     def _check_captured(self, blank: CheckedMember, pwid: Pwid, capture: Capture) -> CheckedMember:
         archive = self._registry.archive
-        found = find_original(archive.captures, capture)
+        found = find_original(archive.captures, capture, archive.files)
         if found.capture is None:
             detail = f"{found.how}: {found.wanted}"
             return _with_state(blank, State.ABSENT, where=pwid.archive, detail=detail)

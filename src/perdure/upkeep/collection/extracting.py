@@ -29,8 +29,10 @@ import msgspec
 
 from perdure.archives.capture import pages
 from perdure.archives.capture.wholes import collect_whole
+from perdure.archives.choosing import prefer_intact
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import find_original
+from perdure.archives.opening import REDIRECTS
 from perdure.archives.port import Capture
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
@@ -175,7 +177,9 @@ class MemberExtraction:
             found, more = pages.list_members(archive.captures, wanted, limit=MOST_OF_SITE)
             left = [f"of {pwid} only the first {MOST_OF_SITE} URLs"] if more else []
             return [one.capture for one in found], left or ([] if found else [f"{pwid}: absent"])
-        judged = judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        judged = prefer_intact(
+            archive.files, judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        )
         if judged.verdict is not CaptureVerdict.EXACT or judged.capture is None:
             return [], [f"{pwid}: {judged.sentence} here"]
         if pwid.coverage != "page":
@@ -194,11 +198,13 @@ class MemberExtraction:
     def _copy_capture(self, capture: Capture, written: list[str]) -> list[str]:
         """Copy a capture with all that belongs to it; return the problems."""
         archive = self._registry.archive
-        found = find_original(archive.captures, capture)
+        found = find_original(archive.captures, capture, archive.files)
         belonging = [capture]
         if found.capture is not None and found.capture != capture:
             belonging.append(found.capture)
-        problems = [] if found.capture else [f"{capture.uri} {capture.date}: {found.how}"]
+        needs_payload = capture.status not in REDIRECTS
+        missing = found.capture is None and needs_payload
+        problems = [f"{capture.uri} {capture.date}: {found.how}"] if missing else []
         for one in belonging:
             place = one.file, one.offset
             if place in self._copied_whole:

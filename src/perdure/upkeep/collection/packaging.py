@@ -101,7 +101,9 @@ def _add_stored(package: zipfile.ZipFile, path: str, source: Path, created: str)
     digest = hashlib.sha256()
     info = _zip_info(path, created, packed=False)
     info.file_size = source.stat().st_size
-    with source.open("rb") as file, package.open(info, "w", force_zip64=True) as into:
+    # zipfile writes Zip64 fields only for a file that needs them; ReplayWeb.page cannot read a
+    # WARC file that has them without need.
+    with source.open("rb") as file, package.open(info, "w") as into:
         while piece := file.read(_PIECE):
             digest.update(piece)
             into.write(piece)
