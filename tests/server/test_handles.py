@@ -19,7 +19,7 @@ from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.commands import Assign, Withdraw
+from perdure.model.commands import Assign, Bind, Withdraw
 from perdure.model.records import Location, Value
 from perdure.registry import initialise
 
@@ -240,8 +240,6 @@ def test_prefixes_that_do_not_live_here(api: Api) -> None:
         (b'{"values":[{"index":1,"type":"A","data":"a","permissions":"x"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":"a"},{"index":1,"type":"B","data":""}]}',
          (400, 202)),
-        (b'{"values":[{"index":1,"type":"URL","data":"javascript:alert(1)"}]}', (400, 202)),
-        (b'{"values":[{"index":1,"type":"URL","data":"http://a/\\r\\nX: y"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"TEMPLATE","data":"# /(a+)+\\\\1/ {location}"}]}',
          (400, 202)),
         (b'{"values":[{"index":1,"type":"10320/loc","data":"<!DOCTYPE a><locations/>"}]}',
@@ -603,3 +601,72 @@ def test_the_how_to_copies_each_handle_as_it_is(
     for number, name in enumerate(names):
         expected = [(f"http://a.example/{number}", "1110"), ("a@a.example", "1100")]
         assert told[f"hdl:{name}"] == expected
+
+
+# values that are not public
+# --------------------------
+
+INTRANET = "https://intranet.example/secret"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "?info", "?locations", "?history", "?linkset", "?landing", "?cite", "?metadata=json"],
+)
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html", "application/xml"])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_value_that_is_not_public_is_public_nowhere(
+    api: Api, path: str, accept: str, legacy: bool
+) -> None:
+    """RFC 3651 section 3.1: a value without "PUBLIC_READ" is not shown to everyone."""
+    handle = f"{PREFIX}/hidden{legacy}"
+    hidden = value(1, "URL", INTRANET, permissions="1100")
+    listed = f'<locations><location href="{INTRANET}"/></locations>'
+    places = value(2, "10320/loc", listed, permissions="1100")
+    api.put(handle, hidden, places)
+    if legacy:  # an older registry bound it
+        api.site.do(Bind(identifier=parse(f"hdl:{handle}"), locations=(Location(uri=INTRANET),)))
+    assert api.told(handle, api.admin)[1] == ("URL", INTRANET)
+    assert 1 not in api.told(handle)
+    answer = api.site.get(f"/hdl:{handle}{path}", f"Accept: {accept}")
+    assert INTRANET.encode() not in answer.body
+    assert INTRANET not in str(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [f"N2L?hdl:{PREFIX}/thttp", f"N2Ls?hdl:{PREFIX}/thttp", f"L2Ns?{INTRANET}/thttp"],
+)
+def test_thttp_names_no_value_that_is_not_public(api: Api, question: str) -> None:
+    handle, there = f"{PREFIX}/thttp", f"{INTRANET}/thttp"
+    api.put(handle, value(1, "URL", there, permissions="1100"))
+    api.site.do(Bind(identifier=parse(f"hdl:{handle}"), locations=(Location(uri=there),)))
+    answer = api.site.get(f"/uri-res/{question}")
+    assert handle.lower() not in answer.body.decode().lower() or "N2L" in question
+    assert there not in str(answer.headers)
+    if question.startswith("N2"):
+        assert there.encode() not in answer.body
+
+
+def test_a_template_makes_nothing_public_of_what_is_not(api: Api) -> None:
+    handle = f"{PREFIX}/templated"
+    template = (
+        '<namespace><template delimiter="@"><foreach>'
+        '<value data="${data}" type="URL"/></foreach></template></namespace>'
+    )
+    api.put(
+        handle,
+        value(1, "URL", INTRANET, permissions="1100"),
+        value(2, "HS_NAMESPACE", template),
+        value(300, "HS_SECKEY", "s3cret", permissions="1110"),
+    )
+    answer = api.ask("GET", f"{handle}@part")
+    assert INTRANET.encode() not in answer.body
+    assert b"scrypt" not in answer.body
+
+
+def test_an_odd_address_is_kept_and_told(api: Api) -> None:
+    answer = api.put(f"{PREFIX}/odd", value(1, "URL", "www.a.example"), value(2, "EMAIL", "x"))
+    assert code(answer) == (200, 1)
+    assert "index 1" in json.loads(answer.body)["message"]
+    assert api.told(f"{PREFIX}/odd")[1] == ("URL", "www.a.example")
