@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.commands import Assign, Bind, Withdraw
+from perdure.model.commands import Assign, Bind, SaveToken, Withdraw
 from perdure.model.records import Location, Value
 from perdure.registry import initialise
 
@@ -670,3 +671,59 @@ def test_an_odd_address_is_kept_and_told(api: Api) -> None:
     assert code(answer) == (200, 1)
     assert "index 1" in json.loads(answer.body)["message"]
     assert api.told(f"{PREFIX}/odd")[1] == ("URL", "www.a.example")
+
+
+# secrets that a token wrote
+# --------------------------
+
+
+def _write_secret(api: Api, site: Deployment, name: str, **fields: Any) -> tuple[str, str]:
+    """Let a new token write a handle with a secret. Returns the token and the credentials."""
+    token = site.token(name, operations=("register", "bind"), **fields)
+    handle = f"{PREFIX}/00-{name}"
+    own = admin(100, handle), value(300, "HS_SECKEY", "mine")
+    assert code(api.put(handle, *own, who=f"Authorization: Bearer {token}")) == (200, 1)
+    credentials = basic(f"300:{handle}", "mine")
+    assert code(api.put(f"{handle}?index=1", value(1, "A", "a"), who=credentials)) == (200, 1)
+    return token, credentials
+
+
+def _end_token(site: Deployment, name: str, **fields: Any) -> None:
+    token = site.registry.records.find_token_named(name)
+    assert token is not None
+    site.do(SaveToken(token=msgspec.structs.replace(token, **fields)))
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "status"),
+    [
+        ("revoked", {"revoked": "2026-01-01T00:00:00Z"}, 401),
+        ("expired", {"expires": "2026-01-01T00:00:00Z"}, 401),
+        ("narrowed", {"authorities": ("hdl:21.T14999/other",)}, 403),
+        ("reading", {"operations": ("register",)}, 403),
+    ],
+)
+def test_a_secret_ends_with_the_token_that_wrote_it(
+    api: Api, site: Deployment, name: str, ending: dict[str, Any], status: int
+) -> None:
+    """give-rights.md: "Whatever ends or narrows a token ends or narrows all that came of it"."""
+    _, credentials = _write_secret(api, site, name, authorities=(f"hdl:{PREFIX}/00-*",))
+    handle = f"{PREFIX}/00-{name}"
+    sent = api.put(f"{handle}?index=301", value(301, "HS_SECKEY", "other"), who=credentials)
+    assert code(sent) == (200, 1)
+    other = basic(f"301:{handle}", "other")
+    assert api.told(handle, other)
+    _end_token(site, name, **ending)
+    for who in (credentials, other):
+        answer = api.put(f"{handle}?index=1", value(1, "A", "b"), who=who)
+        assert answer.status == status
+    assert api.told(handle)[1] == ("A", "a")
+
+
+def test_a_secret_reaches_no_further_than_the_token_that_wrote_it(
+    api: Api, site: Deployment
+) -> None:
+    _, credentials = _write_secret(api, site, "near", authorities=(f"hdl:{PREFIX}/00-*",))
+    far = f"{PREFIX}/far"
+    api.put(far, admin(100, f"{PREFIX}/00-near"), value(1, "A", "a"))
+    assert api.put(f"{far}?index=1", value(1, "A", "b"), who=credentials).status == 403

@@ -26,11 +26,12 @@ DELETED = "deleted by an administrator of the handle"
 
 
 def put_values(
-    current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool
+    current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool, granted_by: str = ""
 ) -> tuple[Value, ...]:
     """The values after a write: with `whole` only the sent ones, else all, with the sent ones.
 
-    A secret that the client sends back as it was shown does not change.
+    A secret that the client sends back as it was shown does not change. A new one is marked with
+    the name of the token by which it was written, `granted_by`.
     """
     before = {one.index: one for one in current}
     kept = {} if whole else dict(before)
@@ -39,7 +40,9 @@ def put_values(
         if is_secret(one) and not one.data:
             if held is None or not is_secret(held):
                 continue
-            one = msgspec.structs.replace(one, data=held.data)
+            one = msgspec.structs.replace(one, data=held.data, granted_by=held.granted_by)
+        elif is_secret(one):
+            one = msgspec.structs.replace(one, granted_by=granted_by)
         kept[one.index] = one
     return tuple(kept[index] for index in sorted(kept))
 

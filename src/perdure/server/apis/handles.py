@@ -348,7 +348,7 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
         if not asked.overwrite and (record is not None if not some else there):
             code = HandleCode.VALUE_EXISTS if some else HandleCode.ALREADY_EXISTS
             return handle_codes.write_answer(code, asked.handle, form=asked.form)
-        after = changes.put_values(current, sent, whole=not some)
+        after = changes.put_values(current, sent, whole=not some, granted_by=who.granted_by)
         if record is None:
             handle_admins.check_permission(service, who, "register", identifier, (), _NEW)
         else:
