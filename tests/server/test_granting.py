@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed
 
 MINT = f"/pdi://{SERIES}/"
 TYPE = "Content-Type: text/plain; charset=us-ascii"
+HOME = "https://id.example.org"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("granting") / "registry") as running:
+    root = tmp_path_factory.mktemp("granting") / "registry"
+    with deployed(root, base_url=HOME) as running:
         yield running
 
 
@@ -161,7 +164,8 @@ class Signer:
         target: str,
         body: bytes,
         *,
-        cover: tuple[str, ...] = ("@method", "@target-uri", "content-digest"),
+        cover: tuple[str, ...] = ("@method", "@target-uri", "content-type", "content-digest"),
+        base: str = HOME,
         created: int | None = None,
         nonce: str = "",
         label: str = "sig1",
@@ -170,7 +174,11 @@ class Signer:
         digests = digests or {"sha-256": digest("sha256", body)}
         values = {
             "@method": method,
-            "@target-uri": f"{site.base}{target}",
+            "@target-uri": f"{base}{target}",
+            "@request-target": target,
+            "@authority": base.partition("//")[2],
+            "content-type": TYPE.partition(": ")[2],
+            "content-language": "en",
             "content-digest": ", ".join(f"{name}={one}" for name, one in digests.items()),
             "if-match": '"r1"',
         } | {f'content-digest";key="{name}': one for name, one in digests.items()}
@@ -206,7 +214,7 @@ def test_a_signed_request_mints(site: Deployment, signer: Signer) -> None:
     signed = signer.fields(site, "PUT", MINT, b"signed", nonce="mint")
     answer = site.put(MINT, b"signed", TYPE, *signed)
     assert answer.status == 201, answer.body
-    assert site.get(answer.headers["location"].removeprefix(site.base)).body == b"signed"
+    assert site.get(answer.headers["location"].removeprefix(HOME)).body == b"signed"
 
 
 def test_a_signature_is_good_once(site: Deployment, signer: Signer) -> None:
@@ -227,9 +235,12 @@ def test_a_signature_is_good_once(site: Deployment, signer: Signer) -> None:
     [
         {"created": 1_000_000_000},
         {"created": 4_000_000_000},
-        {"cover": ("@target-uri", "content-digest")},
-        {"cover": ("@method", "content-digest")},
-        {"cover": ("@method", "@target-uri")},
+        {"cover": ("@target-uri", "content-type", "content-digest")},
+        {"cover": ("@method", "content-type", "content-digest")},
+        {"cover": ("@method", "@target-uri", "content-type")},
+        {"cover": ("@method", "@target-uri", "content-digest")},
+        {"cover": ("@method", "@request-target", "content-type", "content-digest")},
+        {"base": "https://staging.example.org"},
     ],
 )
 def test_signatures_that_do_not_suffice(
@@ -252,7 +263,8 @@ def test_a_body_is_what_was_signed(
     site: Deployment, signer: Signer, member: str, digests: dict[str, str], status: int
 ) -> None:
     """RFC 9421 signs no content but by Content-Digest: by a digest then that is compared."""
-    cover = ("@method", "@target-uri", f'content-digest"{member}' if member else "content-digest")
+    promised = f'content-digest"{member}' if member else "content-digest"
+    cover = ("@method", "@target-uri", "content-type", promised)
     signed = signer.fields(site, "PUT", MINT, b"", nonce=str(digests), cover=cover, digests=digests)
     assert site.put(MINT, b"x", TYPE, *signed).status == status
 
@@ -270,6 +282,43 @@ def test_what_was_changed_on_the_way(site: Deployment, signer: Signer) -> None:
     refused(site.put(MINT, b"x", TYPE, *nobody), 401, "unauthenticated")
     broken = ["Signature-Input: x", "Signature: y"]
     refused(site.put(MINT, b"x", TYPE, *broken), 401, "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["Content-Type: text/html", "Content-Language: fr", "Content-Encoding: gzip", "If-Match: *"],
+)
+@pytest.mark.parametrize("sent", [(), (TYPE,)])
+def test_a_field_that_decides_was_changed_or_added(
+    site: Deployment, signer: Signer, field: str, sent: tuple[str, ...]
+) -> None:
+    """give-rights.md: "A request that is sent again, or was changed, is refused"."""
+    cover = ("@method", "@target-uri", "content-digest", *(("content-type",) if sent else ()))
+    signed = signer.fields(site, "PUT", MINT, b"x", nonce=f"{field}{sent}", cover=cover)
+    kept = () if field.startswith("Content-Type") else sent
+    refused(site.put(MINT, b"x", *kept, field, *signed), 401, "unauthenticated")
+
+
+def test_the_server_is_signed_for(site: Deployment, signer: Signer) -> None:
+    """A copy of a registry has the same keys and names, but another address."""
+    cover = ("@method", "@request-target", "@authority", "content-type", "content-digest")
+    signed = signer.fields(site, "PUT", MINT, b"x", nonce="authority", cover=cover)
+    assert site.put(MINT, b"x", TYPE, *signed).status == 201
+    other = "https://staging.example.org"
+    for nonce, target in (("form", f"{other}{MINT}"), ("forms", MINT)):
+        signed = signer.fields(site, "PUT", MINT, b"x", nonce=nonce, base=other)
+        answer = site.put(target, b"x", TYPE, "X-Forwarded-Host: staging.example.org", *signed)
+        refused(answer, 401, "unauthenticated")
+
+
+def test_without_a_public_address_no_signature_is_accepted(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry") as site:
+        site.token("robot", operations=("mint",), key=Signer("robot").public)
+        robot = Signer("robot")
+        signed = robot.fields(site, "PUT", MINT, b"x", nonce="n", base=site.base)
+        answer = site.put(MINT, b"x", TYPE, *signed)
+        refused(answer, 401, "unauthenticated")
+        assert "base_url" in json.loads(answer.body)["detail"]
 
 
 def test_a_key_has_the_rights_of_its_token_only(site: Deployment, signer: Signer) -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.commands import Assign, Withdraw
+from perdure.model.commands import Assign, Bind, SaveToken, Withdraw
 from perdure.model.records import Location, Value
 from perdure.registry import initialise
 
@@ -240,8 +241,6 @@ def test_prefixes_that_do_not_live_here(api: Api) -> None:
         (b'{"values":[{"index":1,"type":"A","data":"a","permissions":"x"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":"a"},{"index":1,"type":"B","data":""}]}',
          (400, 202)),
-        (b'{"values":[{"index":1,"type":"URL","data":"javascript:alert(1)"}]}', (400, 202)),
-        (b'{"values":[{"index":1,"type":"URL","data":"http://a/\\r\\nX: y"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"TEMPLATE","data":"# /(a+)+\\\\1/ {location}"}]}',
          (400, 202)),
         (b'{"values":[{"index":1,"type":"10320/loc","data":"<!DOCTYPE a><locations/>"}]}',
@@ -603,3 +602,128 @@ def test_the_how_to_copies_each_handle_as_it_is(
     for number, name in enumerate(names):
         expected = [(f"http://a.example/{number}", "1110"), ("a@a.example", "1100")]
         assert told[f"hdl:{name}"] == expected
+
+
+# values that are not public
+# --------------------------
+
+INTRANET = "https://intranet.example/secret"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "?info", "?locations", "?history", "?linkset", "?landing", "?cite", "?metadata=json"],
+)
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html", "application/xml"])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_value_that_is_not_public_is_public_nowhere(
+    api: Api, path: str, accept: str, legacy: bool
+) -> None:
+    """RFC 3651 section 3.1: a value without "PUBLIC_READ" is not shown to everyone."""
+    handle = f"{PREFIX}/hidden{legacy}"
+    hidden = value(1, "URL", INTRANET, permissions="1100")
+    listed = f'<locations><location href="{INTRANET}"/></locations>'
+    places = value(2, "10320/loc", listed, permissions="1100")
+    api.put(handle, hidden, places)
+    if legacy:  # an older registry bound it
+        api.site.do(Bind(identifier=parse(f"hdl:{handle}"), locations=(Location(uri=INTRANET),)))
+    assert api.told(handle, api.admin)[1] == ("URL", INTRANET)
+    assert 1 not in api.told(handle)
+    answer = api.site.get(f"/hdl:{handle}{path}", f"Accept: {accept}")
+    assert INTRANET.encode() not in answer.body
+    assert INTRANET not in str(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [f"N2L?hdl:{PREFIX}/thttp", f"N2Ls?hdl:{PREFIX}/thttp", f"L2Ns?{INTRANET}/thttp"],
+)
+def test_thttp_names_no_value_that_is_not_public(api: Api, question: str) -> None:
+    handle, there = f"{PREFIX}/thttp", f"{INTRANET}/thttp"
+    api.put(handle, value(1, "URL", there, permissions="1100"))
+    api.site.do(Bind(identifier=parse(f"hdl:{handle}"), locations=(Location(uri=there),)))
+    answer = api.site.get(f"/uri-res/{question}")
+    assert handle.lower() not in answer.body.decode().lower() or "N2L" in question
+    assert there not in str(answer.headers)
+    if question.startswith("N2"):
+        assert there.encode() not in answer.body
+
+
+def test_a_template_makes_nothing_public_of_what_is_not(api: Api) -> None:
+    handle = f"{PREFIX}/templated"
+    template = (
+        '<namespace><template delimiter="@"><foreach>'
+        '<value data="${data}" type="URL"/></foreach></template></namespace>'
+    )
+    api.put(
+        handle,
+        value(1, "URL", INTRANET, permissions="1100"),
+        value(2, "HS_NAMESPACE", template),
+        value(300, "HS_SECKEY", "s3cret", permissions="1110"),
+    )
+    answer = api.ask("GET", f"{handle}@part")
+    assert INTRANET.encode() not in answer.body
+    assert b"scrypt" not in answer.body
+
+
+def test_an_odd_address_is_kept_and_told(api: Api) -> None:
+    answer = api.put(f"{PREFIX}/odd", value(1, "URL", "www.a.example"), value(2, "EMAIL", "x"))
+    assert code(answer) == (200, 1)
+    assert "index 1" in json.loads(answer.body)["message"]
+    assert api.told(f"{PREFIX}/odd")[1] == ("URL", "www.a.example")
+
+
+# secrets that a token wrote
+# --------------------------
+
+
+def _write_secret(api: Api, site: Deployment, name: str, **fields: Any) -> tuple[str, str]:
+    """Let a new token write a handle with a secret. Returns the token and the credentials."""
+    token = site.token(name, operations=("register", "bind"), **fields)
+    handle = f"{PREFIX}/00-{name}"
+    own = admin(100, handle), value(300, "HS_SECKEY", "mine")
+    assert code(api.put(handle, *own, who=f"Authorization: Bearer {token}")) == (200, 1)
+    credentials = basic(f"300:{handle}", "mine")
+    assert code(api.put(f"{handle}?index=1", value(1, "A", "a"), who=credentials)) == (200, 1)
+    return token, credentials
+
+
+def _end_token(site: Deployment, name: str, **fields: Any) -> None:
+    token = site.registry.records.find_token_named(name)
+    assert token is not None
+    site.do(SaveToken(token=msgspec.structs.replace(token, **fields)))
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "status"),
+    [
+        ("revoked", {"revoked": "2026-01-01T00:00:00Z"}, 401),
+        ("expired", {"expires": "2026-01-01T00:00:00Z"}, 401),
+        ("narrowed", {"authorities": ("hdl:21.T14999/other",)}, 403),
+        ("reading", {"operations": ("register",)}, 403),
+    ],
+)
+def test_a_secret_ends_with_the_token_that_wrote_it(
+    api: Api, site: Deployment, name: str, ending: dict[str, Any], status: int
+) -> None:
+    """give-rights.md: "Whatever ends or narrows a token ends or narrows all that came of it"."""
+    _, credentials = _write_secret(api, site, name, authorities=(f"hdl:{PREFIX}/00-*",))
+    handle = f"{PREFIX}/00-{name}"
+    sent = api.put(f"{handle}?index=301", value(301, "HS_SECKEY", "other"), who=credentials)
+    assert code(sent) == (200, 1)
+    other = basic(f"301:{handle}", "other")
+    assert api.told(handle, other)
+    _end_token(site, name, **ending)
+    for who in (credentials, other):
+        answer = api.put(f"{handle}?index=1", value(1, "A", "b"), who=who)
+        assert answer.status == status
+    assert api.told(handle)[1] == ("A", "a")
+
+
+def test_a_secret_reaches_no_further_than_the_token_that_wrote_it(
+    api: Api, site: Deployment
+) -> None:
+    _, credentials = _write_secret(api, site, "near", authorities=(f"hdl:{PREFIX}/00-*",))
+    far = f"{PREFIX}/far"
+    api.put(far, admin(100, f"{PREFIX}/00-near"), value(1, "A", "a"))
+    assert api.put(f"{far}?index=1", value(1, "A", "b"), who=credentials).status == 403

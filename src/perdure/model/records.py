@@ -114,6 +114,9 @@ class Value(StoredValue, frozen=True, kw_only=True):
     """The time when it was written."""
     permissions: str = "1110"
     """Rights: administrators may read, administrators may write, all may read, all may write."""
+    granted_by: str = ""
+    """For a secret: the name of the token by which it was written; empty if an operator wrote it.
+    The rights of its bearer end with those of the token."""
 
 
 class Record(StoredValue, frozen=True, kw_only=True):

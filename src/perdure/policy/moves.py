@@ -19,6 +19,7 @@ from perdure.errors.locations import MalformedMove
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc
+from perdure.policy.handles.addresses import read_address
 from perdure.policy.handles.values import is_url
 
 _BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-.0-~]+/[!-~]*", re.ASCII)
@@ -90,7 +91,7 @@ def _move_value(value: Value, moves: tuple[Move, ...]) -> Value:
     if value.type == loc.TYPE:
         new = loc.move_locations(value.data, lambda uri: _find_target(uri, moves))
     elif is_url(value):
-        new = _find_target(value.data, moves)
+        new = _find_target(read_address(value.data) or value.data, moves)
     return value if new is None else msgspec.structs.replace(value, data=new)
 
 

@@ -19,8 +19,8 @@ from perdure.fetching import spelled
 from perdure.fetching.addresses import Network
 from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate
 from perdure.model.records import Record, Value
-from perdure.policy.handles import loc, namespace
-from perdure.policy.handles.values import TEMPLATE, is_url
+from perdure.policy.handles import namespace
+from perdure.policy.handles.values import TEMPLATE, is_public, list_locations
 
 _ADDRESS = re.compile(r"https?://[^\s\"'<>{}$/?#]+", re.IGNORECASE)
 """An address in a template, up to its host."""
@@ -48,12 +48,10 @@ def list_record_addresses(record: Record) -> Iterator[str]:
 
 
 def _list_value_addresses(value: Value) -> Iterator[str]:
-    """The addresses in a value of a handle, which must be a location or a template to have any."""
-    if is_url(value):
-        yield value.data
-    elif value.type == loc.TYPE:
-        yield from (one.uri for one in loc.read_locations(value.data))
-    elif value.type in (TEMPLATE, namespace.TYPE):
+    """The addresses to which a value sends readers: a public location, or a template."""
+    if is_public(value):
+        yield from (one.uri for one in list_locations(value))
+    if value.type in (TEMPLATE, namespace.TYPE):
         yield from _ADDRESS.findall(value.data)
 
 

@@ -28,7 +28,7 @@ from perdure.ids import Identifier, parse, scheme_of
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
-from perdure.policy.handles.values import TEMPLATE, URL, list_values
+from perdure.policy.handles.values import TEMPLATE, URL, is_public, list_values
 from perdure.policy.templates import Template
 
 _ESCAPED_HASH = "%23"
@@ -152,7 +152,11 @@ class Unfolding:
     def _from_templates(
         self, name: str, record: Record, delimiter: str, part: str, location: str
     ) -> str | None:
-        own = list(_read_templates(one.data for one in record.values if one.type == TEMPLATE))
+        own = list(
+            _read_templates(
+                one.data for one in record.values if one.type == TEMPLATE and is_public(one)
+            )
+        )
         for listed in (own, map(templates.read_template, self._general)):
             for template in templates.find_applying(listed, name, delimiter):
                 filled = template.fill_target(name, part, location)
@@ -172,18 +176,22 @@ class Unfolding:
         prefix, _, _ = names.spell_handle(whole).partition("/")
         of_prefix = self._record(names.make_prefix_handle(prefix).key)
         sources = (record.values, of_prefix.values if of_prefix is not None else ())
-        for value in (one for values in sources for one in values if one.type == namespace.TYPE):
+        for value in (one for values in sources for one in values if _is_template(one)):
             try:
                 template = namespace.Namespace.read_xml(value.data)
             except InvalidRequest:  # not every way into the registry checks values
                 continue
             if template.delimiter == delimiter:
                 base = names.spell_handle(whole)
-                held = list_values(record)
+                held = tuple(one for one in list_values(record) if is_public(one))
                 made = template.make_values(f"{base}{delimiter}{part}", base, part, held)
                 if made is not None:
                     return made
         return None
+
+
+def _is_template(value: Value) -> bool:
+    return value.type == namespace.TYPE and is_public(value)
 
 
 def _read_templates(texts: Iterator[str]) -> Iterator[Template]:

@@ -19,6 +19,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import Location, Record, Representation
+from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, same_format
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Bytes, Records
@@ -147,6 +148,7 @@ class Listings:
         for spelling in list_spellings(uri):
             for name in self._find_referring(f"location:{spelling}"):
                 record = self.find_record(name)
+                record = hide_private_locations(record) if record else None
                 same = (one for one in record.locations if one.uri == spelling) if record else ()
                 for location in same:
                     exact = _qualify_location(name, location)

@@ -3,7 +3,7 @@
 How it works: `ReadDoor.resolve` takes these steps, in this order, on one state of the registry:
 
 1. It joins the part to a PDI, or keeps it separate from any other identifier.
-2. It reads the record by its key.
+2. It reads the record by its key, without locations that only private values state.
 3. If there is no record, the name may be an alias of exactly one record: that record answers.
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
@@ -46,6 +46,7 @@ from perdure.model.queries import (
 from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.unfolding import (
     NameBeginning,
@@ -325,7 +326,7 @@ class ReadDoor:
         """The record of a name or, if there is none, the only record that has it as an alias."""
         record = self._records.find_record(name.key)
         if record is not None:
-            return IdentifiedRecord(name, record)
+            return IdentifiedRecord(name, hide_private_locations(record))
         owners = self.find_owners(name)
         return owners[0] if len(owners) == 1 else None
 
@@ -335,7 +336,8 @@ class ReadDoor:
         for key in self._records.find_referring(f"alias:{alias.key}"):
             record = self._records.find_record(key)  # may be another name with the same hash
             if record and any(parse(one).key == alias.key for one in record.aliases):
-                found.append(IdentifiedRecord(identify_record(key, record), record))
+                shown = hide_private_locations(record)
+                found.append(IdentifiedRecord(identify_record(key, record), shown))
         return found
 
 

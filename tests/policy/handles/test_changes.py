@@ -8,8 +8,8 @@ import pytest
 from perdure.errors import Conflict, InvalidRequest
 from perdure.ids import parse
 from perdure.model.commands import Outcome
-from perdure.model.records import Record, Tombstone, Value, Version
-from perdure.policy.handles import changes
+from perdure.model.records import Location, Record, Tombstone, Value, Version
+from perdure.policy.handles import changes, values
 
 HANDLE = parse("hdl:21.T14999/x")
 AT, LATER, BY = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z", "ann"
@@ -81,13 +81,60 @@ def test_a_handle_that_was_withdrawn_is_not_written() -> None:
     [
         Value(index=1, type="TEMPLATE", data="@ no target"),
         Value(index=1, type="HS_NAMESPACE", data="<namespace"),
-        Value(index=1, type="URL", data="no address"),
     ],
     ids=lambda one: one.type,
 )
 def test_values_that_could_not_be_carried_out_are_refused(bad: Value) -> None:
     with pytest.raises(InvalidRequest):
         assign(Record(), bad)
+
+
+def test_a_value_that_is_not_public_is_no_location() -> None:
+    """RFC 3651 section 3.1: only "PUBLIC_READ" lets everyone read a value."""
+    hidden = msgspec.structs.replace(URL, permissions="1100")
+    listed = f'<locations><location href="{OTHER}"/></locations>'
+    places = Value(index=4, type="10320/loc", data=listed, permissions="1100")
+    record, _ = assign(Record(at=AT), hidden, places)
+    assert record.locations == ()
+    assert [one.index for one in record.values] == [1, 4]
+    assert changes.join_values(HANDLE, Record(at=AT), (hidden, places)).locations == ()
+
+
+def test_a_location_that_becomes_private_is_named_by_no_reason() -> None:
+    record, _ = assign(Record(at=AT), URL)
+    hidden = msgspec.structs.replace(URL, permissions="1100")
+    record, _ = assign(record, hidden, at=LATER)
+    assert record.locations == ()
+    assert record.broken is None
+    older = Record(at=AT, locations=(Location(uri=PLACE),), values=(hidden,))
+    record, _ = assign(older, NOTE, at=LATER)
+    assert (record.locations, record.broken) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("data", "address"),
+    [
+        ("https://a.example/\u00e9", "https://a.example/%C3%A9"),  # RFC 3987 section 3.1
+        ("https://a.example/a b", "https://a.example/a%20b"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example/"),  # RFC 3490
+        ("www.a.example", None),
+        ("mailto:a@b.example", None),
+        ("javascript:alert(1)", None),
+        ("http://a/\r\nX: y", None),
+        ("", None),
+        ("no address", None),
+    ],
+)
+def test_an_address_is_kept_as_it_came_and_located_as_it_can_be(
+    data: str, address: str | None
+) -> None:
+    odd = Value(index=1, type="URL", data=data)
+    record, _ = assign(Record(at=AT), odd, NOTE)
+    assert [one.uri for one in record.locations] == ([address] if address else [])
+    assert [one.data for one in values.list_values(record)] == [data, NOTE.data]
+    joined = changes.join_values(HANDLE, Record(at=AT), (odd, NOTE))
+    assert joined.locations == record.locations
+    assert [one.data for one in values.list_values(joined)] == [data, NOTE.data]
 
 
 def test_values_of_two_records_are_joined_with_their_places() -> None:

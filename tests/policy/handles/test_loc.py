@@ -25,7 +25,9 @@ def test_the_example_of_the_handle_system() -> None:
 
 
 def test_fractions_are_scaled_alike() -> None:
-    text = '<locations><location href="x:a" weight="0.25"/><location href="x:b"/></locations>'
+    text = (
+        '<locations><location href="hdl:1/a" weight="0.25"/><location href="hdl:1/b"/></locations>'
+    )
     assert [one.weight for one in loc.read_locations(text)] == [250, 1000]
 
 
@@ -46,10 +48,10 @@ def test_what_is_gone_is_taken_out() -> None:
         '<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><locations>&b;</locations>',
         '<!DOCTYPE l SYSTEM "file:///etc/passwd"><locations/>',
         "<locations>&undefined;</locations>",
-        '<locations><location href="x:a" weight="-1"/></locations>',
-        '<locations><location href="x:a" weight="1e400"/></locations>',
-        '<locations><location href="x:a" weight="NaN"/></locations>',
-        "<locations>" + '<location href="x:a"/>' * 1001 + "</locations>",
+        '<locations><location href="hdl:1/a" weight="-1"/></locations>',
+        '<locations><location href="hdl:1/a" weight="1e400"/></locations>',
+        '<locations><location href="hdl:1/a" weight="NaN"/></locations>',
+        "<locations>" + '<location href="hdl:1/a"/>' * 1001 + "</locations>",
         "<locations>" + " " * loc.LONGEST + "</locations>",
     ],
 )

@@ -1,8 +1,9 @@
 """Writes to a handle, applied to its record. Pure.
 
 How it works: a client's request becomes the complete new list of values (`put_values`,
-`remove_values`), which the write door assigns to the record (`assign_values`): values of type `URL`
-and `10320/loc` become its locations, by the rules for all locations; the other values are stored.
+`remove_values`), which the write door assigns to the record (`assign_values`): public values of
+type `URL` and `10320/loc` become its locations, by the rules for all locations; the other values
+are stored.
 
 What must stay true: a location that promised a digest is removed only if the bytes are kept
 (section 3.6.2 of the PDI draft, by `perdure.policy.binding`); an unchanged value keeps its time.
@@ -25,11 +26,12 @@ DELETED = "deleted by an administrator of the handle"
 
 
 def put_values(
-    current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool
+    current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool, granted_by: str = ""
 ) -> tuple[Value, ...]:
     """The values after a write: with `whole` only the sent ones, else all, with the sent ones.
 
-    A secret that the client sends back as it was shown does not change.
+    A secret that the client sends back as it was shown does not change. A new one is marked with
+    the name of the token by which it was written, `granted_by`.
     """
     before = {one.index: one for one in current}
     kept = {} if whole else dict(before)
@@ -38,7 +40,9 @@ def put_values(
         if is_secret(one) and not one.data:
             if held is None or not is_secret(held):
                 continue
-            one = msgspec.structs.replace(one, data=held.data)
+            one = msgspec.structs.replace(one, data=held.data, granted_by=held.granted_by)
+        elif is_secret(one):
+            one = msgspec.structs.replace(one, granted_by=granted_by)
         kept[one.index] = one
     return tuple(kept[index] for index in sorted(kept))
 
@@ -55,7 +59,8 @@ def assign_values(
     _check_values(new)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    changed = _set_locations(identifier, record, _find_places(new), at, by)
+    private = values.find_private_addresses(record.values) | values.find_private_addresses(new)
+    changed = _set_locations(identifier, record, _find_places(new), private, at, by)
     dated = _date_values({one.index: one for one in values.list_values(record)}, new, at)
     changed = msgspec.structs.replace(changed, values=dated)
     same = changed.locations == record.locations and dated == values.list_values(record)
@@ -97,17 +102,19 @@ def _check_values(new: tuple[Value, ...]) -> None:
 
 
 def _find_places(new: tuple[Value, ...]) -> dict[str, Location | None]:
-    """The addresses in the values, each with its location from a `10320/loc`.
+    """The addresses in the public values, each with its location from a `10320/loc`.
 
     It is None for an address that is only in a `URL`.
     """
+    public = [one for one in new if values.is_public(one)]
     found: dict[str, Location | None] = {}
-    for one in new:
+    for one in public:
         if one.type == loc.TYPE:
-            found |= {location.uri: location for location in loc.read_locations(one.data)}
-    for one in new:
+            found |= {location.uri: location for location in values.list_locations(one)}
+    for one in public:
         if is_url(one):
-            found.setdefault(one.data, None)
+            for location in values.list_locations(one):
+                found.setdefault(location.uri, None)
     return found
 
 
@@ -115,10 +122,11 @@ def _set_locations(
     identifier: Identifier,
     record: Record,
     places: dict[str, Location | None],
+    private: set[str],
     at: str,
     by: str,
 ) -> Record:
-    """Give a record locations at exactly these addresses."""
+    """Give a record locations at exactly these addresses. `private` must not be named anywhere."""
     kept = {one.uri: one for one in record.locations}
     said = _find_places(record.values)  # unchanged values do not undo later bindings
     bound = [
@@ -134,7 +142,11 @@ def _set_locations(
     for location in record.locations:
         if location.uri not in places:
             binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
-            changed = binding.break_location(changed, location, by, at)
+            if location.uri in private:  # the reason of a break is public
+                others = tuple(one for one in changed.locations if one != location)
+                changed = msgspec.structs.replace(changed, locations=others)
+            else:
+                changed = binding.break_location(changed, location, by, at)
     return changed
 
 

@@ -8,6 +8,7 @@ How it works: the value is a small XML document,
 
 whose `location` elements become `perdure.model.records.Location`s: `country` is the region,
 `weight` the weight (1 by default; if there are fractions, all weights of the value are scaled up).
+A `location` whose `href` readers cannot open (`perdure.policy.handles.addresses`) is left out.
 Other attributes stay in the value, which is stored unchanged.
 
 What must stay true: nothing of the XML is trusted. A document type declaration is refused before
@@ -25,6 +26,7 @@ from xml.etree import ElementTree
 
 from perdure.errors.locations import MalformedValueXml
 from perdure.model.records import Location
+from perdure.policy.handles.addresses import read_address
 
 TYPE = "10320/loc"
 LONGEST = 100_000
@@ -57,18 +59,23 @@ def read_locations(text: str) -> tuple[Location, ...]:
     root = parse_xml(text, TYPE)
     if root.tag != "locations":
         raise MalformedValueXml(value_type=TYPE, fault="its root element must be 'locations'")
-    found = [one for one in root if one.tag == "location" and one.get("href")]
-    if len(found) > _MOST:
+    listed = [one for one in root if one.tag == "location"]
+    if len(listed) > _MOST:
         raise MalformedValueXml(value_type=TYPE, fault=f"it has more than {_MOST} locations")
-    weights = [_read_weight(one.get("weight", "1")) for one in found]
+    found = [
+        (address, one)
+        for one in listed
+        if (address := read_address(one.get("href", ""))) is not None
+    ]
+    weights = [_read_weight(one.get("weight", "1")) for _, one in found]
     scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
     return tuple(
         Location(
-            uri=str(one.get("href")),
+            uri=address,
             region=one.get("country") or None,
             weight=int(weight * scale),
         )
-        for one, weight in zip(found, weights, strict=True)
+        for (address, one), weight in zip(found, weights, strict=True)
     )
 
 
@@ -76,7 +83,7 @@ def remove_locations(text: str, gone: set[str]) -> str:
     """Remove the locations at these URIs from a value."""
     root = parse_xml(text, TYPE)
     for one in list(root):
-        if one.tag == "location" and one.get("href") in gone:
+        if one.tag == "location" and read_address(one.get("href", "")) in gone:
             root.remove(one)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -85,7 +92,7 @@ def move_locations(text: str, target: Callable[[str], str | None]) -> str | None
     """Move the locations of a value to the addresses from `target`; None if none of them moves."""
     root = parse_xml(text, TYPE)
     places = [one for one in root if one.tag == "location"]
-    new = [target(one.get("href", "")) for one in places]
+    new = [target(read_address(one.get("href", "")) or "") for one in places]
     if not any(new):
         return None
     for one, uri in zip(places, new, strict=True):

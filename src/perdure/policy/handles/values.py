@@ -2,17 +2,18 @@
 
 How it works: `read_values` reads the values that a client sends, `list_values` returns those of a
 record, and `write_values` converts them to the form for clients. Only the locations of a record say
-where a resource is. A stored value of type `URL` gives its location an index, and disappears with
-it; a location without such a value is shown under the first free index. `read_values` already seals
-secrets (`perdure.policy.handles.sealing`).
+where a resource is. A public value of type `URL` gives its location an index, and disappears with
+it; a location without such a value is shown under the first free index. A `URL` that is not public
+or that readers cannot open (`perdure.policy.handles.addresses`) is a value like any other.
+`read_values` already seals secrets (`perdure.policy.handles.sealing`).
 
 >>> from perdure.model.records import Location, Record
 >>> record = Record(locations=(Location(uri="x:y"),))
 >>> [(value.index, value.type, value.data) for value in list_values(record)]
 [(1, 'URL', 'x:y')]
 
-What must stay true: no index is shown twice; `write_values` drops every secret; values are in the
-order of their indexes.
+What must stay true: no index is shown twice; `write_values` drops every secret; a value that is not
+public never becomes a location; values are in the order of their indexes.
 
 Specification: RFC 3651 section 3.1; Handle.Net technical manual version 9, section 14 (JSON).
 """
@@ -42,8 +43,9 @@ from perdure.errors.locations import (
     ValueTypeInvalid,
 )
 from perdure.errors.requests import MalformedBody
-from perdure.model.records import Record, Value
+from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc, sealing
+from perdure.policy.handles.addresses import read_address
 
 URL = "URL"
 SECKEY = "HS_SECKEY"
@@ -239,12 +241,14 @@ def list_values(record: Record) -> tuple[Value, ...]:
     shown: list[Value] = []
     told: set[str] = set()
     for one in record.values:
-        if is_url(one):
-            if one.data not in places:  # the location was broken or moved
+        hrefs = {location.uri for location in list_locations(one)}
+        if not is_public(one):
+            told |= hrefs
+        elif is_url(one):
+            if hrefs - places:  # the location was broken or moved
                 continue
-            told.add(one.data)
+            told |= hrefs
         elif one.type == loc.TYPE:
-            hrefs = {location.uri for location in loc.read_locations(one.data)}
             if gone := hrefs - places:
                 one = msgspec.structs.replace(one, data=loc.remove_locations(one.data, gone))
             told |= hrefs
@@ -259,8 +263,45 @@ def list_values(record: Record) -> tuple[Value, ...]:
 
 
 def is_url(value: Value) -> bool:
-    """Return True if a value is a location."""
+    """Return True if a value is an address."""
     return value.type == URL and value.format == "string"
+
+
+def is_public(value: Value) -> bool:
+    """Return True if everyone may read a value (RFC 3651 section 3.1: the third bit)."""
+    return value.permissions[2] == "1" and not is_secret(value)
+
+
+def list_locations(value: Value) -> tuple[Location, ...]:
+    """The locations that a value states, whether or not everyone may read it."""
+    if is_url(value):
+        address = read_address(value.data)
+        return () if address is None else (Location(uri=address),)
+    return loc.read_locations(value.data) if value.type == loc.TYPE else ()
+
+
+def find_private_addresses(values: Iterable[Value]) -> set[str]:
+    """The addresses that only values state that are not public."""
+    public: set[str] = set()
+    private: set[str] = set()
+    for one in values:
+        (public if is_public(one) else private).update(
+            location.uri for location in list_locations(one)
+        )
+    return private - public
+
+
+def hide_private_locations(record: Record) -> Record:
+    """The record as readers may see it: without locations that only private values state.
+
+    Such values no longer become locations, but they did in older registries.
+    """
+    private = find_private_addresses(record.values)
+    if not any(one.uri in private for one in record.locations):
+        return record
+    return msgspec.structs.replace(
+        record, locations=tuple(one for one in record.locations if one.uri not in private)
+    )
 
 
 # to JSON
@@ -283,7 +324,7 @@ def is_shown(value: Value, *, to_admin: bool) -> bool:
     """
     if to_admin:
         return value.permissions[0] == "1" or is_secret(value)
-    return value.permissions[2] == "1" and not is_secret(value)
+    return is_public(value)
 
 
 def _write_value(value: Value) -> dict[str, Any]:

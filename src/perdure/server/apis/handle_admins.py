@@ -7,6 +7,9 @@ administrators, and those of `0.NA/<prefix>` list who may create handles of the 
 (`perdure.policy.handles.admins`). Administrators listed in the setting `handle_admins` have every
 right under the prefixes that are homed here.
 
+A secret that was written by a token ends with the token: its bearer can do at any time only what
+the token can do, too.
+
 What must stay true: a password is read only if it came over TLS, unless the operator allows
 otherwise. It reaches neither log nor answer. A caller who is refused does not learn the reason,
 not even from the time that the answer took.
@@ -22,7 +25,7 @@ import msgspec
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
 from perdure.ids import Identifier
 from perdure.model.records import Token, Value
-from perdure.policy import tokens
+from perdure.policy import rights, tokens
 from perdure.policy.handles import names, sealing
 from perdure.policy.handles.admins import Administrator, Permission, find_permissions
 from perdure.policy.handles.values import ADMIN, is_secret, list_values
@@ -38,7 +41,14 @@ class Actor(msgspec.Struct, frozen=True):
 
     name: str
     token: Token | None = None
+    """The token of the request or, for an administrator, the one by which the secret was written.
+    It limits the rights of both."""
     user: Administrator | None = None
+
+    @property
+    def granted_by(self) -> str:
+        """The name of the token on which the rights of the sender depend; empty if on none."""
+        return "" if self.token is None else self.token.name
 
 
 async def identify_actor(service: Service, request: Request) -> Actor:
@@ -66,11 +76,30 @@ async def _check_password(service: Service, request: Request, credentials: str) 
         token = auth.find_known_token(service, tokens.digest_secret(password))
         return Actor(token.name, token=token)
     user = Administrator.from_user_name(name)
-    secrets = (one for one in _find_values(service, user.handle) if one.index == user.index)
-    kept = next((one.data for one in secrets if is_secret(one)), sealing.NOBODYS)
-    if await service.passwords.match_password(password, kept):
-        return Actor(str(user), user=user)
+    values = (one for one in _find_values(service, user.handle) if one.index == user.index)
+    secret = next((one for one in values if is_secret(one)), None)
+    kept = sealing.NOBODYS if secret is None else secret.data
+    if await service.passwords.match_password(password, kept) and secret is not None:
+        return Actor(str(user), token=_find_grantor(service, secret), user=user)
     raise Unauthenticated(reason=_WRONG)
+
+
+def _find_grantor(service: Service, secret: Value) -> Token | None:
+    """The token by which a secret was written, or None if an operator wrote it.
+
+    Raises Unauthenticated if the token, or one that it was granted from, is no longer valid.
+    """
+    if not secret.granted_by:
+        return None
+    token = service.bearers.find_named(secret.granted_by)
+    if token is None:
+        raise Unauthenticated(reason=_WRONG)
+    try:
+        for one in service.bearers.trace_chain(token):
+            rights.check_valid(one, auth.current_time(service))
+    except Unauthenticated:
+        raise Unauthenticated(reason=_WRONG) from None
+    return token
 
 
 def _find_values(service: Service, handle: str) -> tuple[Value, ...]:
@@ -96,11 +125,13 @@ def check_permission(
 ) -> None:
     """Raise Forbidden or Unauthenticated unless the caller may do all of this to a handle.
 
-    A token must cover `operation`. For an administrator, the HS_ADMIN values must grant `needed`.
+    A token must cover `operation`. For an administrator, the HS_ADMIN values must grant `needed`,
+    and the token by which the secret was written must cover `operation`.
     """
     if who.token is not None:
         auth.check_right(service, who.token, operation, identifier)
-        return
+        if who.user is None:
+            return
     missing = needed - _list_granted(service, who, identifier, current)
     if missing:
         raise Forbidden(who=who.name, needed=", ".join(sorted(missing)))

@@ -36,7 +36,15 @@ from perdure.model.queries import Choices, Query, Want
 from perdure.model.records import Record, Value
 from perdure.policy.handles import changes, names, values
 from perdure.policy.handles.admins import Permission
-from perdure.policy.handles.values import COMPUTED, URL, is_url, list_values, write_values
+from perdure.policy.handles.values import (
+    COMPUTED,
+    URL,
+    is_public,
+    is_url,
+    list_locations,
+    list_values,
+    write_values,
+)
 from perdure.policy.naming import check_bindable
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_path
@@ -271,7 +279,12 @@ def _list_values(resolved: Resolved, record: Record, base: str) -> tuple[Value, 
     if not isinstance(step, Choices):
         raise NotFound(identifier=str(identifier))
     places = {one.uri for one in step.locations}
-    shown = [one for one in own if not is_url(one) or one.data in places]
+    shown = [
+        one
+        for one in own
+        if not (is_url(one) and is_public(one))
+        or {location.uri for location in list_locations(one)} <= places
+    ]
     if step.fetches:
         first = step.fetches[0]
         held = first.representation
@@ -335,7 +348,7 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
         if not asked.overwrite and (record is not None if not some else there):
             code = HandleCode.VALUE_EXISTS if some else HandleCode.ALREADY_EXISTS
             return handle_codes.write_answer(code, asked.handle, form=asked.form)
-        after = changes.put_values(current, sent, whole=not some)
+        after = changes.put_values(current, sent, whole=not some, granted_by=who.granted_by)
         if record is None:
             handle_admins.check_permission(service, who, "register", identifier, (), _NEW)
         else:
@@ -348,9 +361,20 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
         return done
     made = done.outcome is Outcome.CREATED and not asked.overwrite
     status = HTTPStatus.CREATED if made else HTTPStatus.OK
+    message = _explain_unlocated(sent)
     return handle_codes.write_answer(
-        HandleCode.SUCCESS, asked.handle, form=asked.form, status=status
+        HandleCode.SUCCESS, asked.handle, form=asked.form, status=status, message=message
     )
+
+
+def _explain_unlocated(sent: tuple[Value, ...]) -> str:
+    """Name the public `URL` values to which readers cannot be redirected; empty if there are none.
+
+    The values are stored as they were sent.
+    """
+    odd = [one for one in sent if is_url(one) and is_public(one) and not list_locations(one)]
+    places = ", ".join(f"index {one.index}" for one in odd)
+    return f"readers are not redirected to the URL at {places}: no browser opens it" if odd else ""
 
 
 async def delete_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:

@@ -2,7 +2,9 @@
 
 How it works: a token may name a public key instead of a secret. If a request has the field
 `Signature-Input`, its signature is checked with that key before its handler runs. The signature
-must cover the method and the target, and the digest of the body if there is a body (the handler
+must cover the method, the target with the public address of the registry (the setting `base_url`:
+without it a request for another registry, or for a copy of this one, could be sent here), every
+field that decides what the request does, and the digest of the body if there is a body (the handler
 compares this digest with the body, so it must be one that perdure can compute). The signature must
 be recent and must not have been used before: the write door keeps each signature for as long as it
 would be accepted, so that it is accepted only once, even by several processes or after a restart.
@@ -34,13 +36,28 @@ if TYPE_CHECKING:
 
 SCHEME = b"signature-input"
 YOUNG = timedelta(minutes=5)
-_TARGETS = frozenset(("@target-uri", "@request-target"))
+_TARGETS = (frozenset(("@target-uri",)), frozenset(("@request-target", "@authority")))
+"""Each of these sets says where the request goes, and to which server."""
+_DECISIVE = (
+    b"if-match",
+    b"if-none-match",
+    b"idempotency-key",
+    b"content-type",
+    b"content-language",
+    b"content-encoding",
+    b"content-disposition",
+)
+"""Fields that decide what a write does: the format in a name that is minted, for example."""
 _MOST = 8192  # bytes of the two fields
 _MEMBER = ";key="  # only this member of the field is signed (RFC 9421 section 2.1.2)
 
 
 async def authenticate_request(service: Service, request: Request) -> Token:
     """Return the token whose key signed a request. Raises Unauthenticated."""
+    if not service.settings.base_url:
+        raise Unauthenticated(
+            reason="signed requests are accepted only by a registry with the setting base_url"
+        )
     token, signed = await asyncio.to_thread(_verify_signature, service, request)
     await service.registry.door.submit_command(Claim(by=token.name, what=f"signature {signed}"))
     return token
@@ -77,12 +94,12 @@ def _check_covered(request: Request, found: Any) -> None:
     }
     if "created" not in found.parameters:
         raise Unauthenticated(reason="the signature does not say when it was made")
-    if "@method" not in covered or covered.isdisjoint(_TARGETS):
+    if "@method" not in covered or not any(covered.issuperset(one) for one in _TARGETS):
         raise Unauthenticated(reason="the signature must cover @method and @target-uri")
     has_body = b"content-length" in request.fields or b"transfer-encoding" in request.fields
     if has_body and request.read_field(b"content-length") != "0":
         _check_body_covered(request, found, whole="content-digest" in covered)
-    for name in (b"if-match", b"if-none-match", b"idempotency-key"):
+    for name in _DECISIVE:
         if name in request.fields and name.decode() not in covered:
             raise Unauthenticated(reason=f"the signature must cover {name.decode()}")
 
@@ -108,7 +125,8 @@ class _Message:
     def __init__(self, request: Request) -> None:
         raw = request.raw.decode("ascii")
         self.method = request.method
-        self.url = f"{request.base_url}{raw}" if raw.startswith("/") else raw
+        here = raw.startswith(f"{request.base_url}/")
+        self.url = raw if here else f"{request.base_url}/{raw.removeprefix('/')}"
         self.request_target = raw
         self.headers = {
             name.decode("latin-1"): value.decode("latin-1")

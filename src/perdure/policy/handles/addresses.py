@@ -1,0 +1,70 @@
+"""Addresses in the values of handles: the location that a text means, if any. Pure.
+
+How it works: servers of the Handle System accept any text in a `URL` value, so registries contain
+addresses with spaces and with letters outside ASCII, host names without a scheme, and mail
+addresses. `read_address` returns the location that a client would open: surrounding spaces are
+removed, other characters that no URI has are escaped (RFC 3987 section 3.1), and the host is
+converted to its ASCII form. Other texts are values, but not locations.
+
+>>> read_address(" https://a.example/caf\\u00e9 1 ")
+'https://a.example/caf%C3%A9%201'
+>>> read_address("www.a.example"), read_address("mailto:a@b.example"), read_address("")
+(None, None, None)
+
+What must stay true: an address that is a valid location is returned unchanged; a result is a valid
+location.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from urllib.parse import quote
+
+from perdure.errors import InvalidRequest
+from perdure.policy.binding import check_uri
+
+_LONGEST = 8192  # characters
+_AROUND = " \t\r\n\f"
+_SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
+_URI_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
+
+
+@lru_cache(maxsize=1024)
+def read_address(text: str) -> str | None:
+    """The location that a text means, or None if it is not an address that readers can open."""
+    if len(text) > _LONGEST:
+        return None
+    with suppress(InvalidRequest):
+        check_uri(text)
+        return text
+    address = _escape_address(text.strip(_AROUND))
+    if address is None:
+        return None
+    with suppress(InvalidRequest):
+        check_uri(address)
+        return address
+    return None
+
+
+def _escape_address(text: str) -> str | None:
+    """The text with everything escaped that no URI has; None if it cannot be an address."""
+    found = _SCHEME_AND_REST.fullmatch(text)
+    if found is None or not all(one.isprintable() for one in text):
+        return None
+    scheme, host, rest = found.groups()
+    try:
+        before = scheme if host is None else f"{scheme}//{_encode_host(host)}"
+        return before + quote(rest, safe=_URI_CHARACTERS)
+    except UnicodeError:  # no host has such a name
+        return None
+
+
+def _encode_host(authority: str) -> str:
+    """A host, with its port and user, in ASCII. Raises UnicodeError."""
+    if authority.isascii():
+        return quote(authority, safe=_URI_CHARACTERS)
+    user, at, host = authority.rpartition("@")
+    name, colon, port = host.partition(":")
+    return quote(user, safe=_URI_CHARACTERS) + at + name.encode("idna").decode() + colon + port
