@@ -88,3 +88,25 @@ def test_dedupe_asks_the_registry(shell: Shell, place: Path) -> None:
     assert [one["why"] for one in answers] == [None, "has the same bytes as"]
     nowhere = shell.run("-C", str(place), "dedupe", stdin=given)
     assert nowhere.stdout.splitlines() == names
+
+
+def test_a_merge_is_shown_first_and_can_be_undone(shell: Shell, place: Path) -> None:
+    def titled(title: str) -> str:
+        return lines({"id": "ark:99999/fk4zz1", "about": {"titles": [{"value": title}]}})
+
+    (place / "a.jsonl").write_text(titled("First"))
+    (place / "b.jsonl").write_text(titled("Second"))
+    shell.run("import", "a.jsonl")
+    before = shell.lines("export")
+    assert "another description" in shell.run("import", "b.jsonl", code=1).stderr
+    shown = shell.run("import", "--merge", "b.jsonl")
+    assert '- about: {"titles": [{"value": "First"}]}' in shown.stdout
+    assert '+ about: {"titles": [{"value": "Second"}]}' in shown.stdout
+    assert "1 identifiers would change" in shown.stderr
+    assert shell.lines("export") == before
+    shell.run("import", "--merge", "--apply", "b.jsonl")
+    assert "Second" in shell.lines("export")[0]
+    shell.run("import", "--replace", "--apply", "b.jsonl.undo.jsonl")
+    assert shell.lines("export") == before
+    shell.error("import", "--merge", "--apply", "b.jsonl", code=2)  # the undo file is not lost
+    shell.error("import", "--merge", "-", code=2)

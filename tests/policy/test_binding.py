@@ -12,7 +12,7 @@ from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding
-from perdure.writing.load import join_records
+from perdure.policy.joining import join_records
 
 
 @pytest.mark.parametrize(

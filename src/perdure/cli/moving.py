@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,25 +18,66 @@ from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.model.commands import Joining
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.importing import ImportSource
+    from perdure.upkeep.transfer.previewing import RecordChange
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True)
 
 
 @click.command("import", cls=PerdureCommand)
 @click.argument("file", type=options.FILE)
+@click.option("--add", "how", flag_value="add", default="add", help="Only add data (default).")
+@click.option("--merge", "how", flag_value="merge", help="Data of lines wins, member by member.")
+@click.option("--replace", "how", flag_value="replace", help="Fields of lines replace those here.")
+@click.option("--apply", is_flag=True, help="Merge or replace; without this it is only shown.")
+@click.option(
+    "--undo", type=_NEW_FILE, metavar="FILE", help="File that undoes it. Default: FILE.undo.jsonl."
+)
 @click.option("--atomic", is_flag=True, help="If one line is bad, import nothing.")
 @click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
 @click.option("--files", type=_FOLDER, help="Base of the paths in lines. Default: that of FILE.")
-def import_file(file: str, atomic: bool, errors: str | None, files: Path | None) -> None:
+def import_file(
+    file: str,
+    how: str,
+    apply: bool,
+    undo: Path | None,
+    atomic: bool,
+    errors: str | None,
+    files: Path | None,
+) -> None:
     """Import the identifiers in FILE (- for stdin), in the format of docs/reference/jsonl.md.
 
     A bad line is reported with its number, and the import goes on. Lines that were imported before
     change nothing, so you may repeat an import; an interrupted import resumes where it stopped.
     Exits with 1 if a line was bad.
+
+    A line that contradicts the registry is bad, unless you --merge or --replace. These show what
+    would change. With --apply, they change it, and write the file that undoes it before they do:
+    `perdure import --replace --apply FILE.undo.jsonl`.
     """
+    from perdure.model.commands import Joining
+
+    joining = Joining(how)
+    if joining is Joining.ADD:
+        if apply or undo:
+            raise click.UsageError("--apply and --undo need --merge or --replace")
+    elif file == "-":
+        raise click.UsageError("--merge and --replace read FILE twice, so it cannot be stdin")
+    elif not apply:
+        _show_changes(file, files, joining)
+        return
+    else:
+        _write_undo(file, files, joining, undo or Path(f"{file}.undo.jsonl"))
+    _import_lines(file, files, joining, atomic=atomic, errors=errors)
+
+
+def _import_lines(
+    file: str, files: Path | None, how: Joining, *, atomic: bool, errors: str | None
+) -> None:
     from perdure.upkeep.transfer.importing import import_lines
 
     accepted = refused = 0
@@ -45,7 +87,7 @@ def import_file(file: str, atomic: bool, errors: str | None, files: Path | None)
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         total = source.path.stat().st_size if source.path else None
         bar = opened.enter_context(show_progress("reading", total=total))
-        for step in import_lines(registry, source, atomic=atomic):
+        for step in import_lines(registry, source, how=how, atomic=atomic):
             bar(step.read, step.phase)
             for fault in step.faults:
                 _print_fault(fault, log)
@@ -56,6 +98,66 @@ def import_file(file: str, atomic: bool, errors: str | None, files: Path | None)
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _show_changes(file: str, files: Path | None, how: Joining) -> None:
+    """Print what an import would change."""
+    from perdure.upkeep.transfer.blocks import Fault
+    from perdure.upkeep.transfer.previewing import preview_lines
+
+    changed = refused = 0
+    with here().open_registry() as registry, _open_source(file, files) as source:
+        for one in preview_lines(registry, source, how):
+            if isinstance(one, Fault):
+                refused += 1
+                _print_fault(one, None)
+            else:
+                changed += 1
+                _print_change(one)
+    here().print_summary(
+        {"changed": changed, "refused": refused},
+        f"{changed} identifiers would change, {refused} lines are bad; --apply does it",
+    )
+    if refused:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _print_change(change: RecordChange) -> None:
+    lines = [f"{change.identifier}{' (new)' if change.is_new else ''}"]
+    for field in change.fields:
+        lines += [f"  - {field.name}: {one}" for one in _list_texts(field.before, field.after)]
+        lines += [f"  + {field.name}: {one}" for one in _list_texts(field.after, field.before)]
+    here().print_answer(change, "\n".join(lines))
+
+
+def _list_texts(value: Any, other: Any) -> list[str]:
+    """Return as JSON what only `value` has: members of an object, elements of a list."""
+    if isinstance(value, dict):
+        beside = other if isinstance(other, dict) else {}
+        return [to_json({name: one}) for name, one in value.items() if beside.get(name) != one]
+    if isinstance(value, list | tuple):
+        others = other if isinstance(other, list | tuple) else ()
+        return [to_json(one) for one in value if one not in others]
+    return [] if value is None else [to_json(value)]
+
+
+def _write_undo(file: str, files: Path | None, how: Joining, undo: Path) -> None:
+    """Write the lines that undo an import, durably, before it begins."""
+    from perdure.upkeep.transfer.blocks import Fault
+    from perdure.upkeep.transfer.previewing import preview_lines
+
+    try:
+        target = undo.open("xb")
+    except FileExistsError:
+        raise click.UsageError(
+            f"{undo} exists: it undoes an earlier import; move it, or give --undo"
+        ) from None
+    with target, here().open_registry() as registry, _open_source(file, files) as source:
+        for one in preview_lines(registry, source, how):
+            if not isinstance(one, Fault):
+                target.write(one.undo_line)
+        target.flush()
+        os.fsync(target.fileno())
 
 
 @contextlib.contextmanager

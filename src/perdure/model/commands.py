@@ -161,6 +161,17 @@ class Claim(Command, frozen=True, kw_only=True, tag="claim"):
     what: str
 
 
+class Joining(enum.StrEnum):
+    """The way in which the row of a load is joined with a known record."""
+
+    ADD = "add"
+    """New data is added; data that contradicts is refused."""
+    MERGE = "merge"
+    """New data wins, member by member."""
+    REPLACE = "replace"
+    """The fields that the line gives become exactly what it gives."""
+
+
 class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One identifier of a bulk load: its key, its record in stored form, and any bytes."""
 
@@ -173,6 +184,8 @@ class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     contents: tuple[tuple[int, Content], ...] = ()
     """Contents with their versions. Facts that the record states about a representation, such as
     its commit time, are kept; its place is filled in."""
+    given: tuple[str, ...] = ()
+    """Fields that the line gives, possibly empty; only for `Joining.REPLACE`."""
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):
@@ -181,6 +194,7 @@ class Load(Command, frozen=True, kw_only=True, tag="load"):
     rows: tuple[LoadRow, ...] = ()
     spilled: str | None = None
     """Instead of rows: the name of a file of rows in `incoming`. Either all are loaded or none."""
+    how: Joining = Joining.ADD
     last: bool = False
     """This is the end of the load: make the references findable."""
 

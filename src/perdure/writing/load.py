@@ -2,13 +2,13 @@
 
 How it works: a `Row` contains a record that was made and checked elsewhere, with its references
 already hashed, so a new record costs little more than its insertion. If the identifier of a row is
-known, its record is joined with the existing one: repeated data changes nothing, new data is added,
-and a contradiction is refused and reported with the line of the row. The rows of an atomic load are
-in a file in `incoming`, which is read twice: first to check that all rows can be added, and then to
-add them.
+known, its record is joined with the existing one (`perdure.policy.joining`), in the way that the
+command states; a contradiction is refused and reported with the line of the row. The rows of an
+atomic load are in a file in `incoming`, which is read twice: first to check that all rows can be
+joined, and then to join them.
 
-What must stay true: joining only adds (PDI section 2.1); an atomic load is written completely in
-one batch of the ledger, or not at all.
+What must stay true: an atomic load is written completely in one batch of the ledger, or not at
+all.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from typing import BinaryIO
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import Conflict, InvalidRequest, PerdureError
+from perdure.errors import InvalidRequest, PerdureError
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
-from perdure.ids import Identifier
 from perdure.model import stored
-from perdure.model.commands import Content, Load, LoadRow, Outcome, Receipt
+from perdure.model.commands import Content, Joining, Load, LoadRow, Outcome, Receipt
 from perdure.model.records import Record, Representation, Version
-from perdure.policy import binding, naming, rules
-from perdure.policy.handles import changes
+from perdure.policy import naming, rules
+from perdure.policy.joining import join_records
 from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, make_representation
 
 _MOST_REFUSED = 1000  # reported for an atomic load
@@ -50,10 +49,10 @@ def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -
     """
     if command.spilled is None:
         rows, forbidden = _split_allowed(command.rows, check)
-        count, changed, refused = _take_rows(ledger, rows, command.by)
+        count, changed, refused = _take_rows(ledger, rows, command.by, command.how)
         count, refused = count + len(forbidden), forbidden + refused
     else:
-        count, changed, refused = _take_all(ledger, command.spilled, command.by, check)
+        count, changed, refused = _take_all(ledger, command.spilled, command, check)
     if command.last:
         ledger.merge_staged()
     return Receipt(
@@ -81,7 +80,9 @@ def _split_allowed(
     return taken, refused
 
 
-def _take_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> tuple[int, int, list[Refused]]:
+def _take_rows(
+    ledger: Ledger, rows: Sequence[LoadRow], by: str, how: Joining
+) -> tuple[int, int, list[Refused]]:
     """Add rows, or join them with known records.
 
     Return the number of rows, the number of changed records, and the refused rows.
@@ -101,7 +102,7 @@ def _take_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> tuple[int, i
             fresh.append(row)
             continue
         try:
-            changed += _join_row(ledger, held, row, by)
+            changed += _join_row(ledger, held, row, by, how)
         except PerdureError as error:
             refused.append((row.line, str(error)))
     for run in _split_runs(ledger, fresh):
@@ -110,18 +111,22 @@ def _take_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> tuple[int, i
 
 
 def _take_all(
-    ledger: Ledger, spilled: str, by: str, check: Check | None
+    ledger: Ledger, spilled: str, command: Load, check: Check | None
 ) -> tuple[int, int, list[Refused]]:
     """Add all rows of a file, or none of them."""
     with _open_rows(ledger.find_incoming(spilled)) as file:
-        refusals = (one for rows in read_rows(file) for one in _find_refusals(ledger, rows, check))
+        refusals = (
+            one
+            for rows in read_rows(file)
+            for one in _find_refusals(ledger, rows, command.how, check)
+        )
         refused = list(islice(refusals, _MOST_REFUSED))
         if refused:
             return len(refused), 0, refused
         file.seek(0)
         count = changed = 0
         for rows in read_rows(file):
-            taken, grown, _ = _take_rows(ledger, rows, by)
+            taken, grown, _ = _take_rows(ledger, rows, command.by, command.how)
             count, changed = count + taken, changed + grown
     return count, changed, []
 
@@ -134,7 +139,7 @@ def _open_rows(path: Path) -> BinaryIO:
 
 
 def _find_refusals(
-    ledger: Ledger, rows: Sequence[LoadRow], check: Check | None
+    ledger: Ledger, rows: Sequence[LoadRow], how: Joining, check: Check | None
 ) -> Iterator[Refused]:
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
@@ -144,8 +149,7 @@ def _find_refusals(
         held = ledger.find_record(row.key)
         if held is not None:
             try:
-                asked = promise_contents(row, ledger.now)
-                join_records(naming.identify_record(row.key, asked), held, asked)
+                join_row(held, row, ledger.now, how)
             except PerdureError as error:
                 yield row.line, str(error)
 
@@ -201,20 +205,26 @@ def _with_bytes(ledger: Ledger, row: LoadRow) -> str:
     return stored.encode_stored(_place_bytes(ledger, row.key, record, row.contents)).decode()
 
 
-def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str) -> bool:
+def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining) -> bool:
     """Add the data of a row to a known record. Return True if any is new.
 
     Raises as `join_records`.
     """
-    asked = promise_contents(row, ledger.now)
-    identifier = naming.identify_record(row.key, asked)
-    changed = join_records(identifier, held, asked)
+    changed = join_row(held, row, ledger.now, how)
+    identifier = naming.identify_record(row.key, changed)
     if changed == held:
         return False
     _log_tombstones(ledger, row.key, held, changed)
     changed = _place_bytes(ledger, row.key, changed, row.contents)
     ledger.revise_record(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
     return True
+
+
+def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
+    """Join the record of a row with the known one. Raises as `join_records`."""
+    asked = promise_contents(row, at)
+    identifier = naming.identify_record(row.key, asked)
+    return join_records(identifier, held, asked, how, frozenset(row.given))
 
 
 def _place_bytes(
@@ -269,79 +279,6 @@ def promise_contents(row: LoadRow, at: str) -> Record:
             one = make_representation(content)
             record = rules.with_representations(record, number, (one,), at)
     return record
-
-
-# Joining
-# -------
-
-
-def join_records(identifier: Identifier, held: Record, more: Record) -> Record:
-    """Join two records of one identifier. The result equals `held` if `more` has nothing new.
-
-    Raises Conflict if the records promise different bytes, or if `more` adds to a withdrawn
-    resource; InvalidRequest or TooLarge if it contains data that no record can have.
-    """
-    record = held
-    known = set(held.locations)
-    new = tuple(one for one in more.locations if one not in known)
-    if new:
-        record, _ = binding.bind_locations(identifier, record, new)
-    if more.values != held.values:
-        record = changes.join_values(identifier, record, more.values)
-    for version in more.versions:
-        record = _join_version(identifier, record, version)
-    mine = {one.format for one in held.attached}
-    return replace(
-        record,
-        minted=held.minted or more.minted,
-        metadata=held.metadata | more.metadata,
-        about=held.about or more.about,
-        attached=(*held.attached, *(one for one in more.attached if one.format not in mine)),
-        aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
-        tombstone=held.tombstone or more.tombstone,
-        broken=held.broken or more.broken,
-    )
-
-
-def _join_version(identifier: Identifier, record: Record, more: Version) -> Record:
-    held = record.version(more.number) or Version(number=more.number, at=more.at)
-    ones = list(held.representations)
-    for one in more.representations:
-        mine = held.find_representation(one.format)
-        name = str(naming.qualify_identifier(identifier, more.number, one.format))
-        if mine is None:
-            if record.tombstone or held.tombstone:
-                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
-            _check_promises(name, record, more.number, one)
-            ones.append(one)
-        elif mine.sha512 != one.sha512:
-            raise Conflict(
-                identifier=name,
-                reason="it is permanently bound to other bytes",
-                current=f"sha512 {mine.sha512}",
-            )
-    grown = replace(
-        held,
-        representations=tuple(ones),
-        tombstone=held.tombstone or more.tombstone,
-        broken=held.broken or more.broken,
-    )
-    return rules.with_version(record, grown)
-
-
-def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
-    """Raise Conflict if a location has promised other bytes."""
-    for location in record.locations:
-        if (
-            location.sha512 not in (None, one.sha512)
-            and location.version == number
-            and location.format == one.format
-        ):
-            raise Conflict(
-                identifier=name,
-                reason=f"the location {location.uri} is bound with another digest",
-                current=f"sha512 {location.sha512}",
-            )
 
 
 # Rows in a file

@@ -28,9 +28,9 @@ import msgspec
 
 from perdure.errors import PerdureError, StorageFailed, TooLarge
 from perdure.errors.processes import WorkerKilled
-from perdure.model.commands import LoadRow
+from perdure.model.commands import Joining, LoadRow
 from perdure.upkeep.transfer.lines import Line, read_line
-from perdure.upkeep.transfer.rows import Terms, discard_content, make_row
+from perdure.upkeep.transfer.rows import Terms, discard_content, make_row, name_given_fields
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
@@ -140,7 +140,8 @@ def read_rows_of(
             line = read_line(text)
             if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
-            yield make_row(line, number, terms)
+            row = make_row(line, number, terms)
+            yield row if terms.how is Joining.ADD else name_given_fields(row, text)
         except StorageFailed:
             raise
         except PerdureError as error:

@@ -28,7 +28,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from perdure.errors import Conflict, PerdureError
-from perdure.model.commands import Content, Load, LoadRow, Receipt
+from perdure.model.commands import Content, Joining, Load, LoadRow, Receipt
 from perdure.registry import Registry
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import (
@@ -76,24 +76,35 @@ class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_lines(
-    registry: Registry, source: ImportSource, *, atomic: bool = False, processes: int | None = None
+    registry: Registry,
+    source: ImportSource,
+    *,
+    how: Joining = Joining.ADD,
+    atomic: bool = False,
+    processes: int | None = None,
 ) -> Iterator[ImportProgress]:
-    """Import all lines. Iterate to the end.
+    """Import all lines, and join them with known records as `how` says. Iterate to the end.
 
     With `atomic`, nothing is written if one line is bad, and an interruption leaves nothing behind.
     Raises StorageFailed, Unavailable.
     """
+    terms = make_terms(registry, source, how)
+    if atomic:
+        return _import_atomically(registry, source, terms, processes)
+    return _import_line_by_line(registry, source, terms, processes)
+
+
+def make_terms(registry: Registry, source: ImportSource, how: Joining) -> Terms:
+    """Make the terms of an import that begins now."""
     now = registry.clock()
-    terms = Terms(
+    return Terms(
         now=format_timestamp(now),
         today=now.strftime("%Y/%m/%d"),
         incoming=str(registry.root / "incoming"),
         files=str(source.files),
         series=registry.settings.series,
+        how=how,
     )
-    if atomic:
-        return _import_atomically(registry, source, terms, processes)
-    return _import_line_by_line(registry, source, terms, processes)
 
 
 # Line by line
@@ -106,7 +117,7 @@ def _import_line_by_line(
     checkpoint = _Checkpoint(registry.root, source)
     start, first = checkpoint.load_start()
     tally = _Tally(read=start)
-    run = _Run(registry.door, tally, begun=(start, first))
+    run = _Run(registry.door, tally, terms.how, begun=(start, first))
     with Sorter(Path(terms.incoming)) as late, _SpooledContents(terms) as waiting:
         parts = cut_blocks(source.file, start=start, first=first)
         for block, reading in read_blocks(parts, terms, processes=processes):
@@ -126,7 +137,7 @@ def _import_line_by_line(
             tally.read = block.end
             yield tally.make_progress("reading")
         run.send_rows()
-        run = _Run(registry.door, tally)
+        run = _Run(registry.door, tally, terms.how)
         rows = late.sorted_rows()
         while some := list(islice(rows, _SOME)):
             for row in some:
@@ -144,8 +155,11 @@ class _Run:
     """Rows in ascending order on their way into the registry, collected from several blocks. The
     last row waits, because the next line may add to its identifier."""
 
-    def __init__(self, door: Door, tally: _Tally, *, begun: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self, door: Door, tally: _Tally, how: Joining, *, begun: tuple[int, int] = (0, 1)
+    ) -> None:
         self._door = door
+        self._how = how
         self._tally = tally
         self._rows: list[LoadRow] = []
         self._size = 0
@@ -203,7 +217,8 @@ class _Run:
         if count > 0:
             rows, self._rows = tuple(self._rows[:count]), self._rows[count:]
             self._size = sum(map(size_of, self._rows))
-            self._tally.count_receipt(self._door.execute_command(Load(by=BY, rows=rows)))
+            command = Load(by=BY, rows=rows, how=self._how)
+            self._tally.count_receipt(self._door.execute_command(command))
 
 
 # All or nothing
@@ -229,7 +244,7 @@ def _import_atomically(
                     write_rows(file, _join_rows(sorter.sorted_rows(), tally))
             yield tally.make_progress("writing")
             if not tally.refused:
-                command = Load(by=BY, spilled=spilled.name, last=True)
+                command = Load(by=BY, spilled=spilled.name, how=terms.how, last=True)
                 tally.count_receipt(registry.door.execute_command(command))
         finally:
             spilled.unlink(missing_ok=True)
@@ -254,7 +269,6 @@ def _join_rows(rows: Iterable[LoadRow], tally: _Tally) -> Iterator[LoadRow]:
 
 
 # Shared by both ways
-# -------------------
 # -------------------
 
 

@@ -10,6 +10,7 @@ that any process can make it; a path never leads out of the directory that was n
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -33,16 +34,16 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
-from perdure.model.commands import Content, LoadRow
+from perdure.model.commands import Content, Joining, LoadRow
 from perdure.model.records import LOCAL, Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
+from perdure.policy.joining import REPLACEABLE, join_records
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, PlainLine
+from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, PlainLine
 from perdure.writing.ledger import NOWHERE, make_representation
-from perdure.writing.load import join_records
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
@@ -66,6 +67,8 @@ class Terms(msgspec.Struct, frozen=True):
     """Base directory for the paths in lines."""
     series: tuple[str, ...] = ()
     """Series that are minted here."""
+    how: Joining = Joining.ADD
+    """How lines are joined with known records."""
 
 
 def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
@@ -198,6 +201,13 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 
+def name_given_fields(row: LoadRow, text: bytes) -> LoadRow:
+    """Note in the row of a line which replaceable fields it gives, also if they are empty."""
+    names = msgspec.json.decode(text.lstrip(codecs.BOM_UTF8), type=dict[str, msgspec.Raw])
+    given = tuple(name for name in REPLACEABLE if name in names)
+    return LoadRow(row.key, row.record, row.line, row.refers, row.contents, given)
+
+
 def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
     """Merge two rows of one identifier.
 
@@ -214,6 +224,7 @@ def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
         one.line,
         tuple(dict.fromkeys((*one.refers, *other.refers))),
         one.contents + more,
+        tuple(dict.fromkeys((*one.given, *other.given))),
     )
 
 
@@ -229,8 +240,8 @@ def _reserved_format(line: Line, format: str | None) -> str:
     return format if reserved and format and format != "*" else ""
 
 
-def _read_location(given: object) -> Location:
-    return Location(uri=given) if isinstance(given, str) else given.as_location()  # type: ignore[attr-defined]
+def _read_location(given: str | LinePlace) -> Location:
+    return Location(uri=given) if isinstance(given, str) else given.as_location()
 
 
 def _list_contents(line: Line) -> Iterable[LineContent]:

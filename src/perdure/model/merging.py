@@ -1,0 +1,45 @@
+"""Changing single members of a description: JSON Merge Patch.
+
+Specification: RFC 7396. A member of the patch replaces the member of the description; `null`
+removes it; an object is merged member by member; a list is replaced as a whole.
+
+    >>> apply_merge_patch({"a": "b", "c": {"d": "e", "f": "g"}}, {"a": "z", "c": {"f": None}})
+    {'a': 'z', 'c': {'d': 'e'}}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perdure.model.about import About, check_description
+
+
+def apply_merge_patch(target: Any, patch: Any) -> Any:
+    """Apply a patch to a JSON value, by the algorithm of section 2."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = apply_merge_patch(merged.get(name), value)
+    return merged
+
+
+def patch_description(about: About, patch: dict[str, Any]) -> About:
+    """Apply a patch to a description.
+
+    Raises msgspec.ValidationError if the result has a member of the wrong type, InvalidRequest if
+    it is not a valid description.
+    """
+    return check_description(
+        msgspec.convert(apply_merge_patch(msgspec.to_builtins(about), patch), About)
+    )
+
+
+def merge_descriptions(held: About, more: About) -> About:
+    """Merge a description into another; the members that `more` has win."""
+    return patch_description(held, msgspec.to_builtins(more))

@@ -1,0 +1,255 @@
+"""Joining two records of one identifier, as imports do: pure functions over records.
+
+How it works: a `Joining` says how a record takes the data of another one. `ADD` accepts data that
+is new or equal, and refuses every contradiction. `MERGE` lets the new data win member by member
+(RFC 7396). `REPLACE` lets it win field by field: a field that was given becomes exactly what was
+given, also if that is empty.
+
+What must stay true: data is never dropped silently: it is in the result, or Conflict is raised; in
+every way of joining, bytes, promised digests, withdrawals and aliases stay (PDI section 2.1).
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure.errors import Conflict
+from perdure.ids import Identifier
+from perdure.model.about import About, Attachment
+from perdure.model.commands import Joining
+from perdure.model.merging import merge_descriptions
+from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
+from perdure.policy import binding, naming, rules
+from perdure.policy.handles import changes, values
+
+REPLACEABLE = ("locations", "metadata", "about", "attached", "values")
+"""Fields of a line whose earlier content `MERGE` and `REPLACE` can change."""
+
+_SAY_HOW = "use --merge or --replace to change it"
+
+
+def join_records(
+    identifier: Identifier,
+    held: Record,
+    more: Record,
+    how: Joining = Joining.ADD,
+    given: frozenset[str] = frozenset(),
+) -> Record:
+    """Join two records of one identifier. The result equals `held` if `more` has nothing new.
+
+    `given` names the fields that `REPLACE` replaces. Raises Conflict if the records contradict each
+    other, or if `more` adds to a withdrawn resource; InvalidRequest or TooLarge if it contains data
+    that no record can have.
+    """
+    record = _join_places(identifier, held, more, how, given)
+    for version in more.versions:
+        record = _join_version(identifier, record, version)
+    return replace(
+        record,
+        minted=held.minted or more.minted,
+        metadata=_join_pairs(identifier, held, more, how, given),
+        about=_join_description(identifier, held.about, more.about, how, given),
+        attached=_join_attached(identifier, held, more, how, given),
+        aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
+        tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
+        broken=held.broken or more.broken,
+    )
+
+
+# Locations and values
+# --------------------
+
+
+def _join_places(
+    identifier: Identifier, held: Record, more: Record, how: Joining, given: frozenset[str]
+) -> Record:
+    if how is Joining.REPLACE and "values" in given:
+        new = changes.put_values(values.list_values(held), more.values, whole=True)
+        record, _ = changes.assign_values(identifier, held, new, more.at, more.by)
+    elif how is Joining.MERGE and more.values:
+        new = changes.put_values(_list_values(held, more), more.values, whole=False)
+        record, _ = changes.assign_values(identifier, held, new, more.at, more.by)
+    elif more.values and more.values != held.values:
+        record = changes.join_values(identifier, held, more.values)
+    else:
+        record = held
+    known = {_make_place(one): one for one in record.locations}
+    joined = (
+        _join_location(identifier, known.get(_make_place(one)), one, how) for one in more.locations
+    )
+    bound = tuple(one for one in joined if one != known.get(_make_place(one)))
+    if bound:
+        record, _ = binding.bind_locations(identifier, record, bound)
+    if how is not Joining.REPLACE or "locations" not in given:
+        return record
+    kept = {_make_place(one) for one in more.locations}
+    for location in record.locations:
+        if _make_place(location) not in kept:
+            binding.plan_break(identifier, record, location, None)  # refuses to lose bytes
+            record = binding.break_location(record, location, more.by, more.at)
+    order = {_make_place(one): at for at, one in enumerate(more.locations)}
+    placed = sorted(record.locations, key=lambda one: order[_make_place(one)])
+    return replace(record, locations=tuple(placed))
+
+
+def _list_values(held: Record, more: Record) -> tuple[Value, ...]:
+    """List the values of a record. Locations that are no stored value make way for the new ones."""
+    taken = {one.index for one in (*held.values, *more.values)}
+    free = (index for index in count(1) if index not in taken)
+    known = {one.index for one in held.values}
+    return tuple(
+        one if one.index in known else replace(one, index=next(free))
+        for one in values.list_values(held)
+    )
+
+
+def _make_place(location: Location) -> tuple[str, int | None, str | None]:
+    return location.uri, location.version, location.format
+
+
+def _join_location(
+    identifier: Identifier, held: Location | None, more: Location, how: Joining
+) -> Location:
+    """Join a location with the one of the same place; with `ADD`, they must agree."""
+    if held is None or held == more or how is Joining.REPLACE:
+        return more
+    facts: dict[str, Any] = msgspec.structs.asdict(held)
+    usual = msgspec.structs.asdict(Location(uri=more.uri))
+    for name, value in msgspec.structs.asdict(more).items():
+        if value in (usual[name], facts[name]):
+            continue
+        if how is Joining.ADD and facts[name] != usual[name] and name != "sha512":
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"{name} of the location {more.uri} is different here; {_SAY_HOW}",
+                current=str(facts[name]),
+            )
+        facts[name] = value
+    return Location(**facts)
+
+
+# Descriptions
+# ------------
+
+
+def _join_pairs(
+    identifier: Identifier, held: Record, more: Record, how: Joining, given: frozenset[str]
+) -> dict[str, str]:
+    if how is Joining.REPLACE:
+        return more.metadata if "metadata" in given else held.metadata
+    for name, value in more.metadata.items():
+        if how is Joining.ADD and held.metadata.get(name, value) != value:
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the metadata {name!r} is different here; {_SAY_HOW}",
+                current=held.metadata[name],
+            )
+    return held.metadata | more.metadata
+
+
+def _join_description(
+    identifier: Identifier,
+    held: About | None,
+    more: About | None,
+    how: Joining,
+    given: frozenset[str],
+) -> About | None:
+    if how is Joining.REPLACE:
+        return (None if more == About() else more) if "about" in given else held
+    if held is None or more is None or held == more:
+        return held or more
+    if how is Joining.MERGE:
+        return merge_descriptions(held, more)
+    raise Conflict(
+        identifier=str(identifier),
+        reason=f"it has another description here; {_SAY_HOW}",
+        current=held.title or None,
+    )
+
+
+def _join_attached(
+    identifier: Identifier, held: Record, more: Record, how: Joining, given: frozenset[str]
+) -> tuple[Attachment, ...]:
+    if how is Joining.REPLACE:
+        return more.attached if "attached" in given else held.attached
+    kept = {one.format: one for one in held.attached}
+    for one in more.attached:
+        before = kept.setdefault(one.format, one)
+        if before == one:
+            continue
+        if how is Joining.ADD:
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the attached {one.format} record is different here; {_SAY_HOW}",
+                current=None,
+            )
+        kept[one.format] = one
+    return tuple(kept.values())
+
+
+# Versions
+# --------
+
+
+def _join_endings(
+    identifier: Identifier, held: Tombstone | None, more: Tombstone | None
+) -> Tombstone | None:
+    """Keep an earlier withdrawal. Raises Conflict if the other one gives another reason."""
+    if held is not None and more is not None and held.reason != more.reason:
+        raise Conflict(
+            identifier=str(identifier),
+            reason="it was withdrawn for another reason, which stays",
+            current=held.reason,
+        )
+    return held or more
+
+
+def _join_version(identifier: Identifier, record: Record, more: Version) -> Record:
+    held = record.version(more.number) or Version(number=more.number, at=more.at)
+    ones = list(held.representations)
+    for one in more.representations:
+        mine = held.find_representation(one.format)
+        name = str(naming.qualify_identifier(identifier, more.number, one.format))
+        if mine is None:
+            if record.tombstone or held.tombstone:
+                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
+            _check_promises(name, record, more.number, one)
+            ones.append(one)
+        elif mine.sha512 != one.sha512:
+            raise Conflict(
+                identifier=name,
+                reason="it is permanently bound to other bytes",
+                current=f"sha512 {mine.sha512}",
+            )
+        elif one.language is not None and mine.language != one.language:
+            raise Conflict(
+                identifier=name,
+                reason="its language was stated otherwise when it was committed",
+                current=mine.language,
+            )
+    grown = replace(
+        held,
+        representations=tuple(ones),
+        tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
+        broken=held.broken or more.broken,
+    )
+    return rules.with_version(record, grown)
+
+
+def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
+    """Raise Conflict if a location has promised other bytes."""
+    for location in record.locations:
+        if (
+            location.sha512 not in (None, one.sha512)
+            and location.version == number
+            and location.format == one.format
+        ):
+            raise Conflict(
+                identifier=name,
+                reason=f"the location {location.uri} is bound with another digest",
+                current=f"sha512 {location.sha512}",
+            )
