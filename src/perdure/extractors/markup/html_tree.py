@@ -129,7 +129,9 @@ class HtmlTree:
     def _reads_alike(self, element: Any, span: Span) -> bool:
         """Return whether the text of an element is that of its bytes, white space aside."""
         content = self._text_content
-        written = content.text[content.find_character(span.start) : content.find_character(span.stop)]
+        written = content.text[
+            content.find_character(span.start) : content.find_character(span.stop)
+        ]
         read_in_tree = "".join(_list_texts(element))
         return _NOT_XML.sub("", "".join(written.split())) == "".join(read_in_tree.split())
 
