@@ -211,7 +211,8 @@ class Registry:
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
         description, only the record is read; otherwise the description comes from the document.
-        Raises NotFound, MalformedPart or PartNotSupported.
+        Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
+        other errors of cutting the part.
         """
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
@@ -222,19 +223,28 @@ class Registry:
             return held
         part = resolved.part_beside
         if source is not None:
-            return narrow_to_part(held, self.selector(identifier, source, part))
+            return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
 
-        Raises NotFound, MalformedPart or PartNotSupported.
+        Raises the same errors as `described`.
         """
         step = resolved.usual_step
         if isinstance(step, Fetch):
             source = self.source(step.identifier, step.representation)
-            return self.selector(resolved.identifier, source, resolved.part_beside)
+            return self._find_part(resolved.identifier, source, resolved.part_beside)
         return self.described(resolved, "").part
+
+    def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
+        """The selector of a part that is in the source. Raises the errors of cutting it.
+
+        Nothing is said of a part that does not exist.  # ruling: part-exists
+        """
+        selector = self.selector(identifier, source, text)
+        self.parts.outline_part(source, selector)
+        return selector
 
     def _find_source(self, identifier: Identifier, record: Record) -> Source | None:
         """The bytes of an identifier, in the first of its formats."""

@@ -156,6 +156,10 @@ def test_times_beside_fragments(syntax: str, case: Case) -> None:
 @pytest.mark.parametrize(("syntax", "case"), cases("pdi"))
 def test_identifiers_name_parts(syntax: str, case: Case) -> None:
     identifier = parse_identifier(case["identifier"])
+    if case.get("refused"):
+        with pytest.raises(MalformedPart):
+            select_part(identifier, case["media_type"])
+        return
     selector = select_part(identifier, case.get("media_type", "text/plain"))
     if case.get("whole"):
         assert selector is None

@@ -113,7 +113,7 @@ THREE = record(version(1, "text"), version(2, "text", "html"), version(3, "html"
         (".text.1", ".text.1"),
         (".html.2", ".html.2"),
         (".text.2", ".text.2"),
-        (".text", "NotAcceptable"),  # the highest version has no text
+        (".text", ".text.2"),  # "highest version available for the PDI" (3.6.3), which says text
         (".text.3", "NotAcceptable"),
         (".html.4", "NoSuchVersion"),
         (".pdf", "NotAcceptable"),
@@ -307,6 +307,27 @@ def test_resources_are_filtered_by_what_is_accepted() -> None:
             Query(identifier=parse(DOCUMENT), want=Want.RESOURCES, accept=accept("image/png")), MANY
         )
     assert refused.value.offered == ("application/pdf", "text/html", "text/plain")
+
+
+@pytest.mark.parametrize(
+    ("asked", "newer"),
+    [("", None), (".text", ".html.3"), (".html", None), (".text.2", None), (".text.*", ".html.3")],
+)
+def test_a_newer_version_without_the_format_is_named(asked: str, newer: str | None) -> None:
+    """Ruling pdi-format-without-version: the answer names the newer version of other formats."""
+    step = decide_step(Query(identifier=parse(DOCUMENT + asked)), THREE)
+    assert isinstance(step, Fetch)
+    assert step.newer == (parse(DOCUMENT + newer) if newer else None)
+
+
+def test_a_withdrawn_version_does_not_answer_for_its_format() -> None:
+    there = record(version(1, "text"), version(2, "text", gone=True), version(3, "html"))
+    assert outcome(".text", there) == ".text.1"
+
+
+def test_a_location_of_a_version_answers_for_its_format() -> None:
+    there = record(version(2, "html"), at("a", 1, "text"))
+    assert outcome(".text", there) == "-> a"
 
 
 def test_errors_say_what_there_is() -> None:

@@ -420,3 +420,21 @@ def test_aliases_are_told(site: Deployment, names: Names) -> None:
     site.do(Alias(identifier=parse(resource(names.letter)), other=parse(names.handle)))
     record = json.loads(site.get(f"/{names.letter}?info").body)
     assert record["aliases"] == ["doi:10.9999/x"]
+
+
+def test_a_format_without_a_version_means_the_highest_version_that_has_it(
+    site: Deployment,
+) -> None:
+    """Ruling pdi-format-without-version: a later version in other formats breaks no link."""
+    first = site.mint(text(b"plain"), text(b"<p>page", "html", "text/html"))
+    whole = first.rsplit(".", 2)[0]
+    site.commit(whole, text(b"plainer"))
+    answer = site.get(f"/{whole}.html")
+    assert (answer.status, answer.body) == (200, b"<p>page")
+    assert answer.headers["content-location"] == f"{whole}.html.1"
+    latest = f'<{site.base}/{whole}.text.2>; rel="latest-version"'
+    assert latest in answer.headers["link"]
+    assert "latest-version" not in site.get(f"/{whole}.text").headers["link"]
+    assert site.get(f"/{whole}.pdf").status == 406
+    part = site.get(f"/{whole}.html%23char=0,3")
+    assert (part.status, part.body) == (200, b"<p>")

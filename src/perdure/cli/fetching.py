@@ -48,7 +48,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import LOCAL
-from perdure.parts import Selector
+from perdure.parts import Selector, spell_part
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
@@ -175,7 +175,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
             selector = registry.selector(resolved.identifier, source, resolved.part_beside)
             found = registry.parts.cut_part(source, selector)
             return DeliveredBytes(
-                identifier=f"{step.identifier}#{found.selector}",
+                identifier=f"{step.identifier}#{spell_part(resolved.identifier, found.selector)}",
                 pieces=iterate_body(found.body, source),
                 length=found.length,
                 promises=False,

@@ -244,6 +244,8 @@ def describe(identifier: Identifier, history: bool) -> None:
         resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         _check_single(resolved)
         key, record = resolved.identifier.key, resolved.known
+        if resolved.inside is not None:
+            registry.select_part(resolved)  # raises if the part is not there
         revisions = registry.records.list_revisions(key) if history else [record]
         for one in revisions:
             name = naming.identify_record(key, one)

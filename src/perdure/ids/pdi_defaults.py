@@ -13,6 +13,8 @@ are kept here and do not follow `perdure.formats`, whose snapshot is updated.
 
 from __future__ import annotations
 
+import re
+
 # ruling: pdi-fragment-default
 _SCHEMES = {"text": "char", "image": "rect", "audio": "sec", "video": "sec"}
 
@@ -129,6 +131,28 @@ def find_default_scheme(token: str) -> str | None:
     ('char', 'sec', None)
     """
     return _DEFAULTS.get(token) or _SCHEMES.get(token.partition("+")[0] if "+" in token else "")
+
+
+# Formats beyond the draft's that imply a scheme, for positions that no other default takes.
+# ruling: pdi-other-schemes
+_PAGES = re.compile("[0-9]++", re.ASCII)
+_ROW = r"(?:[0-9]++|\*)"
+_ROWS = re.compile(rf"{_ROW}(?:-{_ROW})?(?:;{_ROW}(?:-{_ROW})?)*", re.ASCII)
+_BEYOND = {"pdf": ("page", _PAGES), "csv": ("row", _ROWS)}
+
+
+def find_scheme_beyond(token: str, positions: str) -> str | None:
+    """Return the scheme of these positions in a PDF or a table, or None.
+
+    Text in CSV keeps the default `char` of the draft: two positions separated by a comma.
+
+    >>> find_scheme_beyond("pdf", "3"), find_scheme_beyond("csv", "5-7")
+    ('page', 'row')
+    >>> find_scheme_beyond("csv", "5,7"), find_scheme_beyond("html", "3")
+    (None, None)
+    """
+    scheme, shape = _BEYOND.get(token, ("", _PAGES))
+    return scheme if scheme and shape.fullmatch(positions) else None
 
 
 def is_video(token: str) -> bool:

@@ -25,7 +25,7 @@ from perdure.ids.grammar import (
     SCHEME_NAME,
     SPECIFIER,
 )
-from perdure.ids.pdi_defaults import find_default_scheme, is_video
+from perdure.ids.pdi_defaults import find_default_scheme, find_scheme_beyond, is_video
 
 Position = str | tuple[str, ...]
 """A position specifier, or a parenthesised list of them."""
@@ -152,7 +152,7 @@ def find_implied_scheme(positions: str, token: str | None) -> str | None:
         return None
     if positions[:1] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
         return "crop" if is_video(token) else None
-    return find_default_scheme(token)
+    return find_scheme_beyond(token, positions) or find_default_scheme(token)
 
 
 def read_fragment(text: str, token: str | None) -> PdiFragment | None:

@@ -72,6 +72,8 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool
     """True if the query named this version, so that the answer never changes."""
     negotiated: bool = False
+    newer: Identifier | None = None
+    """A newer version that lacks the format that the query named without a version."""
 
 
 class Redirect(msgspec.Struct, frozen=True, kw_only=True):

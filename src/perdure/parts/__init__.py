@@ -3,9 +3,10 @@
 How it works: each syntax has a module with a `Syntax` (`perdure.parts.port`), which is an entry
 point in the group `perdure.parts`; the selectors are in `perdure.parts.selectors`. The identifier
 decides what a part text means (ruling: part-meaning): in a PDI, the PDI's rules apply
-(`perdure.parts.pdi`); on every other identifier, the fragment rules of its media type apply.
-`syntaxes` returns these in the order in which their marks are searched. A syntax is recognised by
-its mark, never by trying to read the text.
+(`perdure.parts.pdi`), and for a fragment scheme that the PDI draft does not define, those of the
+standard that does (ruling: pdi-other-schemes); on every other identifier, the fragment rules of its
+media type apply. `syntaxes` returns these in the order in which their marks are searched. A syntax
+is recognised by its mark, never by trying to read the text.
 
 >>> parse_part("line=10,20", "text/plain")
 TextRange(unit='line', start=10, end=20, checks=())
@@ -108,6 +109,7 @@ __all__ = [
     "list_syntaxes",
     "parse_part",
     "select_part",
+    "spell_part",
 ]
 
 
@@ -156,6 +158,8 @@ def select_part(identifier: Identifier, media_type: str) -> Selector | None:
     >>> from perdure.ids import parse
     >>> select_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"), "text/plain")
     CharRange(start=37, end=51)
+    >>> select_part(parse("pdi://oma.eop.gov.us/1997/09/01/2.pdf.1#page=3"), "application/pdf")
+    Page(number=3, view=None)
     >>> select_part(parse("urn:example:a#char=37,51"), "text/plain")
     TextRange(unit='char', start=37, end=51, checks=())
     """
@@ -163,9 +167,32 @@ def select_part(identifier: Identifier, media_type: str) -> Selector | None:
     if fragment is not None:
         selector = pdi.make_selector(fragment)
         if isinstance(selector, Extension):
-            syntax = find_scheme(fragment.scheme, media_type)
-            return syntax.read(fragment.text) if syntax else selector
+            return _read_extension(fragment.text, selector, media_type)
         return selector
     if identifier.part is not None:
         return parse_part(identifier.part, media_type)
     return None
+
+
+def spell_part(identifier: Identifier, selector: Selector) -> str:
+    """Return the canonical text of the part that an identifier names, as its scheme writes it.
+
+    >>> pdi = parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#quote=a%20name")
+    >>> spell_part(pdi, select_part(pdi, "text/plain"))
+    'quote=a%20name'
+    """
+    fragment = identifier.fragment
+    if fragment is None or isinstance(selector, tuple(pdi.SCHEMES)):
+        return str(selector)
+    return str(fragment.text)
+
+
+def _read_extension(text: str, selector: Extension, media_type: str) -> Selector:
+    """Read a fragment of a scheme that the PDI draft does not define.
+
+    Its meaning is that of the standard that defines it.  # ruling: pdi-other-schemes
+    """
+    syntax = find_scheme(selector.scheme, media_type)
+    if syntax is None:
+        return selector
+    return (syntax.read_scheme or syntax.read)(text.lower() if syntax.ignores_case else text)

@@ -49,6 +49,39 @@ def read_directive(text: str) -> TextDirective:
     raise MalformedPart(text=text, at=min(stopped, len(text)), expected=expected, rule=_RULE)
 
 
+# positions of the scheme `quote`: [prefix "-,"] start ["," end] [",-" suffix]
+_RAW = "[^(),]"
+_QUOTED = rf"\({_RAW}++\)|{_RAW}++"
+_QUOTE = re.compile(rf"(?:({_RAW}+)-,)?({_QUOTED})(?:,(?!-)({_QUOTED}))?(?:,-({_RAW}++))?")
+_QUOTE_RULE = "ruling pdi-other-schemes"
+
+
+def read_quote_scheme(text: str) -> TextDirective:
+    """Read a PDI's `quote=TEXT`, or `quote=PREFIX-,TEXT,-SUFFIX`. Raises MalformedPart.
+
+    Parentheses mark a text whose hyphen at the beginning or end is its own, because the canonical
+    form of a PDI has no escaped hyphens.
+
+    >>> read_quote_scheme("quote=names%20that-,outlive,-servers")
+    TextDirective(start='outlive', end=None, prefix='names that', suffix='servers')
+    >>> read_quote_scheme("quote=(a-),b").start
+    'a-'
+    """
+    scheme, _, positions = text.partition("=")
+    found = _QUOTE.fullmatch(positions)
+    terms = [_read_quoted(one) for one in found.groups()] if found else []
+    if not found or "" in terms:
+        expected = "[prefix-,]start[,end][,-suffix], with commas and parentheses escaped"
+        raise MalformedPart(text=text, at=len(scheme) + 1, expected=expected, rule=_QUOTE_RULE)
+    prefix, start, end, suffix = terms
+    return TextDirective(start or "", end, prefix, suffix)
+
+
+def _read_quoted(written: str | None) -> str | None:
+    """Decode a term: None if it is missing, empty if its escapes are not UTF-8."""
+    return None if written is None else decode_piece(written.strip("()")) or ""
+
+
 def _decode_term(written: str | None) -> str | None:
     """Decode a term: empty if it is missing, None if its escapes are not UTF-8."""
     return decode_piece(written) if written else ""
@@ -62,8 +95,16 @@ SYNTAX = Syntax(
     read=read_directive,
     forms={TextDirective: (":~:text=",)},
     specifications=(TEXT_DIRECTIVE,),
+    schemes=("quote",),
+    read_scheme=read_quote_scheme,
     turn=60,
 )
 IN_MARKUP = Syntax(
-    name=SYNTAX.name, media_types=(*MARKUP, *XML), mark=SYNTAX.mark, read=read_directive, turn=40
+    name=SYNTAX.name,
+    media_types=(*MARKUP, *XML),
+    mark=SYNTAX.mark,
+    read=read_directive,
+    schemes=SYNTAX.schemes,
+    read_scheme=read_quote_scheme,
+    turn=40,
 )

@@ -3,8 +3,8 @@
 How it works: all syntaxes, including those of perdure, are entry points in the group
 `perdure.parts`. They are loaded when the first part is read, and sorted by their turns.
 
-What must stay true: a plug-in cannot claim a fragment scheme or a specification that another syntax
-has, or a mark that matches every text.
+What must stay true: a plug-in cannot claim a fragment scheme of PDIs for a media type for which
+another syntax has it, a specification that another syntax has, or a mark that matches every text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
     if syntax.turn < LAST and not syntax.is_id and syntax.mark.search(""):
         raise ValueError(f"the mark {syntax.mark.pattern!r} matches every text")
     yield from (("specification", one) for one in syntax.specifications)
-    yield from (("fragment scheme", one) for one in syntax.schemes)
+    for kind in syntax.media_types:
+        yield from (("fragment scheme", f"{one} of {kind}") for one in syntax.schemes)
     yield from (("selector", kind.__name__) for kind in syntax.forms)
 
 
@@ -64,11 +65,6 @@ def find_scheme(scheme: str, media_type: str) -> Syntax | None:
     return next((one for one in list_syntaxes(media_type) if scheme in one.schemes), None)
 
 
-def list_schemes(kinds: set[type[PartSelector]]) -> set[str]:
-    """Return the fragment schemes of PDIs that select any of these kinds."""
-    return {
-        scheme
-        for syntax in load_syntaxes()
-        if not kinds.isdisjoint(syntax.forms)
-        for scheme in syntax.schemes
-    }
+def list_schemes(media_type: str) -> set[str]:
+    """Return the fragment schemes of PDIs that the syntaxes of a media type read."""
+    return {scheme for syntax in list_syntaxes(media_type) for scheme in syntax.schemes}

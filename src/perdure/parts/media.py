@@ -65,6 +65,25 @@ def read_media(text: str) -> Media:
     return Media(time, area, tuple(tracks), named)
 
 
+def read_media_scheme(text: str) -> Media:
+    """Read a PDI's `t=10,20`, `xywh=…`, `track=1` or `id=intro`. Raises MalformedPart.
+
+    Each position of `track` is a track. A second dimension follows `t` or `xywh`, escaped.
+    # ruling: pdi-other-schemes
+
+    >>> read_media_scheme("track=1,b%2cc").tracks
+    ('1', 'b,c')
+    >>> str(read_media_scheme("t=10,20%26xywh%3d5,5,15,15"))
+    't=10,20&xywh=5,5,15,15'
+    """
+    scheme, _, positions = text.partition("=")
+    if scheme == "track":
+        return read_media("&".join(f"track={one}" for one in positions.split(",")))
+    if scheme == "id":
+        return read_media(text)
+    return read_media(f"{scheme}={decode_text(positions, _RULE).plain}")
+
+
 def _read_time(value: str) -> Time | None:
     # npttimedef = [ "npt:" ] ( npttime [ "," npttime ] ) / ( "," npttime )
     first, comma, last = value.removeprefix("npt:").partition(",")
@@ -163,6 +182,8 @@ SYNTAX = Syntax(
     read=read_media,
     forms={Media: ("t=", "xywh=", "track=", "id=")},
     specifications=(MEDIA,),
+    schemes=("t", "xywh", "track", "id"),
+    read_scheme=read_media_scheme,
     turn=30,
 )
 TIME = Syntax(

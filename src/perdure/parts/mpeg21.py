@@ -39,7 +39,13 @@ from perdure.parts.selectors import (
     Within,
 )
 from perdure.parts.times import TIMECODES, read_npt, read_timecode
-from perdure.parts.xpointer import ANY_SCHEME, PointerPart, refuse_noncharacters, split_pointer
+from perdure.parts.xpointer import (
+    ANY_SCHEME,
+    PointerPart,
+    make_pointer,
+    refuse_noncharacters,
+    split_pointer,
+)
 
 _RULE = "ISO/IEC 21000-17 section 6"
 _QUOTES = str.maketrans("‘’", "''")
@@ -67,6 +73,14 @@ def read_pointer(text: str) -> Selector:
     if not known:
         raise PartNotSupported(selector=text, offered=_SERVED)
     return known[0] if len(known) == 1 else First(known)
+
+
+def read_pointer_scheme(text: str) -> Selector:
+    """Read a PDI's `mp=/%7etime%28'npt','50'%29` or `ffp=track_ID%3d101`.
+
+    Raises MalformedPart, and PartNotSupported as `read_pointer` does.
+    """
+    return read_pointer(make_pointer(text))
 
 
 def _nest_selectors(chain: list[Selector | None]) -> Selector | None:
@@ -198,6 +212,8 @@ SYNTAX = Syntax(
     read=read_pointer,
     forms={Instant: ("mp(/~time())",), Track: ("ffp()",)},
     specifications=(MPEG_21,),
+    schemes=("mp", "ffp"),
+    read_scheme=read_pointer_scheme,
     turn=20,
 )
 OCTETS = Syntax(

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from perdure.errors import MalformedPart, PartNotSupported
-from perdure.parts.grammar import DIGITS, check_text, decode_piece
+from perdure.parts.grammar import DIGITS, check_text, decode_piece, decode_text
 from perdure.parts.port import Syntax
 from perdure.parts.selectors import PDF, Destination, Embedded, Page
 
@@ -66,6 +66,22 @@ def read_pdf_part(text: str) -> Page | Destination | Embedded:
     if selected is None:
         raise _explain_refusal(text)
     return selected
+
+
+def read_pdf_scheme(text: str) -> Page | Destination | Embedded:
+    """Read a PDI's `page=3`, `nameddest=intro` or `ef=data.csv`. Raises MalformedPart.
+
+    The rectangle of a page follows it, escaped.  # ruling: pdi-other-schemes
+
+    >>> str(read_pdf_scheme("page=3%26viewrect%3d0,0,100,50"))
+    'page=3&viewrect=0,0,100,50'
+    >>> read_pdf_scheme("nameddest=a%26b")
+    Destination(name='a&b')
+    """
+    scheme, _, positions = text.partition("=")
+    if scheme == "page":
+        return read_pdf_part(f"page={decode_text(positions, _RULE).plain}")
+    return read_pdf_part(text)
 
 
 def _explain_refusal(text: str) -> MalformedPart | PartNotSupported:
@@ -117,5 +133,7 @@ SYNTAX = Syntax(
     read=read_pdf_part,
     forms={Destination: ("nameddest=",), Embedded: ("ef=",), Page: ("page=",)},
     specifications=(PDF, "http://tools.ietf.org/rfc/rfc3778"),  # obsoleted by RFC 8118
+    schemes=("page", "nameddest", "ef"),
+    read_scheme=read_pdf_scheme,
     turn=30,
 )

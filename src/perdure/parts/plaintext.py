@@ -1,7 +1,7 @@
 """Characters or lines of a text: `char=37,51`, `line=10,20;length=9876,UTF-8`.
 
-Specification: RFC 5147, on every identifier except a PDI, which has its own positions.
-# ruling: part-meaning
+Specification: RFC 5147, on every identifier except a PDI, which has its own positions of characters
+(ruling: part-meaning). The lines of a PDI are those of RFC 5147 (ruling: pdi-other-schemes).
 
 >>> read_text_range("line=10,20")
 TextRange(unit='line', start=10, end=20, checks=())
@@ -85,5 +85,7 @@ SYNTAX = Syntax(
     read=read_text_range,
     forms={TextRange: ("char=", "line=")},
     specifications=(PLAIN_TEXT,),
+    schemes=("line",),
+    ignores_case=True,
     turn=50,
 )

@@ -48,8 +48,14 @@ class Syntax(msgspec.Struct, frozen=True, kw_only=True):
     """Values of `conformsTo` in a Web Annotation that mean this syntax. The first one is
     `conforms_to` of its selectors."""
     schemes: tuple[str, ...] = ()
-    """Fragment schemes of PDIs (section 3.1 of the draft) that `read` understands: `word` for
-    `#word=3,7`."""
+    """Fragment schemes of PDIs that the draft does not define (section 3.1): `word` for
+    `#word=3,7`.  # ruling: pdi-other-schemes"""
+    read_scheme: Callable[[str], Selector] | None = None
+    """Reads a fragment of these schemes: scheme, `=` and positions, in which percent-escapes stand
+    for all characters that PDI reserves. None if `read` understands it."""
+    ignores_case: bool = False
+    """True if upper and lower case mean the same in the positions of these schemes (section 3.6.4
+    of the draft, step 5). They are then read in lower case."""
     is_id: bool = False
     """True if it reads plain names, so that its mark is not distinctive."""
     turn: int = 45

@@ -84,5 +84,6 @@ SYNTAX = Syntax(
     read=read_cells,
     forms={Cells: ("row=", "col=", "cell=")},
     specifications=(CSV,),
+    schemes=("row", "col", "cell"),
     turn=30,
 )

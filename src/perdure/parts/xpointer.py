@@ -32,7 +32,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from perdure.errors import PartNotSupported
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.parts.grammar import MOST, PartText, decode_text, read_number
 from perdure.parts.port import LAST, MARKUP, SGML, XML, Syntax
 from perdure.parts.selectors import (
@@ -157,6 +157,37 @@ def read_elements(text: str) -> Selector:
     return choices[0] if len(choices) == 1 else First(tuple(choices))
 
 
+def make_pointer(text: str) -> str:
+    """Make a pointer of one scheme from a PDI fragment, whose positions are the scheme's data.
+
+    Raises MalformedPart if a parenthesis of the data would end it.  # ruling: pdi-other-schemes
+
+    >>> make_pointer("xpointer=//p%5b3%5d")
+    'xpointer(//p[3])'
+    """
+    whole = decode_text(text, _FRAMEWORK)
+    scheme, _, data = whole.plain.partition("=")
+    pointer = f"{scheme}({data})"
+    at = len(scheme) + 1
+    try:
+        single = len(split_pointer(decode_text(pointer.replace("%", "%25"), _FRAMEWORK))) == 1
+    except MalformedPart:
+        single = False
+    if not single:
+        expected = "data whose parentheses are balanced, or escaped by '^'"
+        raise whole.make_fault(at, expected, _FRAMEWORK)
+    return pointer.replace("%", "%25")
+
+
+def read_element_scheme(text: str) -> Selector:
+    """Read a PDI's `element=/1/2` or `xpointer=//p%5b3%5d`. Raises MalformedPart.
+
+    >>> read_element_scheme("element=intro/2")
+    ChildSequence(id='intro', steps=(2,))
+    """
+    return read_elements(make_pointer(text))
+
+
 def read_id(text: str) -> ElementById:
     """Read the element that a fragment of HTML names; any text without white space can be an ID.
 
@@ -245,6 +276,8 @@ def check_xpath(whole: PartText, at: int, expression: str) -> None:
         raise whole.make_fault(at, expected, _XPATH_RULE)
 
 
+_SCHEMES = ("element", "xpointer")
+
 SYNTAX = Syntax(
     name="element() and xpointer() (XPointer)",
     media_types=XML,
@@ -257,6 +290,8 @@ SYNTAX = Syntax(
         "http://tools.ietf.org/rfc/rfc3023",
         "http://tools.ietf.org/rfc/rfc7303",  # obsoletes it
     ),
+    schemes=_SCHEMES,
+    read_scheme=read_element_scheme,
     turn=30,
 )
 IN_HTML = Syntax(
@@ -266,6 +301,8 @@ IN_HTML = Syntax(
         r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL
     ),
     read=read_elements,
+    schemes=_SCHEMES,
+    read_scheme=read_element_scheme,
     turn=30,
 )
 _PLAIN_NAME = re.compile(r"^[^=(:]++\Z")

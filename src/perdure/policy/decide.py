@@ -2,7 +2,8 @@
 
 How it works: the identifier names a version and a format, and the record lists those that exist.
 Bytes held here come before locations elsewhere. If no version is named, the highest one answers; if
-no format is named, it is negotiated (RFC 9110 section 12). A withdrawn resource is answered with
+no format is named, it is negotiated (RFC 9110 section 12). A format without a version means the
+highest version that has this format. A withdrawn resource is answered with
 its tombstone. A location without a version holds the newest one. It answers a name without a
 version, and a name with a version only if no version is known (ruling: http-errors).
 
@@ -132,29 +133,37 @@ def _find_candidates(
     """
     identifier = query.identifier
     named, format = read_qualifiers(identifier)
-    number = _find_highest(record) if named is None else named
+    newest = _find_highest(record)
+    number = named
+    if named is None:
+        number = _find_highest(record, format)  # ruling: pdi-format-without-version
     if named is not None:
         _check_known(identifier, record, named)
     version = record.version(number) if number is not None else None
     if version is not None and version.tombstone:
         return version.tombstone
     held = version.representations if version else ()
+    newer = None
+    last = record.version(newest) if newest is not None and newest != number else None
+    if named is None and last is not None and last.representations:
+        newer = qualify_identifier(identifier, last.number, last.representations[0].format)
     fetches = [
         Fetch(
             identifier=qualify_identifier(identifier, version.number if version else 1, one.format),
             representation=one,
             pinned=named is not None,
             negotiated=format is None and len(held) > 1,
+            newer=newer,
         )
         for one in held
         if format in (None, "*") or same_format(one.format, str(format))
     ]
     fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
-    newest = named is None or not list_versions(record)
+    holds_any = named is None or not list_versions(record)
     elsewhere = [
         location
         for location in record.locations
-        if (newest if location.version is None else location.version == number)
+        if (holds_any if location.version is None else location.version == number)
     ]
     matching = [
         location
@@ -213,17 +222,31 @@ def _rate_nearness(region: str | None, asked: str | None) -> int:
     return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
 
 
-def _find_highest(record: Record) -> int | None:
+def _find_highest(record: Record, format: str | None = None) -> int | None:
     """The "highest version available", here or elsewhere (section 3.6.3).
 
-    If none is available, the last version that was, so that its tombstone answers; None if no
-    version is known.
+    With a format, the highest version that has it, if any has. If no version is available, the last
+    one that was, so that its tombstone answers; None if no version is known.
     """
-    numbers = list_versions(record)
-    held = {one.number for one in record.versions if one.representations}
     gone = {one.number for one in record.versions if one.tombstone}
-    elsewhere = {one.version for one in record.locations if one.version}
-    return max((held | elsewhere) - gone or numbers, default=None)
+    having = _list_having(record, None) - gone
+    if format not in (None, "*"):
+        having = _list_having(record, format) - gone or having
+    return max(having or list_versions(record), default=None)
+
+
+def _list_having(record: Record, format: str | None) -> set[int]:
+    """The numbers of the versions that have a format, or any format if it is None."""
+    held = {
+        one.number
+        for one in record.versions
+        if any(format is None or same_format(held.format, format) for held in one.representations)
+    }
+    return held | {
+        one.version
+        for one in record.locations
+        if one.version and (format is None or not one.format or same_format(one.format, format))
+    }
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:

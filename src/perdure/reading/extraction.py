@@ -212,7 +212,7 @@ class PartExtraction:
         known = {kind for _, _, one in self._rank_extractors(source) for kind in one.selectors}
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # the only kinds of parts in a PDI
             own = {scheme for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
-            kinds = {f"{scheme}=" for scheme in own | list_schemes(known)}
+            kinds = {f"{scheme}=" for scheme in own | list_schemes(source.media_type)}
         else:
             forms = load_forms()
             kinds = {form for kind in known for form in forms.get(kind, ())}

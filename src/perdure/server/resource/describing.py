@@ -25,7 +25,7 @@ from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.parts import Selector, annotation
+from perdure.parts import Selector, annotation, spell_part
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.server import pages
@@ -109,7 +109,7 @@ def make_public_record(
     """Return the public members of a record, and the requested part of it."""
     path, part = spell_path(identifier), {}
     if selector is not None:
-        path = spell_part_path(identifier.whole, str(selector))
+        path = spell_part_path(identifier.whole, spell_part(identifier, selector))
         part = {"selector": annotation.write_annotation(selector)}
     return part | {
         "identifier": str(identifier),

@@ -127,6 +127,7 @@ def make_validators(
                 write_link(f"{base}/{spell_path(step.identifier)}", "cite-as"),
                 link_description(step.identifier),
                 *_link_back(step.identifier, base),
+                *_link_newer(step, base),
             )
         ),
     ]
@@ -147,6 +148,16 @@ def _link_back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
         write_link(f"{name}?landing", "collection", type="text/html"),
         write_link(f"{name}?linkset", "linkset", type="application/linkset+json"),
     )
+
+
+def _link_newer(step: Fetch, base: str) -> tuple[bytes, ...]:
+    """Link the newest version if it lacks the requested format (RFC 5829).
+
+    # ruling: pdi-format-without-version
+    """
+    if step.newer is None:
+        return ()
+    return (write_link(f"{base}/{spell_path(step.newer)}", "latest-version"),)
 
 
 def describe_bytes(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:

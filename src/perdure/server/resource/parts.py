@@ -26,7 +26,7 @@ from perdure.extractors.port import Part
 from perdure.formats import make_token
 from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
-from perdure.parts import Member, Selector, pdi
+from perdure.parts import Member, Selector, pdi, spell_part
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
@@ -71,9 +71,9 @@ def _list_choices(request: Request, resolved: Resolved, step: Choices) -> Answer
 async def _answer_fetch(
     service: Service, request: Request, resolved: Resolved, step: Fetch
 ) -> Answer:
-    registry, one = service.registry, step.representation
+    registry, one, identifier = service.registry, step.representation, resolved.identifier
     source = registry.source(step.identifier, one)
-    selector = registry.selector(resolved.identifier, source, resolved.part_beside)
+    selector = registry.selector(identifier, source, resolved.part_beside)
     if isinstance(selector, Member):
         onward = await members.lead_to_member(service, request, step, source, selector)
         if onward is not None:
@@ -82,14 +82,15 @@ async def _answer_fetch(
         tag = _make_part_etag(one, selector)
         if _is_known(request, tag):  # a client with the tag has the part: do not cut it again
             return Answer(
-                HTTPStatus.NOT_MODIFIED, _make_validators(service, request, step, selector, tag)
+                HTTPStatus.NOT_MODIFIED,
+                _make_validators(service, request, step, spell_part(identifier, selector), tag),
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
     extract = registry.parts.outline_part if outlined else registry.parts.cut_part
     found = await service.cut_part(extract, source, selector)
     tag = _make_part_etag(one, found.selector)
     modified = find_last_modified(resolved.known, one)
-    fields = _make_validators(service, request, step, found.selector, tag)
+    fields = _make_validators(service, request, step, spell_part(identifier, found.selector), tag)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
     cut = CutPart(
@@ -124,13 +125,13 @@ def _is_known(request: Request, tag: bytes) -> bool:
 
 
 def _make_validators(
-    service: Service, request: Request, step: Fetch, selector: Selector, tag: bytes
+    service: Service, request: Request, step: Fetch, part: str, tag: bytes
 ) -> Fields:
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    canonical = f"{request.base_url}/{spell_part_path(step.identifier, str(selector))}"
+    canonical = f"{request.base_url}/{spell_part_path(step.identifier, part)}"
     return [
         (b"etag", tag),
-        (b"content-location", escape_uri(spell_part_uri(step.identifier, str(selector)))),
+        (b"content-location", escape_uri(spell_part_uri(step.identifier, part))),
         (b"cache-control", held.FOR_EVER if step.pinned else fresh),
         *join_links(
             (
