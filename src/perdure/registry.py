@@ -189,8 +189,10 @@ class Registry:
         """Describe a resource, or a part of one, for metadata and citations.
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
-        description, only the record is read; otherwise the description comes from the document.
-        Raises NotFound, MalformedPart or PartNotSupported.
+        description, only the record is read; otherwise the description comes from the document,
+        unless that was withdrawn  # ruling: tombstone-silence
+
+        Raises NotFound, and for a part of what is held here the errors of cutting it.
         """
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
@@ -201,22 +203,33 @@ class Registry:
             return held
         part = resolved.part_beside
         if source is not None:
-            return narrow_to_part(held, self.selector(identifier, source, part))
+            return narrow_to_part(held, self._require_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
 
-        Raises NotFound, MalformedPart or PartNotSupported.
+        Raises NotFound, and for a part of what is held here the errors of cutting it.
         """
         step = resolved.usual_step
         if isinstance(step, Fetch):
             source = self.source(step.identifier, step.representation)
-            return self.selector(resolved.identifier, source, resolved.part_beside)
+            return self._require_part(resolved.identifier, source, resolved.part_beside)
         return self.described(resolved, "").part
 
+    def _require_part(self, identifier: Identifier, source: Source, part: str | None) -> Selector:
+        """The selector of a part that exists in the source  # ruling: part-exists
+
+        Raises the errors of cutting if it does not.
+        """
+        found = self.selector(identifier, source, part)
+        self.parts.outline_part(source, found)
+        return found
+
     def _find_source(self, identifier: Identifier, record: Record) -> Source | None:
-        """The bytes of an identifier, in the first of its formats."""
+        """The bytes of an identifier, in the first of its formats. None if they are not served."""
+        if record.tombstone is not None:
+            return None
         number, format = read_qualifiers(identifier)
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:

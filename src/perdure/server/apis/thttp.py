@@ -159,7 +159,7 @@ async def _answer_n2c(service: Service, request: Request, operand: str) -> Answe
     resolved = _resolve_operand(service, request, operand)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid, Question(verb="info"))
-    return reading.answer_description(service, request, resolved)
+    return await reading.answer_description(service, request, resolved)
 
 
 async def _answer_n2ns(service: Service, request: Request, operand: str) -> Answer:
@@ -245,9 +245,9 @@ def _list_urls(service: Service, request: Request, name: Identifier) -> list[str
     return [] if isinstance(found, Gone) else found
 
 
-def _answer_l2c(service: Service, request: Request, operand: str) -> Answer:
+async def _answer_l2c(service: Service, request: Request, operand: str) -> Answer:
     first, *others = _find_by_url(service, request, operand)
-    answer = reading.answer_description(service, request, first)
+    answer = await reading.answer_description(service, request, first)
     more = (
         write_link(f"{request.base_url}/{spell_path(one.asked)}", "alternate") for one in others
     )

@@ -84,7 +84,7 @@ async def _answer_question(
                 )
             if landing.wants_page(request):
                 return await landing.show_landing_page(service, request, resolved)
-            return answer_description(service, request, resolved)
+            return await answer_description(service, request, resolved)
         case "landing":
             return await landing.show_landing_page(service, request, resolved)
         case "linkset":
@@ -107,7 +107,7 @@ async def answer_resource(
     """
     identifier = resolved.identifier
     if identifier.is_citation:
-        return answer_description(service, request, resolved)
+        return await answer_description(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid)
     if metadata.names_metadata(request.accept):
@@ -196,10 +196,12 @@ def carry_out_step(
             return list_locations(service, request, resolved)
 
 
-def answer_description(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer with the record of a name or of a part. Raises NotFound."""
+async def answer_description(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """Answer with the record of a name or of a part. Raises NotFound, or the errors of cutting."""
     record, fresh = resolved.known, service.settings.fresh_seconds
-    selector = None if resolved.inside is None else service.registry.select_part(resolved)
+    selector = None
+    if resolved.inside is not None:
+        selector = await service.run_cutter(service.registry.select_part, resolved)
     return describe_record(request, resolved.identifier, record, fresh=fresh, selector=selector)
 
 
