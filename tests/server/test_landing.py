@@ -342,8 +342,8 @@ def test_the_bytes_lead_back_to_the_page(site: Deployment, letter: str) -> None:
     assert "CiteAs:" in found
 
 
-# what is no longer there, and what never was
-# -------------------------------------------
+# withdrawn pages, and parts that never existed
+# ---------------------------------------------
 
 ASKED = ("landing", "metadata=jsonld", "metadata=datacite", "metadata=csl", "cite=apa", "linkset")
 
@@ -359,7 +359,7 @@ def test_a_withdrawn_page_tells_nothing_of_what_was_in_it(site: Deployment) -> N
     for target in (whole, name, f"{name}%23char=0,20"):
         for asked in ASKED:
             answer = site.get(f"/{target}?{asked}")
-            assert b"Jane" not in answer.body and b"Who" not in answer.body, (target, asked)
+            assert not re.search(b"Jane|Who", answer.body), (target, asked)
 
 
 def test_a_part_that_never_existed_is_not_described(site: Deployment) -> None:
