@@ -210,7 +210,9 @@ class Registry:
         """Describe a resource, or a part of one, for metadata and citations.
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
-        description, only the record is read; otherwise the description comes from the document.
+        description, only the record is read; otherwise the description comes from the document,
+        unless that was withdrawn.  # ruling: tombstone-silence
+
         Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
         other errors of cutting the part.
         """
@@ -247,7 +249,9 @@ class Registry:
         return selector
 
     def _find_source(self, identifier: Identifier, record: Record) -> Source | None:
-        """The bytes of an identifier, in the first of its formats."""
+        """The bytes of an identifier, in the first of its formats. None if they are not served."""
+        if record.tombstone is not None:
+            return None
         number, format = read_qualifiers(identifier)
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:

@@ -340,3 +340,34 @@ def test_the_bytes_lead_back_to_the_page(site: Deployment, letter: str) -> None:
     assert f"Collection: <{site.base}/{letter}?landing>" in found
     assert f"Linkset: <{site.base}/{letter}?linkset> application/linkset+json" in found
     assert "CiteAs:" in found
+
+
+# withdrawn pages, and parts that never existed
+# ---------------------------------------------
+
+ASKED = ("landing", "metadata=jsonld", "metadata=datacite", "metadata=csl", "cite=apa", "linkset")
+
+
+def test_a_withdrawn_page_tells_nothing_of_what_was_in_it(site: Deployment) -> None:
+    """ "Serve the bytes of IDENTIFIER no more, for ever"  # ruling: tombstone-silence"""
+    told = b"<title>Jane Doe, HIV positive</title><meta name=author content=Who><p>Record of Jane"
+    name = site.mint(text(told, "html", "text/html"))
+    whole = str(parse(name).whole.resource)
+    assert b"Jane Doe" in site.get(f"/{whole}?landing").body
+    site.do(Withdraw(identifier=parse(whole), reason="GDPR art. 17"))
+    assert site.get(f"/{whole}").status == 410
+    for target in (whole, name, f"{name}%23char=0,20"):
+        for asked in ASKED:
+            answer = site.get(f"/{target}?{asked}")
+            assert not re.search(b"Jane|Who", answer.body), (target, asked)
+
+
+def test_a_part_that_never_existed_is_not_described(site: Deployment) -> None:
+    """ "A citation, description, link set or page of a part of what is held here is given only if
+    the part is there; else the answer is the part's own"  # ruling: part-exists
+    """
+    name = site.mint(text(b"Twenty-one characters"))
+    for asked in (*ASKED, "info"):
+        assert site.get(f"/{name}%23char=0,21?{asked}").status == 200, asked
+        assert site.get(f"/{name}%23char=0,99999999?{asked}").status == 416, asked
+    assert site.get(f"/uri-res/N2C?{name}%23char=0,99999999").status == 416

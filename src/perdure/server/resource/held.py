@@ -4,7 +4,8 @@ How it works: `make_validators` makes the fields that every answer about a repre
 `describe_bytes` those that accompany its bytes, `make_span_fields` those that depend on the range
 that is sent. The fast path (`perdure.server.fast.held`) uses the same three functions.
 
-What must stay true: deposited bytes cannot run a script under the resolver's origin.
+What must stay true: deposited bytes cannot run a script under the resolver's origin, and a browser
+that shows them sends no request to anybody: an archive does not tell others who reads.
 """
 
 from __future__ import annotations
@@ -45,12 +46,18 @@ from perdure.storage.ports import Bytes
 FOR_EVER = b"public, max-age=31536000, immutable"
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
-# Media types that a browser shows without running anything. All others are shown in a sandbox:
-# without scripts and forms, in a separate origin.
+# Media types that a browser shows without running or fetching anything (a playlist fetches what it
+# lists). All others are shown in a sandbox: without scripts and forms, in a separate origin, with
+# nothing but their own bytes.
 _PASSIVE = re.compile(
-    r"text/(?:plain|csv)|application/(?:json|octet-stream|pdf)|audio/.+|video/.+|font/.+|"
-    r"image/(?!svg).+"
+    r"text/(?:plain|csv)|application/(?:json|octet-stream|pdf)|font/.+|image/(?!svg).+|"
+    r"(?:audio|video)/(?!.*(?:mpegurl|scpls)).+"
 )
+SANDBOX = (
+    b"sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; "
+    b"media-src data:; form-action 'none'; base-uri 'none'"
+)
+"""The policy under which a deposited page opens: it runs nothing, and makes no request."""
 
 
 def answer_representation(
@@ -164,7 +171,7 @@ def describe_bytes(identifier: Identifier, held: Representation, *, digest: bool
     """Make the fields that describe the bytes and restrict what a browser does with them."""
     fields: Fields = [(b"x-content-type-options", b"nosniff")]
     if not _PASSIVE.match(held.media_type):
-        fields.append((b"content-security-policy", b"sandbox"))
+        fields.append((b"content-security-policy", SANDBOX))
     if held.language:
         fields.append((b"content-language", clean_value(held.language).encode()))
     if digest:
