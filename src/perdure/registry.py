@@ -26,8 +26,9 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import BadSettings, MalformedPart, PartNotSupported
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
+from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
@@ -83,8 +84,7 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
     """
     known = {one.name: one for one in points or entry_points(group=STORES)}
     if name not in known:
-        reason = f"no store has this name; installed: {', '.join(sorted(known)) or 'none'}"
-        raise BadSettings(setting="store", value=name, reason=reason)
+        raise StoreUnknown(setting="store", value=name, installed=tuple(sorted(known)))
     made: Callable[[], Store] = known[name].load()
     return made()
 

@@ -23,7 +23,8 @@ from typing import BinaryIO
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import Conflict, InvalidRequest, PerdureError
+from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors.conflicts import BytesBound, LocationBoundOtherwise, NameWithdrawn
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
 from perdure.model import stored
@@ -311,15 +312,11 @@ def _join_version(identifier: Identifier, record: Record, more: Version) -> Reco
         name = str(naming.qualify_identifier(identifier, more.number, one.format))
         if mine is None:
             if record.tombstone or held.tombstone:
-                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
+                raise NameWithdrawn(identifier=name)
             _check_promises(name, record, more.number, one)
             ones.append(one)
         elif mine.sha512 != one.sha512:
-            raise Conflict(
-                identifier=name,
-                reason="it is permanently bound to other bytes",
-                current=f"sha512 {mine.sha512}",
-            )
+            raise BytesBound(identifier=name, sha512=mine.sha512)
     grown = replace(
         held,
         representations=tuple(ones),
@@ -333,15 +330,12 @@ def _check_promises(name: str, record: Record, number: int, one: Representation)
     """Raise Conflict if a location has promised other bytes."""
     for location in record.locations:
         if (
-            location.sha512 not in (None, one.sha512)
+            location.sha512 is not None
+            and location.sha512 != one.sha512
             and location.version == number
             and location.format == one.format
         ):
-            raise Conflict(
-                identifier=name,
-                reason=f"the location {location.uri} is bound with another digest",
-                current=f"sha512 {location.sha512}",
-            )
+            raise LocationBoundOtherwise(identifier=name, uri=location.uri, sha512=location.sha512)
 
 
 # Rows in a file

@@ -19,7 +19,8 @@ import binascii
 
 import msgspec
 
-from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
+from perdure.errors import Forbidden, MalformedIdentifier
+from perdure.errors.credentials import PasswordNeedsHttps, PasswordNotBase64, PasswordWrong
 from perdure.ids import Identifier
 from perdure.model.records import Token, Value
 from perdure.policy import tokens
@@ -29,8 +30,6 @@ from perdure.policy.handles.values import ADMIN, is_secret, list_values
 from perdure.server.common import auth
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-
-_WRONG = "the user is unknown, or the password is wrong"
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -56,11 +55,11 @@ async def identify_actor(service: Service, request: Request) -> Actor:
 async def _check_password(service: Service, request: Request, credentials: str) -> Actor:
     allowed = service.settings.basic_authentication
     if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
-        raise Unauthenticated(reason="passwords are accepted over https only")
+        raise PasswordNeedsHttps()
     try:
         text = base64.b64decode(credentials, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
-        raise Unauthenticated(reason="the credentials are not in Base64") from None
+        raise PasswordNotBase64() from None
     name, _, password = text.partition(":")  # a colon in the user is escaped
     if tokens.is_token(password):
         token = auth.find_known_token(service, tokens.digest_secret(password))
@@ -70,7 +69,7 @@ async def _check_password(service: Service, request: Request, credentials: str) 
     kept = next((one.data for one in secrets if is_secret(one)), sealing.NOBODYS)
     if await service.passwords.match_password(password, kept):
         return Actor(str(user), user=user)
-    raise Unauthenticated(reason=_WRONG)
+    raise PasswordWrong()
 
 
 def _find_values(service: Service, handle: str) -> tuple[Value, ...]:
