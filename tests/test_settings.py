@@ -6,14 +6,24 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure import settings as setting
 from perdure.errors import BadSettings
+from perdure.errors.configuring import MintingSettingUnknown
+from perdure.ids import load_schemes
 from perdure.registry import Registry, initialise
-from perdure.settings import RetiredSetting, Settings, load_settings, read_table, write_toml
+from perdure.settings import (
+    RetiredSetting,
+    Settings,
+    _minting_schemes,
+    load_settings,
+    read_table,
+    write_toml,
+)
 
 
 def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
@@ -100,6 +110,23 @@ def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason:
     with pytest.raises(BadSettings, match=reason) as refused:
         read_table(table, {})
     assert refused.value.setting == next(iter(table))
+
+
+@pytest.mark.parametrize("setting", ["nowhere", "host"])
+def test_a_scheme_of_a_plug_in_names_a_setting_that_lists_no_authorities(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schemes = load_schemes()
+    ark = schemes["ark"]
+    assert ark.minting is not None
+    minting = msgspec.structs.replace(ark.minting, setting=setting)
+    theirs = msgspec.structs.replace(ark, name="theirs", minting=minting)
+    monkeypatch.setattr("perdure.settings.load_schemes", lambda: {**schemes, "theirs": theirs})
+    _minting_schemes.cache_clear()
+    with pytest.raises(MintingSettingUnknown, match="'theirs' must name one of series, ") as said:
+        _ = Settings().owned_authorities
+    _minting_schemes.cache_clear()
+    assert (said.value.value, said.value.scheme) == (setting, "theirs")
 
 
 def test_a_setting_that_was_retired_is_passed_over_with_a_warning() -> None:

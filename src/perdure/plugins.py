@@ -19,6 +19,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from perdure.errors import BadSettings
+from perdure.errors.configuring import PluginUnusable
 
 _OWN = "perdure"
 _Value = TypeVar("_Value")
@@ -108,6 +109,6 @@ def _show_claim(claim: Hashable) -> str:
 
 def _make_fault(point: EntryPoint, error: BaseException) -> BadSettings:
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return BadSettings(
-        setting=point.group, value=f"{point.name} = {_name_owner(point)}", reason=reason
+    return PluginUnusable(
+        setting=point.group, value=f"{point.name} = {_name_owner(point)}", fault=reason
     )

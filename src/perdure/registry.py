@@ -26,8 +26,9 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import BadSettings, MalformedPart, PartNotSupported
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
+from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
@@ -99,8 +100,7 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
 def _find_entry(setting: str, name: str, points: Iterable[EntryPoint]) -> EntryPoint:
     known = {point.name: point for point in points}
     if name not in known:
-        reason = f"no store has this name; installed: {', '.join(sorted(known)) or 'none'}"
-        raise BadSettings(setting=setting, value=name, reason=reason)
+        raise StoreUnknown(setting=setting, value=name, installed=tuple(sorted(known)))
     return known[name]
 
 

@@ -23,13 +23,25 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import BadSettings
+from perdure.errors.configuring import (
+    CaptureNeedsArchive,
+    MintingSettingUnknown,
+    RegistryMissing,
+    SettingMisplaced,
+    SettingNotAllowed,
+    SettingNotOfForm,
+    SettingNotOfType,
+    SettingOutOfRange,
+    SettingsNotTable,
+    SettingUnknown,
+    SettingUnreadable,
+)
 from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, load_schemes, pwid
 from perdure.policy import templates
 
 FILE = "perdure.toml"
 _ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
-_ORIGIN_NEEDED = "http(s)://host[:port] in lower case, other than base_url, is needed"
+_ORIGIN_FORM = "http(s)://host[:port] in lower case, other than base_url"
 
 
 Rule = Callable[[str, Any], Any]
@@ -50,16 +62,25 @@ _RETIRED = {
 """Settings of earlier versions, accepted with a warning that says what to do."""
 _OF_OTHERS = "authorities"
 """The setting for authorities of schemes without a setting of their own."""
+_OF_AUTHORITIES = ("series", "naming_authorities", "shoulders", _OF_OTHERS)
+"""The settings that list authorities, in the order in which a registry mints."""
 
 
 @cache
 def _minting_schemes() -> list[tuple[Scheme, str]]:
-    """The schemes in which names are minted, each with its setting, in the order of settings."""
-    order = [one.name for one in fields(Settings)]
+    """The schemes in which names are minted, each with its setting, in the order of settings.
+
+    Raises BadSettings if a scheme from another package names a setting that lists no authorities.
+    """
     found = [
         (one, one.minting.setting) for one in load_schemes().values() if one.minting is not None
     ]
-    return sorted(found, key=lambda one: order.index(one[1]))
+    for scheme, setting in found:
+        if setting not in _OF_AUTHORITIES:
+            raise MintingSettingUnknown(
+                setting="Minting.setting", value=setting, scheme=scheme.name, known=_OF_AUTHORITIES
+            )
+    return sorted(found, key=lambda one: _OF_AUTHORITIES.index(one[1]))
 
 
 # rules
@@ -81,7 +102,7 @@ def allow_words(*allowed: str) -> Rule:
     def apply_rule(name: str, value: str) -> str:
         if value in allowed:
             return value
-        raise BadSettings(setting=name, value=value, reason=f"use one of {', '.join(allowed)}")
+        raise SettingNotAllowed(setting=name, value=value, allowed=allowed)
 
     return apply_rule
 
@@ -92,19 +113,19 @@ def limit_range(low: int, high: int) -> Rule:
     def apply_rule(name: str, value: int) -> int:
         if low <= value <= high:
             return value
-        raise BadSettings(setting=name, value=value, reason=f"use a number from {low} to {high}")
+        raise SettingOutOfRange(setting=name, value=value, low=low, high=high)
 
     return apply_rule
 
 
-def match_pattern(pattern: str, needed: str) -> Rule:
-    """A rule: the value is empty or matches a pattern. `needed` describes the pattern."""
+def match_pattern(pattern: str, form: str) -> Rule:
+    """A rule: the value is empty or matches a pattern. `form` describes the pattern."""
     whole = re.compile(pattern, re.ASCII)
 
     def apply_rule(name: str, value: str) -> str:
         if not value or whole.fullmatch(value):
             return value
-        raise BadSettings(setting=name, value=value, reason=needed)
+        raise SettingNotOfForm(setting=name, value=value, form=form)
 
     return apply_rule
 
@@ -113,7 +134,7 @@ def _read_text(name: str, text: str, canonical: Callable[[str], str]) -> str:
     try:
         return canonical(text)
     except ValueError as error:  # MalformedIdentifier is one
-        raise BadSettings(setting=name, value=text, reason=str(error)) from error
+        raise SettingUnreadable(setting=name, value=text, fault=str(error)) from error
 
 
 def _find_reader(setting: str) -> Callable[[str], str]:
@@ -221,7 +242,7 @@ class Settings:
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "use a domain in lower case"),
+        match_pattern("[a-z0-9][a-z0-9.-]*", "a domain in lower case"),
     )
     archive_aliases: tuple[str, ...] = _define_setting(
         (),
@@ -236,7 +257,7 @@ class Settings:
     replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
-        match_pattern(_ORIGIN, _ORIGIN_NEEDED),
+        match_pattern(_ORIGIN, _ORIGIN_FORM),
     )
     archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
@@ -264,7 +285,7 @@ class Settings:
     region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
-        match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field is needed"),
+        match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field"),
     )
     check_links_hours: int = _define_setting(
         0,
@@ -274,7 +295,7 @@ class Settings:
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "use an http(s) URL without final slash"),
+        match_pattern(r"https?://[!-~]+[^/]", "an http(s) URL without final slash"),
     )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
@@ -299,7 +320,7 @@ class Settings:
     capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
-        match_pattern(r"https?://[!-~]+", "use an http(s) URL"),
+        match_pattern(r"https?://[!-~]+", "an http(s) URL"),
     )
     captures_in_sqlite: int = _define_setting(
         10_000_000,
@@ -350,14 +371,14 @@ class Settings:
 
 def _check_capture(settings: Settings) -> None:
     if settings.capture == "on" and not settings.archive_id:
-        raise BadSettings(setting="capture", value="on", reason="set archive_id, too")
+        raise CaptureNeedsArchive(setting="capture", value="on")
 
 
 def _check_origins(settings: Settings) -> None:
     """Require a host of their own for archived pages."""
     origin = settings.replay_origin
     if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
-        raise BadSettings(setting="replay_origin", value=origin, reason=_ORIGIN_NEEDED)
+        raise SettingNotOfForm(setting="replay_origin", value=origin, form=_ORIGIN_FORM)
 
 
 _TOGETHER: tuple[Callable[[Settings], None], ...] = (_check_capture, _check_origins)
@@ -376,16 +397,13 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         read = tomllib.loads(path.read_text("utf-8"))
         table = read.pop("perdure", {})
         for name, value in read.items():
-            raise BadSettings(setting=name, value=value, reason="move it below [perdure]")
+            raise SettingMisplaced(setting=name, value=value)
         if not isinstance(table, dict):
-            raise BadSettings(setting="perdure", value=table, reason="a table is needed")
+            raise SettingsNotTable(setting="perdure", value=table)
     except FileNotFoundError:
-        way = "name the directory with -C or $PERDURE_REGISTRY, or create one with 'perdure init'"
-        raise BadSettings(
-            setting="registry", value=root, reason=f"it contains no {FILE}; {way}"
-        ) from None
+        raise RegistryMissing(setting="registry", value=root, file=FILE) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSettings(setting=FILE, value=path, reason=str(error)) from error
+        raise SettingUnreadable(setting=FILE, value=path, fault=str(error)) from error
     return read_table(table, environment)
 
 
@@ -399,7 +417,7 @@ def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> S
             warnings.warn(message, RetiredSetting, stacklevel=2)
             continue
         if name not in known:
-            raise BadSettings(setting=name, value=value, reason="no setting has this name")
+            raise SettingUnknown(setting=name, value=value)
         values[name] = _check_type(
             name, tuple(value) if isinstance(value, list) else value, known[name]
         )
@@ -417,7 +435,7 @@ def _parse_variable(name: str, text: str, default: object) -> object:
         try:
             return int(text)
         except ValueError:
-            raise BadSettings(setting=name, value=text, reason="a number is needed") from None
+            raise SettingNotOfType(setting=name, value=text, needed=_WANTED[int]) from None
     return text
 
 
@@ -425,7 +443,7 @@ def _check_type(name: str, value: object, default: object) -> object:
     if type(value) is not type(default) or (
         isinstance(value, tuple) and not all(isinstance(one, str) for one in value)
     ):
-        raise BadSettings(setting=name, value=value, reason=f"{_WANTED[type(default)]} is needed")
+        raise SettingNotOfType(setting=name, value=value, needed=_WANTED[type(default)])
     return value
 
 

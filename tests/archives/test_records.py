@@ -30,6 +30,9 @@ class OneFile:
     def find_place(self, file: str) -> ArchivePlace | None:
         return self._place if file == "x" else None
 
+    def list_flaws_at(self, file: str, offset: int) -> list[str]:
+        return []
+
 
 def by_warcio(path: Path) -> dict[int, tuple[str | None, bytes]]:
     """Status and payload of each record by its offset, where warcio can tell."""

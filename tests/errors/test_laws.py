@@ -17,16 +17,27 @@ from hypothesis import strategies as st
 
 from perdure import errors
 from perdure.errors import (
+    BadSettings,
     Conflict,
     InvalidRequest,
     MalformedIdentifier,
     NotFound,
     PerdureError,
     RefusedThere,
+    Unauthenticated,
     Unavailable,
     UnavailableThere,
 )
+from perdure.errors.configuring import SettingUnknown
+from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
+from perdure.errors.credentials import NoCredential
 from perdure.errors.naming import DayNotCome, SerialNotCome
+from perdure.errors.rights import (
+    ConflictThere,
+    PreconditionFailedThere,
+    UnauthenticatedThere,
+)
+from perdure.errors.texts import BadSettingsThere
 from perdure.errors.tree import AREAS, list_classes, pack_error, read_document, unpack_error
 from perdure.extractors.messages import build_failure, rebuild_error
 from perdure.writing.peers import decode_answer, encode_answer
@@ -163,7 +174,7 @@ def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
 
 
 def test_a_class_that_is_abstract_has_classes_below() -> None:
-    assert {InvalidRequest, Unavailable} <= ABSTRACT
+    assert {InvalidRequest, Unavailable, Conflict, Unauthenticated, BadSettings} <= ABSTRACT
     for kind in ABSTRACT:
         assert kind.__subclasses__()
 
@@ -211,10 +222,13 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         "SerialNotCome(identifier='a')",
         "NotFound(identifier='a').identifier = 'b'",
         "InvalidRequest()",
+        "Conflict(identifier='a')",
+        "TokenExpired(token='a')",
     )
     file = tmp_path / "wrong.py"
     file.write_text(
-        "from perdure.errors import InvalidRequest, NotFound\n"
+        "from perdure.errors import Conflict, InvalidRequest, NotFound\n"
+        "from perdure.errors.credentials import TokenExpired\n"
         "from perdure.errors.naming import SerialNotCome\n"
         "NotFound(identifier='a')\n" + "\n".join(wrong) + "\n"
     )
@@ -228,7 +242,7 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         env={"MYPYPATH": str(ROOT / "src"), "PATH": ""},
     ).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if line.startswith("wrong.py")}
-    assert lines == {4, 5, 6, 7, 8}, found
+    assert lines == set(range(5, 5 + len(wrong))), found
 
 
 def test_errors_are_equal_by_class_and_fields() -> None:
@@ -239,7 +253,7 @@ def test_errors_are_equal_by_class_and_fields() -> None:
 
 
 def test_python_can_still_say_where_it_was_raised() -> None:
-    error = Conflict(identifier="a", reason="b", current=None)
+    error = NameTaken(identifier="a")
     error.add_note("seen while testing")
     cause = ValueError("the cause")
     with pytest.raises(Conflict) as caught:
@@ -279,6 +293,10 @@ def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
     [
         (MalformedIdentifier(text="a", at=0, expected="b", rule="c"), MalformedIdentifier),
         (DayNotCome(identifier="a"), RefusedThere),
+        (NameTaken(identifier="a"), ConflictThere),
+        (RevisionNotCurrent(identifier="a", expected=1, revision=2), PreconditionFailedThere),
+        (NoCredential(), UnauthenticatedThere),
+        (SettingUnknown(setting="a", value="b"), BadSettingsThere),
         (errors.StorageFailed(what="a", reason="b"), errors.StorageFailed),
         (UnavailableThere(what="a", reason="b", mend="c"), UnavailableThere),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest, UnknownChoice
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
 
 _MANUAL = "docs/reference/web-archives.md"
 
@@ -151,14 +151,8 @@ class FilterTooComplex(UnusableFilter):
         return f"it may have at most {self.choices} alternatives and {self.repetitions} repetitions"
 
 
-class FilterNotExpression(UnusableFilter):
+class FilterNotExpression(FaultQuoted, UnusableFilter):
     """The regular expression of a filter is invalid."""
-
-    fault: str
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class RangeNotListable(InvalidRequest):
@@ -195,27 +189,17 @@ class NotExpressible(InvalidRequest):
         return f"the grammar cannot express it; use one of {', '.join(self.able)}"
 
 
-class NotPwid(InvalidRequest):
+class NotPwid(IdentifierQuoted, InvalidRequest):
     """The request gives an identifier of another scheme where a PWID is needed."""
 
-    identifier: str
     reason = "it is not a PWID"
 
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
-
-class AmbiguousTime(InvalidRequest):
+class AmbiguousTime(IdentifierQuoted, InvalidRequest):
     """Several captures match a PWID."""
 
-    identifier: str
     fits: int
     rule = "ruling pwid-time"
-
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
     @property
     def reason(self) -> str:
@@ -323,14 +307,8 @@ class UrlTooLong(NotFetchable):
         return f"it may have at most {self.longest} characters"
 
 
-class UrlMalformed(NotFetchable):
+class UrlMalformed(FaultQuoted, NotFetchable):
     """A URL is malformed."""
-
-    fault: str
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class UrlNotOfWeb(NotFetchable):

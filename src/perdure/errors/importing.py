@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
 
 _LINES = "docs/reference/jsonl.md"
 
@@ -15,14 +15,8 @@ class UnusableLine(InvalidRequest):
     rule = _LINES
 
 
-class LineMalformed(UnusableLine):
+class LineMalformed(FaultQuoted, UnusableLine):
     """A line is not JSON of the documented form; `fault` quotes the decoder."""
-
-    fault: str
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class LineNotUtf8(UnusableLine):
@@ -80,27 +74,17 @@ class LineTextUnwritable(UnusableLine):
         return f"cannot encode the text in charset {quote(self.charset)}: {self.fault}"
 
 
-class LineLocationMalformed(InvalidRequest):
+class LineLocationMalformed(FaultQuoted, InvalidRequest):
     """The location in a line does not have the documented form; `fault` quotes the decoder."""
 
-    fault: str
     what = "the location"
     rule = _LINES
 
-    @property
-    def reason(self) -> str:
-        return self.fault
 
-
-class BytesTooManyForLine(InvalidRequest):
+class BytesTooManyForLine(IdentifierQuoted, InvalidRequest):
     """A representation is too long for one line of an export."""
 
-    identifier: str
     length: int
-
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
     @property
     def reason(self) -> str:
@@ -108,6 +92,8 @@ class BytesTooManyForLine(InvalidRequest):
 
 
 # bulk loads
+
+
 # ----------
 
 
@@ -118,18 +104,15 @@ class RowsUnordered(InvalidRequest):
     reason = "its rows must be sorted by key, and each key may occur only once"
 
 
-class LoadUnreadable(InvalidRequest):
+class LoadUnreadable(FaultQuoted, InvalidRequest):
     """The file of a bulk load is unreadable or damaged."""
 
-    fault: str
     what = "a bulk load"
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 # backups
+
+
 # -------
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from perdure.errors.root import PerdureError, quote
+from perdure.errors.root import ReasonedError, quote
 
 
-class InvalidRequest(PerdureError, ValueError):
+class InvalidRequest(ReasonedError, ValueError):
     """The request is well-formed, but the rules forbid it."""
 
     code = "invalid-request"
@@ -22,10 +22,6 @@ class InvalidRequest(PerdureError, ValueError):
         @property
         @abstractmethod
         def what(self) -> str: ...
-
-        @property
-        @abstractmethod
-        def reason(self) -> str: ...
 
         @property
         def rule(self) -> str | None:

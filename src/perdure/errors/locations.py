@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
 
 _TEMPLATES = "docs/reference/templates.md"
 _HANDLES = "docs/reference/handle-api.md"
@@ -85,37 +85,22 @@ class PrivateLocation(UnusableLocation):
     rule = "setting private_locations"
 
 
-class NoLocationGiven(InvalidRequest):
+class NoLocationGiven(IdentifierQuoted, InvalidRequest):
     """A request to bind an identifier gives no location."""
 
-    identifier: str
     reason = "the request gives no location"
 
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
-
-class LocationEndless(InvalidRequest):
+class LocationEndless(IdentifierQuoted, InvalidRequest):
     """A request binds an identifier to its own address."""
 
-    identifier: str
     reason = "the location is the identifier itself, which would redirect endlessly"
 
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
-
-class NotBound(InvalidRequest):
+class NotBound(IdentifierQuoted, InvalidRequest):
     """The identifier is not bound to this location."""
 
-    identifier: str
     uri: str
-
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
     @property
     def reason(self) -> str:
@@ -174,23 +159,20 @@ class UnknownResolver(InvalidRequest):
         return f"address {quote(self.url)}"
 
 
-class MalformedAddress(InvalidRequest):
+class MalformedAddress(FaultQuoted, InvalidRequest):
     """The text is not a URL."""
 
     url: str
-    fault: str
     rule = "docs/reference/landing-pages.md"
 
     @property
     def what(self) -> str:
         return f"address {quote(self.url)}"
 
-    @property
-    def reason(self) -> str:
-        return self.fault
-
 
 # templates
+
+
 # ---------
 
 
@@ -237,38 +219,28 @@ class MalformedExpression(InvalidRequest):
 # -----------------
 
 
-class MalformedValueXml(InvalidRequest):
+class MalformedValueXml(FaultQuoted, InvalidRequest):
     """A handle value with XML data is malformed or too large."""
 
     value_type: str
-    fault: str
 
     @property
     def what(self) -> str:
         return f"value of type {self.value_type}"
 
-    @property
-    def reason(self) -> str:
-        return self.fault
 
-
-class MalformedNamespace(InvalidRequest):
+class MalformedNamespace(FaultQuoted, InvalidRequest):
     """A handle value of type HS_NAMESPACE has no valid template.
 
     `fault` is the grammar rule that the template breaks.
     """
 
     value_type: str
-    fault: str
     rule = _TEMPLATES
 
     @property
     def what(self) -> str:
         return f"value of type {self.value_type}"
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class IndexTwice(InvalidRequest):

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import quote
+from perdure.errors.root import IdentifierQuoted, quote
 
 _WILDCARD = "ruling pdi-wildcard"
 _SECTION = "section 2.6"
 
 
-class UnusableName(InvalidRequest):
+class UnusableName(IdentifierQuoted, InvalidRequest):
     """The operation cannot be applied to this identifier. Abstract: each reason has a class."""
-
-    identifier: str
-
-    @property
-    def what(self) -> str:
-        return quote(self.identifier)
 
 
 class PatternNotAllowed(UnusableName):

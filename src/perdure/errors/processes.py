@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perdure.errors.root import FaultQuoted
 from perdure.errors.unavailable import Unavailable
 
 
@@ -91,20 +92,15 @@ class OtherFormat(Unavailable):
         return "use the release that wrote it, or a newer one" if newer else None
 
 
-class FileUnusable(Unavailable):
+class FileUnusable(FaultQuoted, Unavailable):
     """A file of perdure cannot be read or written; `fault` quotes the library."""
 
     file: str
-    fault: str
     mend: str | None = None
 
     @property
     def what(self) -> str:
         return self.file
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class ChangedMeanwhile(Unavailable):
@@ -114,15 +110,10 @@ class ChangedMeanwhile(Unavailable):
     reason = "its index changes faster than perdure can copy it"
 
 
-class WriterUnreachable(Unavailable):
+class WriterUnreachable(FaultQuoted, Unavailable):
     """No process accepts writes for this registry."""
 
-    fault: str
     what = "the write door"
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class OutcomeUnknown(Unavailable):
@@ -135,23 +126,13 @@ class OutcomeUnknown(Unavailable):
     )
 
 
-class CommandFailed(Unavailable):
+class CommandFailed(FaultQuoted, Unavailable):
     """A command failed because of a bug in perdure; the log contains the traceback."""
 
-    fault: str
     what = "this write"
 
-    @property
-    def reason(self) -> str:
-        return self.fault
 
-
-class WorkerKilled(Unavailable):
+class WorkerKilled(FaultQuoted, Unavailable):
     """A process that parses lines was killed."""
 
-    fault: str
     what = "a process that reads lines"
-
-    @property
-    def reason(self) -> str:
-        return self.fault

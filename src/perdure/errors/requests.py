@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest, UnknownChoice
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, quote
 
 _MANUAL = "docs/reference/http.md"
 
@@ -172,10 +172,9 @@ class PageBeyondEnd(InvalidRequest):
         return f"the last page is {self.pages}"
 
 
-class MalformedBody(InvalidRequest):
+class MalformedBody(FaultQuoted, InvalidRequest):
     """The body of a request does not have the documented form; `fault` quotes the decoder."""
 
-    fault: str
     body: str = "the body"
     manual: str | None = None
     """The page that describes the form."""
@@ -183,10 +182,6 @@ class MalformedBody(InvalidRequest):
     @property
     def what(self) -> str:
         return self.body
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
     @property
     def rule(self) -> str | None:
@@ -206,20 +201,15 @@ class MalformedDate(InvalidRequest):
         return f"{self.field} {quote(self.text)}"
 
 
-class MalformedDigestField(InvalidRequest):
+class MalformedDigestField(FaultQuoted, InvalidRequest):
     """A digest field is not a structured-field dictionary."""
 
     field: str
-    fault: str
     rule = "RFC 9530 section 2"
 
     @property
     def what(self) -> str:
         return f"{self.field} field"
-
-    @property
-    def reason(self) -> str:
-        return self.fault
 
 
 class DigestNotBytes(InvalidRequest):

@@ -1,15 +1,20 @@
-"""Errors about rights and conflicts: obtain the right, or resolve the conflict."""
+"""Errors about rights and conflicts: obtain the right, or resolve the conflict.
+
+`Unauthenticated`, `Conflict` and `PreconditionFailed` are abstract: each reason has its own class,
+in `credentials` and `conflicts`.
+"""
 
 from __future__ import annotations
 
-from perdure.errors.root import PerdureError, quote
+from typing import TYPE_CHECKING
+
+from perdure.errors.root import PerdureError, ReasonedError, quote
 
 
-class Unauthenticated(PerdureError, PermissionError):
+class Unauthenticated(ReasonedError, PermissionError):
     """The request has no credential, or an unknown, expired or revoked one."""
 
     code = "unauthenticated"
-    reason: str
 
     def problem(self) -> str:
         return f"not authenticated: {self.reason}"
@@ -47,13 +52,20 @@ class ArchiveClosed(Forbidden):
         return "ask the archive for access to its reading room"
 
 
-class Conflict(PerdureError):
+class Conflict(ReasonedError):
     """The request contradicts an earlier promise, or a change made by another writer meanwhile."""
 
     code = "conflict"
+    computed = ("reason", "current")
     identifier: str
-    reason: str
-    current: str | None
+    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
+
+        @property
+        def current(self) -> str | None:
+            """The state that the request contradicts; None if the reason says it."""
+
+    else:
+        current = None
 
     def problem(self) -> str:
         return f"conflict on {quote(self.identifier)}: {self.reason}"
@@ -66,3 +78,23 @@ class PreconditionFailed(Conflict):
     """`If-Match` names a state that is no longer current."""
 
     code = "precondition-failed"
+
+
+class UnauthenticatedThere(Unauthenticated):
+    """Another server or process does not accept a credential, in its own words."""
+
+    reason: str
+
+
+class ConflictThere(Conflict):
+    """Another server or process reports a conflict, in its own words."""
+
+    reason: str
+    current: str | None = None
+
+
+class PreconditionFailedThere(PreconditionFailed):
+    """Another server or process reports a condition that does not hold, in its own words."""
+
+    reason: str
+    current: str | None = None

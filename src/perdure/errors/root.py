@@ -13,7 +13,8 @@ these classes.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, dataclass_transform
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 _LONGEST_QUOTE = 120
 _LONGEST_MESSAGE = 4000
@@ -126,6 +127,51 @@ class PerdureError(Exception):
         notes = self.__dict__.get("__notes__")
         state = {"__notes__": notes} if notes else None
         return _revive_error, (type(self), self.field_values()), state
+
+
+# Shapes that many classes share. They have no code; a class also derives from one that has.
+# ------------------------------------------------------------------------------------------
+
+
+class ReasonedError(PerdureError):
+    """An error with several reasons. Abstract: each reason has a class."""
+
+    computed: ClassVar[tuple[str, ...]] = ("reason",)
+    if TYPE_CHECKING:  # at run time each class has an attribute, a property or a field for it
+
+        @property
+        @abstractmethod
+        def reason(self) -> str: ...
+
+
+class FaultQuoted(ReasonedError):
+    """The reason is what a library or the system says, quoted word for word."""
+
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        return self.fault
+
+
+class IdentifierQuoted(PerdureError):
+    """The subject is an identifier."""
+
+    identifier: str
+
+    @property
+    def what(self) -> str:
+        return quote(self.identifier)
+
+
+class UrlQuoted(PerdureError):
+    """The subject is a URL."""
+
+    url: str
+
+    @property
+    def what(self) -> str:
+        return quote(self.url)
 
 
 def _revive_error(kind: type[PerdureError], fields: dict[str, object]) -> PerdureError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import PerdureError, quote
+from perdure.errors.root import PerdureError, ReasonedError, quote
 
 
 class MalformedIdentifier(PerdureError, ValueError):
@@ -74,13 +74,18 @@ class InvalidMetadata(PerdureError, ValueError):
         return "correct the record and send it again; nothing was changed"
 
 
-class BadSettings(PerdureError, ValueError):
+class BadSettings(ReasonedError, ValueError):
     """A setting has an invalid value."""
 
     code = "bad-settings"
     setting: str
     value: object
-    reason: str
 
     def problem(self) -> str:
         return f"setting {self.setting} = {quote(self.value)}: {self.reason}"
+
+
+class BadSettingsThere(BadSettings):
+    """Another process reports an invalid setting, in its own words."""
+
+    reason: str

@@ -17,13 +17,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from perdure.errors.invalid import InvalidRequest, RefusedThere
-from perdure.errors.root import PerdureError
+from perdure.errors.rights import (
+    Conflict,
+    ConflictThere,
+    PreconditionFailed,
+    PreconditionFailedThere,
+    Unauthenticated,
+    UnauthenticatedThere,
+)
+from perdure.errors.root import (
+    FaultQuoted,
+    IdentifierQuoted,
+    PerdureError,
+    ReasonedError,
+    UrlQuoted,
+)
+from perdure.errors.texts import BadSettings, BadSettingsThere
 from perdure.errors.unavailable import Unavailable, UnavailableThere
 
 AREAS = (
     "captures",
     "changes",
+    "configuring",
+    "conflicts",
     "contents",
+    "credentials",
     "describing",
     "importing",
     "locations",
@@ -36,17 +54,33 @@ AREAS = (
 _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    Unauthenticated: UnauthenticatedThere,
+    Conflict: ConflictThere,
+    PreconditionFailed: PreconditionFailedThere,
+    BadSettings: BadSettingsThere,
 }
+_SHAPES: frozenset[type[PerdureError]] = frozenset(
+    (ReasonedError, FaultQuoted, IdentifierQuoted, UrlQuoted)
+)
+"""Classes that only save repetition: no error has one of them as its code or its class."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
-    """List every class of the tree, parents first, including those of loaded plug-ins."""
+    """List every class of the tree, parents first, including those of loaded plug-ins.
+
+    The shapes are left out.
+    """
     for area in AREAS:
         import_module(f"perdure.errors.{area}")
     waiting: list[type[PerdureError]] = [PerdureError]
+    seen: set[type[PerdureError]] = set()
     while waiting:
         kind = waiting.pop(0)
-        yield kind
+        if kind in seen:
+            continue
+        seen.add(kind)
+        if kind not in _SHAPES:
+            yield kind
         waiting += kind.__subclasses__()
 
 

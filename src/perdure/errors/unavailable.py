@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import PerdureError
+from perdure.errors.root import ReasonedError
 
 
-class Unavailable(PerdureError):
+class Unavailable(ReasonedError):
     """The request is valid, but cannot be fulfilled now."""
 
     code = "unavailable"
@@ -22,10 +22,6 @@ class Unavailable(PerdureError):
         @property
         @abstractmethod
         def what(self) -> str: ...
-
-        @property
-        @abstractmethod
-        def reason(self) -> str: ...
 
         @property
         def mend(self) -> str | None:

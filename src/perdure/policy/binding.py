@@ -14,7 +14,14 @@ from datetime import date
 
 import msgspec
 
-from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
+from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.errors.conflicts import (
+    BytesNotPromised,
+    LocationPromisesOthers,
+    NameWithdrawn,
+    OriginalNeeded,
+    VersionWithdrawn,
+)
 from perdure.errors.locations import (
     LocationDayInvalid,
     LocationDaysReversed,
@@ -106,7 +113,7 @@ def bind_locations(
     if not locations:
         raise NoLocationGiven(identifier=str(identifier))
     if record.tombstone:
-        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+        raise NameWithdrawn(identifier=str(identifier))
     number, format = read_qualifiers(identifier)
     result = {_make_place(location): location for location in record.locations}
     promised = {(one.version, one.format): one.sha512 for one in record.locations if one.sha512}
@@ -119,8 +126,7 @@ def bind_locations(
         )
         version = record.version(full.version) if full.version else None
         if version and version.tombstone:
-            reason = f"version {full.version} was withdrawn"
-            raise Conflict(identifier=str(identifier), reason=reason, current=None)
+            raise VersionWithdrawn(identifier=str(identifier), version=version.number)
         before = result.get(_make_place(full))
         if before and full.sha512 is None:  # an earlier promise stays
             full = msgspec.structs.replace(full, sha512=before.sha512)
@@ -161,11 +167,7 @@ def _check_promise(
         promised.setdefault((new.version, new.format), new.sha512),
     ):
         if digest != new.sha512:
-            raise Conflict(
-                identifier=str(identifier),
-                reason=f"the location {new.uri} promises other bytes than those already bound",
-                current=f"sha512 {digest}",
-            )
+            raise LocationPromisesOthers(identifier=str(identifier), uri=new.uri, sha512=digest)
 
 
 def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
@@ -191,12 +193,8 @@ def plan_break(
     original bytes are promised but neither held here nor given.
     """
     if content is not None:
-        if location.sha512 not in (None, content.sha512):
-            raise Conflict(
-                identifier=str(identifier),
-                reason="the given bytes are not those that the location promised",
-                current=f"sha512 {location.sha512}",
-            )
+        if location.sha512 is not None and location.sha512 != content.sha512:
+            raise BytesNotPromised(identifier=str(identifier), sha512=location.sha512)
         return plan_commit(identifier, record, (content,), location.version)
     kept = {
         one.sha512
@@ -206,11 +204,7 @@ def plan_break(
     }
     if location.sha512 is None or location.sha512 in kept:
         return None
-    raise Conflict(
-        identifier=str(identifier),
-        reason="the original bytes are not held here; send them, so that they are kept",
-        current=f"sha512 {location.sha512}",
-    )
+    raise OriginalNeeded(identifier=str(identifier), sha512=location.sha512)
 
 
 def break_location(record: Record, location: Location, by: str, at: str) -> Record:

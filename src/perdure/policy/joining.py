@@ -17,7 +17,17 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import Conflict
+from perdure.errors.conflicts import (
+    AttachmentContradicted,
+    BytesBound,
+    DescriptionContradicted,
+    LanguageContradicted,
+    LocationBoundOtherwise,
+    LocationContradicted,
+    NameWithdrawn,
+    PairContradicted,
+    WithdrawalContradicted,
+)
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Joining
@@ -28,8 +38,6 @@ from perdure.policy.handles import changes, values
 
 REPLACEABLE = ("locations", "metadata", "about", "attached", "values")
 """Fields of a line whose earlier content `MERGE` and `REPLACE` can change."""
-
-_SAY_HOW = "use --merge or --replace to change it"
 
 
 def join_records(
@@ -123,10 +131,8 @@ def _join_location(
         if value in (usual[name], facts[name]):
             continue
         if how is Joining.ADD and facts[name] != usual[name] and name != "sha512":
-            raise Conflict(
-                identifier=str(identifier),
-                reason=f"{name} of the location {more.uri} is different here; {_SAY_HOW}",
-                current=str(facts[name]),
+            raise LocationContradicted(
+                identifier=str(identifier), uri=more.uri, fact=name, current=str(facts[name])
             )
         facts[name] = value
     return Location(**facts)
@@ -143,10 +149,8 @@ def _join_pairs(
         return more.metadata if "metadata" in given else held.metadata
     for name, value in more.metadata.items():
         if how is Joining.ADD and held.metadata.get(name, value) != value:
-            raise Conflict(
-                identifier=str(identifier),
-                reason=f"the metadata {name!r} is different here; {_SAY_HOW}",
-                current=held.metadata[name],
+            raise PairContradicted(
+                identifier=str(identifier), pair=name, current=held.metadata[name]
             )
     return held.metadata | more.metadata
 
@@ -164,11 +168,7 @@ def _join_description(
         return held or more
     if how is Joining.MERGE:
         return merge_descriptions(held, more)
-    raise Conflict(
-        identifier=str(identifier),
-        reason=f"it has another description here; {_SAY_HOW}",
-        current=held.title or None,
-    )
+    raise DescriptionContradicted(identifier=str(identifier), current=held.title or None)
 
 
 def _join_attached(
@@ -182,10 +182,8 @@ def _join_attached(
         if before == one:
             continue
         if how is Joining.ADD:
-            raise Conflict(
-                identifier=str(identifier),
-                reason=f"the attached {one.format} record is different here; {_SAY_HOW}",
-                current=None,
+            raise AttachmentContradicted(
+                identifier=str(identifier), format=one.format, current=None
             )
         kept[one.format] = one
     return tuple(kept.values())
@@ -200,11 +198,7 @@ def _join_endings(
 ) -> Tombstone | None:
     """Keep an earlier withdrawal. Raises Conflict if the other one gives another reason."""
     if held is not None and more is not None and held.reason != more.reason:
-        raise Conflict(
-            identifier=str(identifier),
-            reason="it was withdrawn for another reason, which stays",
-            current=held.reason,
-        )
+        raise WithdrawalContradicted(identifier=str(identifier), current=held.reason)
     return held or more
 
 
@@ -216,21 +210,13 @@ def _join_version(identifier: Identifier, record: Record, more: Version) -> Reco
         name = str(naming.qualify_identifier(identifier, more.number, one.format))
         if mine is None:
             if record.tombstone or held.tombstone:
-                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
+                raise NameWithdrawn(identifier=name)
             _check_promises(name, record, more.number, one)
             ones.append(one)
         elif mine.sha512 != one.sha512:
-            raise Conflict(
-                identifier=name,
-                reason="it is permanently bound to other bytes",
-                current=f"sha512 {mine.sha512}",
-            )
+            raise BytesBound(identifier=name, sha512=mine.sha512)
         elif one.language is not None and mine.language != one.language:
-            raise Conflict(
-                identifier=name,
-                reason="its language was stated otherwise when it was committed",
-                current=mine.language,
-            )
+            raise LanguageContradicted(identifier=name, current=mine.language)
     grown = replace(
         held,
         representations=tuple(ones),
@@ -244,12 +230,9 @@ def _check_promises(name: str, record: Record, number: int, one: Representation)
     """Raise Conflict if a location has promised other bytes."""
     for location in record.locations:
         if (
-            location.sha512 not in (None, one.sha512)
+            location.sha512 is not None
+            and location.sha512 != one.sha512
             and location.version == number
             and location.format == one.format
         ):
-            raise Conflict(
-                identifier=name,
-                reason=f"the location {location.uri} is bound with another digest",
-                current=f"sha512 {location.sha512}",
-            )
+            raise LocationBoundOtherwise(identifier=name, uri=location.uri, sha512=location.sha512)

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, Unauthenticated, UnknownAuthority
+from perdure.errors import Forbidden, UnknownAuthority
+from perdure.errors.credentials import TokenExpired, TokenRevoked
 from perdure.errors.tokens import (
     EmptyGrant,
     MalformedScope,
@@ -101,9 +102,9 @@ def check_right(chain: Sequence[Token], operation: str, what: Object, now: str) 
 def check_valid(token: Token, now: str) -> None:
     """Raise Unauthenticated if a token is revoked or expired."""
     if token.revoked:
-        raise Unauthenticated(reason=f"token {token.name} was revoked at {token.revoked}")
+        raise TokenRevoked(token=token.name, revoked=token.revoked)
     if token.expires and token.expires <= now:
-        raise Unauthenticated(reason=f"token {token.name} expired at {token.expires}")
+        raise TokenExpired(token=token.name, expires=token.expires)
 
 
 def _is_covered(token: Token, what: Object) -> bool:

@@ -21,11 +21,16 @@ import pycountry
 
 from perdure import formats
 from perdure.errors import (
-    Conflict,
     NoSuchVersion,
     NotFound,
-    PreconditionFailed,
     UnknownAuthority,
+)
+from perdure.errors.conflicts import (
+    BytesBound,
+    LocationBoundOtherwise,
+    NameWithdrawn,
+    RevisionNotCurrent,
+    VersionWithdrawn,
 )
 from perdure.errors.contents import FormatContradicted, MalformedToken
 from perdure.errors.naming import (
@@ -195,21 +200,19 @@ def plan_version(
     if number < 1:
         raise VersionBelowOne(version=number)
     if record.tombstone:
-        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+        raise NameWithdrawn(identifier=str(identifier))
     version = record.version(number)
     if version and version.tombstone:
-        reason = f"version {number} was withdrawn"
-        raise Conflict(identifier=str(identifier), reason=reason, current=None)
+        raise VersionWithdrawn(identifier=str(identifier), version=number)
     fresh = []
     for content in contents:
         held = find_held(version, content.format)
         if held is None:
             fresh.append(content)
         elif held.sha512 != content.sha512:
-            raise Conflict(
+            raise BytesBound(
                 identifier=str(qualify_identifier(identifier, number, content.format)),
-                reason="it is permanently bound to other bytes; commit new bytes as a new version",
-                current=f"sha512 {held.sha512}",
+                sha512=held.sha512,
             )
     plan = CommitPlan(number, tuple(fresh))
     check_promises(identifier, record, plan)
@@ -258,13 +261,13 @@ def check_promises(identifier: Identifier, record: Record, plan: CommitPlan) -> 
     """Raise Conflict if a location has promised other bytes for a planned content."""
     for content in plan.fresh:
         for location in record.locations:
-            if location.sha512 not in (None, content.sha512) and _is_bound_as(
-                location, plan.version, content.format
-            ):
-                raise Conflict(
+            if location.sha512 in (None, content.sha512):
+                continue
+            if _is_bound_as(location, plan.version, content.format):
+                raise LocationBoundOtherwise(
                     identifier=str(qualify_identifier(identifier, plan.version, content.format)),
-                    reason=f"the location {location.uri} is bound with another digest",
-                    current=f"sha512 {location.sha512}",
+                    uri=location.uri,
+                    sha512=str(location.sha512),
                 )
 
 
@@ -372,16 +375,12 @@ def require_known(identifier: Identifier, record: Record | None) -> Record:
 def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:
     """Raise PreconditionFailed if the caller expects another revision (`If-Match`)."""
     if expect is not None and expect != record.revision:
-        raise PreconditionFailed(
-            identifier=str(identifier),
-            reason=f"revision {expect} was expected",
-            current=f"revision {record.revision}",
+        raise RevisionNotCurrent(
+            identifier=str(identifier), expected=expect, revision=record.revision
         )
 
 
 def check_unknown(identifier: Identifier, expect: int | None) -> None:
     """Raise PreconditionFailed if the caller expects a record, but there is none."""
     if expect:
-        raise PreconditionFailed(
-            identifier=str(identifier), reason=f"revision {expect} was expected", current="unknown"
-        )
+        raise RevisionNotCurrent(identifier=str(identifier), expected=expect, revision=None)

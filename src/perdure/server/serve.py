@@ -27,7 +27,8 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from perdure.errors import BadSettings, PerdureError
+from perdure.errors import PerdureError
+from perdure.errors.configuring import AddressUnusable
 from perdure.registry import Registry
 from perdure.server.application import Application
 from perdure.server.common import logs
@@ -212,11 +213,7 @@ def _open_listener(config: uvicorn.Config) -> socket:
         listener = config.bind_socket()
         listener.listen(config.backlog)
     except (OSError, SystemExit):  # uvicorn has logged the reason of the latter
-        raise BadSettings(
-            setting="host, port",
-            value=f"{config.host}, {config.port}",
-            reason="the server cannot listen on this address",
-        ) from None
+        raise AddressUnusable(setting="host, port", value=f"{config.host}, {config.port}") from None
     return listener
 
 

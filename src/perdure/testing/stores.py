@@ -21,7 +21,7 @@ from typing import Self
 
 import msgspec
 
-from perdure.errors import Conflict
+from perdure.errors.conflicts import ChangeUnknown
 from perdure.errors.processes import FileUnusable
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
@@ -172,10 +172,7 @@ class MemoryRecords:
             if mark.number == 0 and change.mark == ChangeMark(mark.epoch, 1):
                 return index
         head = self.find_head()
-        known = f"the last change here is {head.mark}" if head else "there are no changes yet"
-        raise Conflict(
-            identifier=f"change {mark}", reason=f"it is not known: {known}", current=None
-        )
+        raise ChangeUnknown(identifier=f"change {mark}", last=str(head.mark) if head else None)
 
     def find_lines(self, change: Change) -> list[Line]:
         return list(self._state.lines[self._find_index(change.mark) - 1])

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
+from perdure.errors import Incomplete, InvalidRequest, StorageFailed
+from perdure.errors.conflicts import SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.ids import Identifier
 from perdure.ids.pdi_key import encode_number, make_resource_key
@@ -72,7 +73,7 @@ class Serials:
         first = self._last + 1
         if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
-            raise Conflict(identifier=name, reason="no serial number is left", current=None)
+            raise SerialsUsedUp(identifier=name)
         stem, before = self._stem, self._before
         numbers = list(map(str, range(first, first + count)))
         return [stem + digits for digits in numbers], [

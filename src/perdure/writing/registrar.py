@@ -24,13 +24,13 @@ from typing import cast
 import msgspec
 
 from perdure.errors import (
-    Conflict,
     NotFound,
     PerdureError,
     StorageFailed,
-    Unauthenticated,
     UnknownAuthority,
 )
+from perdure.errors.conflicts import NameTaken, TokenNameTaken
+from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.errors.requests import KeyReused
@@ -262,11 +262,7 @@ class Registrar:
             return self._mint_serial(command)
         identifier = self._choose_name(command)
         if self._ledger.find_record(identifier.key) is not None:
-            raise Conflict(
-                identifier=str(identifier),
-                reason="it is already taken, and names are never reused",
-                current=None,
-            )
+            raise NameTaken(identifier=str(identifier))
         return self._create_record(identifier, command, format=command.format)
 
     def _mint_serial(self, command: Mint) -> Receipt:
@@ -481,9 +477,7 @@ class Registrar:
         # No idempotency key has a tab in it.
         store, name = self._ledger.journal, f"\t{command.what}"
         if store.find_answer(command.by, name) is not None:
-            raise Unauthenticated(
-                reason="the signature was used before; sign each request with a new nonce"
-            )
+            raise SignatureReused()
         store.save_answer(command.by, name, "", "", self._ledger.now)
         return Receipt(outcome=Outcome.CREATED)
 
@@ -493,9 +487,7 @@ class Registrar:
             rights.check_shape(token)
         before = self._ledger.journal.find_token_named(token.name)
         if command.new and before is not None:
-            raise Conflict(
-                identifier=token.name, reason="a token with this name already exists", current=None
-            )
+            raise TokenNameTaken(identifier=token.name)
         self._ledger.save_token(token, before, command.by)
         outcome = Outcome.CREATED if before is None else Outcome.CHANGED
         return Receipt(outcome=outcome, identifier=token.name)

@@ -27,7 +27,7 @@ from perdure.archives.index.sqlite_index import (
     storage_errors,
 )
 from perdure.archives.port import Capture
-from perdure.errors import Conflict
+from perdure.errors.conflicts import ArchiveFileTaken
 
 _INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)"
 _ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
@@ -110,11 +110,7 @@ class FileAddition:
                 )
                 self._connection.execute("COMMIT")
         except apsw.ConstraintError:
-            raise Conflict(
-                identifier=done.name,
-                reason="a file of this name was added in the meantime",
-                current=None,
-            ) from None
+            raise ArchiveFileTaken(identifier=done.name) from None
         return done
 
     def forget_file(self, file: ArchiveFile) -> None:

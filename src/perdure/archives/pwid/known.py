@@ -27,10 +27,16 @@ import msgspec
 from perdure.archives.pwid import playback
 from perdure.archives.pwid.making import make_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors import BadSettings
+from perdure.errors.configuring import (
+    ArchiveEntryInvalid,
+    ArchiveNameTwice,
+    ArchivesTableUnknown,
+    SettingUnreadable,
+)
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
+_SETTING = "archives_file"
 _MOVES = 4  # followed from archive to archive
 
 
@@ -233,7 +239,7 @@ def load_archives(settings: Settings, root: Path | None = None) -> Archives:
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise _make_error(path, str(error)) from error
+            raise _make_unreadable(path, error) from error
         entries |= {one.id: one for one in read_toml(text, path)}
         _check_names(entries.values(), path)
     return Archives(entries.values(), standard_form=settings.unknown_archives == "standard-form")
@@ -252,15 +258,13 @@ def read_toml(text: str, where: object) -> tuple[Archive, ...]:
         table = tomllib.loads(text)
         entries = msgspec.convert(table.get("archive", []), tuple[Archive, ...])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise _make_error(where, str(error)) from error
+        raise _make_unreadable(where, error) from error
     if set(table) - {"archive"}:
-        raise _make_error(
-            where, f"the only table allowed is [[archive]]; found {sorted(set(table))}"
-        )
+        raise ArchivesTableUnknown(setting=_SETTING, value=where, found=tuple(sorted(table)))
     for entry in entries:
         wrong = find_problem(entry)
         if wrong:
-            raise _make_error(where, f"archive {entry.id}: {wrong}")
+            raise ArchiveEntryInvalid(setting=_SETTING, value=where, archive=entry.id, fault=wrong)
     return entries
 
 
@@ -300,8 +304,10 @@ def _check_names(entries: Iterable[Archive], where: object) -> None:
     for entry in entries:
         for name in entry.names:
             if taken.setdefault(name, entry.id) != entry.id:
-                raise _make_error(where, f"{name} names both {taken[name]} and {entry.id}")
+                raise ArchiveNameTwice(
+                    setting=_SETTING, value=where, name=name, archives=(taken[name], entry.id)
+                )
 
 
-def _make_error(where: object, reason: str) -> BadSettings:
-    return BadSettings(setting="archives_file", value=where, reason=reason)
+def _make_unreadable(where: object, error: Exception) -> SettingUnreadable:
+    return SettingUnreadable(setting=_SETTING, value=where, fault=str(error))

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from perdure.errors import Unauthenticated
+from perdure.errors.credentials import UserMalformed
 from perdure.model.records import Value
 from perdure.policy.handles.values import ADMIN, VLIST
 
@@ -75,7 +75,7 @@ class Administrator(msgspec.Struct, frozen=True):
         """Read a user name, which clients escape. Raises Unauthenticated."""
         found = _USER.fullmatch(unquote(text))
         if found is None:
-            raise Unauthenticated(reason="a user name is INDEX:HANDLE, such as 300:21.T14999/ADMIN")
+            raise UserMalformed(user=unquote(text))
         return cls(int(found[1]), found[2].lower())
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors import Conflict
+from perdure.errors.conflicts import HandleHasBytes, HandleNotMutable, IndexTaken, NameWithdrawn
 from perdure.ids import Identifier
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Tombstone, Value
@@ -58,7 +59,7 @@ def assign_values(
     """Give a record exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
     _check_values(new)
     if record.tombstone:
-        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+        raise NameWithdrawn(identifier=str(identifier))
     private = values.find_private_addresses(record.values) | values.find_private_addresses(new)
     changed = _set_locations(identifier, record, _find_places(new), private, at, by)
     dated = _date_values({one.index: one for one in values.list_values(record)}, new, at)
@@ -76,11 +77,7 @@ def join_values(identifier: Identifier, record: Record, more: tuple[Value, ...])
     for one in more:
         before = held.setdefault(one.index, one)
         if (before.type, before.format, before.data) != (one.type, one.format, one.data):
-            raise Conflict(
-                identifier=str(identifier),
-                reason=f"the index {one.index} already has another value",
-                current=f"{before.type}",
-            )
+            raise IndexTaken(identifier=str(identifier), index=one.index, value_type=before.type)
     new = tuple(held[index] for index in sorted(held))
     _check_values(new)
     known = {one.uri for one in record.locations}
@@ -171,16 +168,13 @@ def is_mutable(prefix: str, mutable: tuple[str, ...]) -> bool:
 
 def refuse_deletion(identifier: Identifier) -> Conflict:
     """The error for a handle that is not deleted: an assigned name stays (PDI section 2.1)."""
-    reason = "identifiers with its prefix are never deleted; withdraw it instead"
-    return Conflict(identifier=str(identifier), reason=reason, current=None)
+    return HandleNotMutable(identifier=str(identifier))
 
 
 def delete_handle(identifier: Identifier, record: Record, at: str, by: str) -> Record:
     """Delete a handle, and return its record. Raises Conflict if bytes are bound to it."""
     if record.versions:
-        raise Conflict(
-            identifier=str(identifier), reason="bytes are permanently bound to it", current=None
-        )
+        raise HandleHasBytes(identifier=str(identifier))
     tombstone = Tombstone(reason=DELETED, at=at, by=by)
     return msgspec.structs.replace(record, values=(), locations=(), tombstone=tombstone)
 

@@ -23,6 +23,7 @@ import binascii
 import msgspec
 
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
+from perdure.errors.credentials import PasswordNeedsHttps, PasswordNotBase64, PasswordWrong
 from perdure.ids import Identifier
 from perdure.model.records import Token, Value
 from perdure.policy import rights, tokens
@@ -32,8 +33,6 @@ from perdure.policy.handles.values import ADMIN, is_secret, list_values
 from perdure.server.common import auth
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-
-_WRONG = "the user is unknown, or the password is wrong"
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -66,11 +65,11 @@ async def identify_actor(service: Service, request: Request) -> Actor:
 async def _check_password(service: Service, request: Request, credentials: str) -> Actor:
     allowed = service.settings.basic_authentication
     if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
-        raise Unauthenticated(reason="passwords are accepted over https only")
+        raise PasswordNeedsHttps()
     try:
         text = base64.b64decode(credentials, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
-        raise Unauthenticated(reason="the credentials are not in Base64") from None
+        raise PasswordNotBase64() from None
     name, _, password = text.partition(":")  # a colon in the user is escaped
     if tokens.is_token(password):
         token = auth.find_known_token(service, tokens.digest_secret(password))
@@ -81,7 +80,7 @@ async def _check_password(service: Service, request: Request, credentials: str) 
     kept = sealing.NOBODYS if secret is None else secret.data
     if await service.passwords.match_password(password, kept) and secret is not None:
         return Actor(str(user), token=_find_grantor(service, secret), user=user)
-    raise Unauthenticated(reason=_WRONG)
+    raise PasswordWrong()
 
 
 def _find_grantor(service: Service, secret: Value) -> Token | None:
@@ -93,12 +92,12 @@ def _find_grantor(service: Service, secret: Value) -> Token | None:
         return None
     token = service.bearers.find_named(secret.granted_by)
     if token is None:
-        raise Unauthenticated(reason=_WRONG)
+        raise PasswordWrong()
     try:
         for one in service.bearers.trace_chain(token):
             rights.check_valid(one, auth.current_time(service))
     except Unauthenticated:
-        raise Unauthenticated(reason=_WRONG) from None
+        raise PasswordWrong() from None
     return token
 
 

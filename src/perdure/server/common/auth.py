@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from perdure.errors import Unauthenticated, UnknownAuthority
+from perdure.errors import UnknownAuthority
+from perdure.errors.credentials import CredentialMalformed, NoCredential, TokenUnknown
 from perdure.ids import Identifier
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
@@ -28,9 +29,9 @@ def find_bearer(service: Service, request: Request) -> Token:
     scheme, _, secret = request.read_field(b"authorization").partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer":
-        raise Unauthenticated(reason="no bearer token was sent")
+        raise NoCredential()
     if not tokens.is_token(secret):
-        raise Unauthenticated(reason="the text sent is not a perdure token")
+        raise CredentialMalformed()
     return find_known_token(service, tokens.digest_secret(secret))
 
 
@@ -38,7 +39,7 @@ def find_known_token(service: Service, digest: str) -> Token:
     """Return the token with this SHA-256. Raises Unauthenticated if there is none."""
     token = service.bearers.find_token(digest)
     if token is None:
-        raise Unauthenticated(reason="this server does not know the token")
+        raise TokenUnknown()
     return token
 
 

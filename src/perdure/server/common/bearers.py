@@ -11,7 +11,7 @@ request that begins after the revocation was acknowledged; no secret is remember
 
 from __future__ import annotations
 
-from perdure.errors import Unauthenticated
+from perdure.errors.credentials import GrantorUnknown
 from perdure.model.records import Token
 from perdure.policy.rights import LONGEST_CHAIN
 from perdure.storage.generation import Generation
@@ -64,7 +64,7 @@ class Bearers:
         while chain[-1].granted_by:
             giver = self.find_named(chain[-1].granted_by)
             if giver is None or len(chain) > LONGEST_CHAIN:
-                raise Unauthenticated(reason=f"the grantor of token {token.name} is unknown")
+                raise GrantorUnknown(token=token.name)
             chain.append(giver)
         return chain
 

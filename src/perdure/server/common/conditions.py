@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from werkzeug.http import parse_date, parse_etags
 
-from perdure.errors import PreconditionFailed
+from perdure.errors.conflicts import ModifiedSince, StateNotNamed
 from perdure.model.records import Record, Representation
 from perdure.server.common.request import Request
 
@@ -50,25 +50,21 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
 
     The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
     """
+    current = f"entity tag {tag.decode()}"
     if b"if-match" in request.fields:
         asked = parse_etags(request.read_field(b"if-match"))
         if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
-            raise _make_failure(request, "If-Match names another state", tag)
+            raise StateNotNamed(identifier=request.target.text, current=current)
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.read_field(b"if-unmodified-since"))
         if since is not None and modified > since:
-            raise _make_failure(request, "it has been modified since", tag)
+            raise ModifiedSince(identifier=request.target.text, current=current)
     if b"if-none-match" in request.fields:
         return has_already(request, tag)
     if b"if-modified-since" in request.fields:
         since = parse_date(request.read_field(b"if-modified-since"))
         return since is not None and modified <= since
     return False
-
-
-def _make_failure(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
-    current = f"entity tag {tag.decode()}"
-    return PreconditionFailed(identifier=request.target.text, reason=reason, current=current)
 
 
 def has_already(request: Request, tag: bytes) -> bool:

@@ -22,7 +22,15 @@ import importlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import Unauthenticated
+from perdure.errors.credentials import (
+    BodyNotCovered,
+    OneSignatureNeeded,
+    SignatureInvalid,
+    SignatureNeedsAddress,
+    SignatureTooLong,
+    SignatureUncovering,
+    SignatureUndated,
+)
 from perdure.errors.processes import MissingLibrary
 from perdure.model.commands import Claim
 from perdure.model.records import Token
@@ -55,9 +63,7 @@ _MEMBER = ";key="  # only this member of the field is signed (RFC 9421 section 2
 async def authenticate_request(service: Service, request: Request) -> Token:
     """Return the token whose key signed a request. Raises Unauthenticated."""
     if not service.settings.base_url:
-        raise Unauthenticated(
-            reason="signed requests are accepted only by a registry with the setting base_url"
-        )
+        raise SignatureNeedsAddress()
     token, signed = await asyncio.to_thread(_verify_signature, service, request)
     await service.registry.door.submit_command(Claim(by=token.name, what=f"signature {signed}"))
     return token
@@ -68,7 +74,7 @@ def _verify_signature(service: Service, request: Request) -> tuple[Token, str]:
     hms = _load_library("http_message_signatures")
     fields = request.read_field(SCHEME), request.read_field(b"signature")
     if sum(map(len, fields)) > _MOST:
-        raise Unauthenticated(reason="the signature is too long")
+        raise SignatureTooLong()
     keys = _Keys(service)
     verifier = hms.HTTPMessageVerifier(
         signature_algorithm=hms.algorithms.ED25519, key_resolver=keys
@@ -76,10 +82,9 @@ def _verify_signature(service: Service, request: Request) -> tuple[Token, str]:
     try:
         found = verifier.verify(_Message(request), max_age=YOUNG)
     except (hms.exceptions.HTTPMessageSignaturesException, ValueError) as error:
-        why = str(error) or "it was made with another key or for another request"
-        raise Unauthenticated(reason=f"the signature is not valid: {why}") from error
+        raise SignatureInvalid(fault=str(error)) from error
     if len(found) != 1 or keys.token is None:
-        raise Unauthenticated(reason="exactly one signature is needed")
+        raise OneSignatureNeeded()
     _check_covered(request, found[0])
     signed = "\n".join(f"{name}: {value}" for name, value in found[0].covered_components.items())
     return keys.token, hashlib.sha256(signed.encode()).hexdigest()
@@ -93,15 +98,15 @@ def _check_covered(request: Request, found: Any) -> None:
         if _MEMBER not in name
     }
     if "created" not in found.parameters:
-        raise Unauthenticated(reason="the signature does not say when it was made")
+        raise SignatureUndated()
     if "@method" not in covered or not any(covered.issuperset(one) for one in _TARGETS):
-        raise Unauthenticated(reason="the signature must cover @method and @target-uri")
+        raise SignatureUncovering(components=("@method", "@target-uri"))
     has_body = b"content-length" in request.fields or b"transfer-encoding" in request.fields
     if has_body and request.read_field(b"content-length") != "0":
         _check_body_covered(request, found, whole="content-digest" in covered)
     for name in _DECISIVE:
         if name in request.fields and name.decode() not in covered:
-            raise Unauthenticated(reason=f"the signature must cover {name.decode()}")
+            raise SignatureUncovering(components=(name.decode(),))
 
 
 def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
@@ -113,10 +118,7 @@ def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
     for algorithm, _ in digests.read_promised(request, (b"content-digest",)):
         if whole or any(f'{_MEMBER}"{algorithm}"' in one for one in members):
             return
-    known = " or ".join(digests.ALGORITHMS)
-    raise Unauthenticated(
-        reason=f"the signature must cover content-digest, with {known}, if there is a body"
-    )
+    raise BodyNotCovered(algorithms=tuple(digests.ALGORITHMS))
 
 
 class _Message:

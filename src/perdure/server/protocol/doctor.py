@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from perdure.errors import BadSettings
+from perdure.errors.configuring import OriginMalformed
 from perdure.errors.servers import ServerUnreachable
 from perdure.server.protocol.http import get_raw_target
 
@@ -200,8 +200,7 @@ def _read_origin(url: str) -> SplitResult:
     except ValueError:  # an impossible port or address
         usable = False
     if not usable:
-        reason = "expected http://host[:port] or https://host[:port]"
-        raise BadSettings(setting="url", value=url, reason=reason)
+        raise OriginMalformed(setting="url", value=url)
     return place
 
 

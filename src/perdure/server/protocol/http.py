@@ -47,7 +47,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, service_unavai
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from perdure.errors import BadSettings
+from perdure.errors.configuring import TargetsNotPassed
 from perdure.server.protocol.ending import Ending, close_gently
 from perdure.server.protocol.head import (
     BAD_HOST,
@@ -99,12 +99,7 @@ def get_raw_target(scope: Mapping[str, Any]) -> bytes:
     try:
         return cast("bytes", scope["extensions"][EXTENSION]["raw"])
     except KeyError:
-        raise BadSettings(
-            setting="http",
-            value=scope.get("type"),
-            reason="this server does not pass on request targets; run 'perdure serve', or uvicorn "
-            "with --http perdure.server.protocol.http:RawTargetProtocol",
-        ) from None
+        raise TargetsNotPassed(setting="http", value=scope.get("type")) from None
 
 
 def _has_one_length(fields: bytes) -> bool:

@@ -30,6 +30,7 @@ from perdure.errors import (
     TooLarge,
     UnknownAuthority,
 )
+from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
@@ -234,11 +235,7 @@ def check_new(request: Request) -> None:
     """Raise PreconditionFailed if a condition expects a state of a resource that does not exist yet
     (RFC 9110 section 13.1.1)."""
     if b"if-match" in request.fields:
-        raise PreconditionFailed(
-            identifier=request.target.text,
-            reason="If-Match expects a state, but a new name has none yet",
-            current=None,
-        )
+        raise NewNameHasNoState(identifier=request.target.text)
 
 
 def read_expected_absence(request: Request) -> int | None:
@@ -267,25 +264,22 @@ def read_expected_revision(
     `absent`: the record exists, but the bytes to write do not.
     """
     expect = None
+    current = f"revision {record.revision}"
     if b"if-match" in request.fields:
         asked = parse_etags(request.read_field(b"if-match"))
         if not asked.star_tag:
             if not _names_current(asked.as_set(include_weak=False), record):
-                raise _make_failure(name, record, "If-Match names another state")
+                raise StateNotNamed(identifier=name, current=current)
             expect = record.revision
     if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
         asked = parse_etags(request.read_field(b"if-none-match"))
         if asked.star_tag:
             if not absent:
-                raise _make_failure(name, record, "it exists")
+                raise AlreadyExists(identifier=name, current=current)
             expect = record.revision
         elif _names_current(asked.as_set(include_weak=True), record):
-            raise _make_failure(name, record, "it exists")
+            raise AlreadyExists(identifier=name, current=current)
     return expect
-
-
-def _make_failure(name: str, record: Record, reason: str) -> PreconditionFailed:
-    return PreconditionFailed(identifier=name, reason=reason, current=f"revision {record.revision}")
 
 
 def _names_current(tags: Set[str | None], record: Record) -> bool:

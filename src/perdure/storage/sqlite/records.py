@@ -23,7 +23,8 @@ from urllib.parse import quote
 import apsw
 import msgspec
 
-from perdure.errors import Conflict, Corrupt
+from perdure.errors import Corrupt
+from perdure.errors.conflicts import ChangeUnknown
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
@@ -236,10 +237,7 @@ class SqliteRecords:
             after = Epochs.load_epochs(self._ask_registry).find_position(since, last)
         if after is None:
             head = self.find_head()
-            known = f"the last change here is {head.mark}" if head else "there are no changes yet"
-            raise Conflict(
-                identifier=f"change {since}", reason=f"it is not known: {known}", current=None
-            )
+            raise ChangeUnknown(identifier=f"change {since}", last=str(head.mark) if head else None)
         return list(read_changes(self._ask_registry, self._words, after, limit))
 
     def find_lines(self, change: Change) -> list[Line]:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import Conflict, NotAcceptable
+from perdure.errors import NotAcceptable
+from perdure.errors.conflicts import CollectionNotNewest
 from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier
 from perdure.model import collection as members
@@ -111,11 +112,7 @@ def commit_collection(
     resource = seen.identifier.resource
     newest = load_held(registry, resource)
     if newest.identifier != seen.identifier:
-        raise Conflict(
-            identifier=str(seen.identifier),
-            reason="members can be added to the newest version only",
-            current=str(newest.identifier),
-        )
+        raise CollectionNotNewest(identifier=str(seen.identifier), newest=str(newest.identifier))
     with _spool_document(registry, collection) as content:
         return registry.door.execute_command(
             Commit(identifier=resource, contents=(content,), expect=expect or seen.revision)

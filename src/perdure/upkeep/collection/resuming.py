@@ -20,7 +20,7 @@ from typing import BinaryIO, Generic, Self, TypeVar
 
 import msgspec
 
-from perdure.errors import Conflict
+from perdure.errors.conflicts import RunLogForeign, RunLogOfOther
 
 _Step = TypeVar("_Step", bound=msgspec.Struct)
 _SYNC_EVERY = 64
@@ -68,26 +68,24 @@ class RunLog(Generic[_Step]):
         lines = whole.splitlines()
         if not lines:
             if data:
-                self._refuse_file(about, "it is not the state of a run")
+                raise RunLogForeign(identifier=about.collection, file=str(self.path))
             return 0
         try:
             self.about = msgspec.json.decode(lines[0], type=RunSubject)
             decode = msgspec.json.Decoder(step).decode
             self.steps = [decode(line) for line in lines[1:]]
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._refuse_file(about, "it is not the state of a run")
+            raise RunLogForeign(identifier=about.collection, file=str(self.path)) from None
         same = msgspec.structs.replace(about, begun=self.about.begun)
         if self.about != same:
-            found = f"{self.about.run} of {self.about.collection} begun {self.about.begun}"
-            self._refuse_file(about, f"it belongs to another run: {found}")
+            raise RunLogOfOther(
+                identifier=about.collection,
+                file=str(self.path),
+                run=self.about.run,
+                collection=self.about.collection,
+                begun=self.about.begun,
+            )
         return len(whole)
-
-    def _refuse_file(self, about: RunSubject, reason: str) -> None:
-        raise Conflict(
-            identifier=about.collection,
-            reason=f"{self.path} is in the way: {reason}",
-            current="remove the file, or name another one",
-        )
 
     def add_step(self, step: _Step) -> None:
         """Add a finished step."""

@@ -1,0 +1,160 @@
+"""Errors about credentials: tokens, signatures and passwords that are not accepted."""
+
+from __future__ import annotations
+
+from perdure.errors.rights import Unauthenticated
+from perdure.errors.root import quote
+
+# tokens
+# ------
+
+
+class NoCredential(Unauthenticated):
+    """The request has no bearer token."""
+
+    reason = "no bearer token was sent"
+
+
+class CredentialMalformed(Unauthenticated):
+    """The credential is not a token of perdure."""
+
+    reason = "the text sent is not a perdure token"
+
+
+class TokenUnknown(Unauthenticated):
+    """This server does not know the token."""
+
+    reason = "this server does not know the token"
+
+
+class TokenNamed(Unauthenticated):
+    """A known token is not valid. Abstract: each reason has a class."""
+
+    token: str
+    """The name of the token."""
+
+
+class TokenRevoked(TokenNamed):
+    """The token was revoked."""
+
+    revoked: str
+
+    @property
+    def reason(self) -> str:
+        return f"token {self.token} was revoked at {self.revoked}"
+
+
+class TokenExpired(TokenNamed):
+    """The token has expired."""
+
+    expires: str
+
+    @property
+    def reason(self) -> str:
+        return f"token {self.token} expired at {self.expires}"
+
+
+class GrantorUnknown(TokenNamed):
+    """The token was granted from a token that this server does not know."""
+
+    @property
+    def reason(self) -> str:
+        return f"the grantor of token {self.token} is unknown"
+
+
+# signatures
+# ----------
+
+
+class SignatureTooLong(Unauthenticated):
+    """The fields of a signature are too long."""
+
+    reason = "the signature is too long"
+
+
+class SignatureInvalid(Unauthenticated):
+    """A signature does not match the request; `fault` quotes the library, or is empty."""
+
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        fault = self.fault or "it was made with another key or for another request"
+        return f"the signature is not valid: {fault}"
+
+
+class OneSignatureNeeded(Unauthenticated):
+    """The request has several signatures, or none by a known key."""
+
+    reason = "exactly one signature is needed"
+
+
+class SignatureUndated(Unauthenticated):
+    """The signature has no time of creation."""
+
+    reason = "the signature does not say when it was made"
+
+
+class SignatureUncovering(Unauthenticated):
+    """The signature does not cover a component of the request that it must cover."""
+
+    components: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return f"the signature must cover {' and '.join(self.components)}"
+
+
+class BodyNotCovered(Unauthenticated):
+    """The request has a body, but the signature covers no digest of it."""
+
+    algorithms: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        known = " or ".join(self.algorithms)
+        return f"the signature must cover content-digest, with {known}, if there is a body"
+
+
+class SignatureNeedsAddress(Unauthenticated):
+    """A registry without a public address cannot check which registry a signature is for."""
+
+    reason = "signed requests are accepted only by a registry with the setting base_url"
+
+
+class SignatureReused(Unauthenticated):
+    """The signature was used in an earlier request."""
+
+    reason = "the signature was used before; sign each request with a new nonce"
+
+
+# passwords
+# ---------
+
+
+class PasswordNeedsHttps(Unauthenticated):
+    """A password was sent without https, or passwords are switched off."""
+
+    reason = "passwords are accepted over https only"
+
+
+class PasswordNotBase64(Unauthenticated):
+    """The user and the password are not in Base64."""
+
+    reason = "the credentials are not in Base64"
+
+
+class UserMalformed(Unauthenticated):
+    """The name of a user of the Handle System is malformed."""
+
+    user: str
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.user)} is not INDEX:HANDLE, such as 300:21.T14999/ADMIN"
+
+
+class PasswordWrong(Unauthenticated):
+    """The user is unknown, or the password is wrong."""
+
+    reason = "the user is unknown, or the password is wrong"
