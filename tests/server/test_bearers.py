@@ -44,7 +44,7 @@ def test_a_token_that_was_looked_up_while_it_was_revoked_is_not_remembered(tmp_p
 
         now = token
 
-        def token_named(self, name: str) -> Token:
+        def find_token_named(self, name: str) -> Token:
             found, self.now = self.now, revoked
             if found is token:
                 count.note_revision()
