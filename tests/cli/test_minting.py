@@ -42,6 +42,25 @@ def test_the_depositor_overrules_what_was_detected(shell: Shell, letter: Path) -
     assert (held["charset"], held["language"]) == ("iso-8859-1", "en")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--charset", "nosuchcharset", "no charset has this name"),
+        ("--charset", "binary", "no charset has this name"),
+        ("--type", "text/plain; charset=nosuchcharset", "no charset has this name"),
+        ("--format", "%23", "use a format of letters, digits and hyphens"),
+        ("--format", "a%23b", "use a format of letters, digits and hyphens"),
+    ],
+)
+def test_what_would_stay_unreachable_for_ever_is_refused(
+    shell: Shell, letter: Path, option: str, value: str, reason: str
+) -> None:
+    name = mint(shell, str(letter))
+    for words in (("mint", "--series", SERIES, str(letter)), ("commit", name, str(letter))):
+        said = shell.error(*words, option, value, code=4)
+        assert reason in said["message"]
+
+
 def test_types_go_with_the_files_in_their_order(shell: Shell, letter: Path, page: Path) -> None:
     name = mint(shell, str(letter), str(page), "--type", "text/markdown")
     held = shell.json("describe", name)["record"]["versions"][0]["representations"]

@@ -32,6 +32,7 @@ from perdure.errors.configuring import SettingUnknown
 from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
 from perdure.errors.credentials import NoCredential
 from perdure.errors.naming import DayNotCome, SerialNotCome
+from perdure.errors.processes import MissingLibrary
 from perdure.errors.rights import (
     ConflictThere,
     PreconditionFailedThere,
@@ -309,3 +310,11 @@ def test_a_problem_document_is_read_by_its_code(
     assert str(read) == str(error)
     assert read_document({"code": "unheard-of"}) is None
     assert read_document({"code": error.code}) is None
+
+
+def test_a_missing_library_is_named_and_waiting_is_not_advised() -> None:
+    error = MissingLibrary(task="citing", extra="metadata", library="citeproc")
+    assert str(error) == (
+        "citing is not available now: the library citeproc is not installed; install perdure with "
+        "its extra 'metadata', for example with: pip install 'perdure[metadata]'"
+    )

@@ -223,6 +223,19 @@ def test_datacite_has_the_actionable_form_too() -> None:
     assert codes == {"URL": URL, "local": "TLA-7"}
 
 
+@pytest.mark.parametrize("label", ["pdi:", "urn:pdi:", "URN:PDI:"])
+def test_a_relation_to_a_pdi_is_a_urn_for_datacite(label: str) -> None:
+    name = f"{label}//a.example.us/2026/11/22/1.text.1"
+    relation = description.Relation(value=name, scheme="PDI", relation="Cites")
+    about = description.check_description(msgspec.structs.replace(FULL, relations=(relation,)))
+    written = metadata.write_record(described(about), "datacite")
+    judged(written, "datacite-4.6.xsd")
+    [related] = etree.fromstring(written).iter("{*}relatedIdentifier")
+    assert related.get("relatedIdentifierType") == "URN"
+    assert related.text is not None
+    assert related.text.lower() == "urn:pdi://a.example.us/2026/11/22/1.text.1"
+
+
 def test_the_lists_of_the_schema_are_those_of_the_model() -> None:
     root = etree.parse("src/perdure/metadata/schemas/datacite-4.6.xsd").getroot()
     xs = "{http://www.w3.org/2001/XMLSchema}"

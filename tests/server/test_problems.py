@@ -8,14 +8,20 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import (
+    BadSettings,
+    Conflict,
     Forbidden,
     InvalidRequest,
     PerdureError,
+    PreconditionFailed,
     RefusedThere,
+    Unauthenticated,
     Unavailable,
     UnavailableThere,
 )
 from perdure.errors.naming import SerialNotCome
+from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
+from perdure.errors.texts import BadSettingsThere
 from perdure.errors.tree import list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
@@ -26,6 +32,10 @@ DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    Unauthenticated: UnauthenticatedThere,
+    Conflict: ConflictThere,
+    PreconditionFailed: PreconditionFailedThere,
+    BadSettings: BadSettingsThere,
 }
 
 

@@ -96,6 +96,21 @@ def test_every_identifier_can_be_written_in_a_target(identifier: Identifier) -> 
     assert re.fullmatch("[!-~]+", spell_uri(identifier))
 
 
+@pytest.mark.parametrize("format", ["%23", "a%23b", "%2523", "%25", "%25a", "a%2525+b%23"])
+@pytest.mark.parametrize("rest", ["", ".1", ".1#char=3,4", ".1@3=pdi://b.us/2000/01/01/2.a%23b.1"])
+def test_a_format_with_a_hash_can_be_written_in_a_target(format: str, rest: str) -> None:
+    """ "They MUST be encoded" (PDI section 1.2.5): RFC 6838 section 4.2 allows # in a type."""
+    identifier = parse(f"pdi://a.us/2000/01/01/2.{format}{rest}")
+    path = spell_path(identifier)
+    assert "#" not in path
+    assert read_identifier(read_target(f"/{path}".encode()).text) == identifier
+
+
+def test_a_format_with_a_hash_is_read_as_earlier_releases_wrote_it() -> None:
+    for text in ("pdi://a.us/2000/01/01/2.%23", "pdi://a.us/2000/01/01/2.%23.1"):
+        assert read_identifier(text) == parse(text)
+
+
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200))
 def test_any_target_is_read_or_refused(text: str) -> None:
     """ "Bad input … a clear error with status, code and repair." """

@@ -145,6 +145,16 @@ def test_a_series_mints(site: Deployment, secret: str) -> None:
         assert site.get(f"/{name}").body == body
 
 
+def test_an_unknown_charset_is_refused_at_every_door(site: Deployment, secret: str) -> None:
+    """Else `#char=` of these bytes would be 501 for ever: they never change."""
+    field = "Content-Type: text/plain; charset=nosuchcharset"
+    name = minted(site, secret)
+    for target in (MINT, f"/{name}"):
+        answer = site.put(target, LETTER, field, token=secret)
+        assert answer.status == 400
+        assert json.loads(answer.body)["charset"] == "nosuchcharset"
+
+
 @pytest.mark.parametrize(
     "target", [f"pdi://{SERIES}/", f"/urn:pdi://{SERIES.upper()}/", "http://{host}" + MINT]
 )

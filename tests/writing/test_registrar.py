@@ -960,9 +960,9 @@ def test_commands_of_a_batch_see_each_other(desk: Desk) -> None:
         "unchanged",
         "created",
         "changed",
-        "Conflict",
+        "NameWithdrawn",
         "created",
-        "Conflict",
+        "NameTaken",
     ]
     assert len(desk.history(str(name))) == 4
 
@@ -1005,7 +1005,7 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
     )
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute_commands(batch)]
-    assert sorted(answers) == ["PreconditionFailed", "Receipt", "UnspeakableValue"]
+    assert sorted(answers) == ["Receipt", "RevisionNotCurrent", "UnspeakableValue"]
     registrar.close()
     assert list((desk.root / "incoming").iterdir()) == []
     desk.reopen()

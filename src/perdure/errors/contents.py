@@ -60,6 +60,33 @@ class MalformedCharset(InvalidRequest):
         return f"charset {quote(self.charset)}"
 
 
+class UnknownCharset(InvalidRequest):
+    """No charset has this name, so no character of the text could ever be found."""
+
+    charset: str
+    reason = "no charset has this name; name one of IANA's charsets, such as windows-1252"
+    rule = "https://www.iana.org/assignments/character-sets"
+
+    @property
+    def what(self) -> str:
+        return f"charset {quote(self.charset)}"
+
+
+class FormatHasHash(InvalidRequest):
+    """The format of a new name contains an escaped `#`."""
+
+    format: str
+    reason = (
+        "links write %23 for the # before a part, so links to this name would break; "
+        "use a format of letters, digits and hyphens"
+    )
+    rule = "rulings pdi-format, fragment-transport"
+
+    @property
+    def what(self) -> str:
+        return f"format {quote(self.format)}"
+
+
 class LineEndsNotConvertible(InvalidRequest):
     """The bytes LF in this document are not line ends, so converting them would damage it."""
 

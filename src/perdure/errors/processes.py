@@ -12,7 +12,7 @@ class MissingLibrary(Unavailable):
     task: str
     extra: str
     """The extra of perdure that installs it."""
-    library: str | None = None
+    library: str
 
     @property
     def what(self) -> str:
@@ -20,8 +20,14 @@ class MissingLibrary(Unavailable):
 
     @property
     def reason(self) -> str:
-        missing = f" ({self.library} is missing)" if self.library else ""
-        return f"install perdure[{self.extra}]{missing}"
+        return f"the library {self.library} is not installed"
+
+    @property
+    def mend(self) -> str:
+        return (
+            f"install perdure with its extra '{self.extra}', "
+            f"for example with: pip install 'perdure[{self.extra}]'"
+        )
 
 
 class Stopping(Unavailable):

@@ -64,6 +64,12 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
         return f"{self.origin}={self.cited}"
 
 
+_TO_FORMAT = re.compile(r"(?:[^/]*/){6}[^.]*(\.[^.#@]*)")
+"""A PDI up to the end of its format, which is group 1 with the dot before it."""
+_FORMAT_HASH = re.compile("%(?=2[35])")
+"""The `%` of an escaped `#` or `%`."""
+
+
 class Pdi(Keyed, frozen=True, gc=False, eq=False):
     """A PDI, or a pattern of PDIs: an interval, or one with wildcards.
 
@@ -125,8 +131,15 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def path(self) -> str:
-        """The canonical text including the part, with `#` and `?` escaped."""
-        return self.text.replace("#", "%23").replace("?", "%3f")
+        """The canonical text including the part, with `#` and `?` escaped.
+
+        A `%23` means the `#` before a part there, so one in the format is escaped once more.
+        """
+        text = self.text
+        if "%2" in text and (found := _TO_FORMAT.match(text, text.rindex("pdi:"))):
+            escaped = _FORMAT_HASH.sub("%25", found[1])
+            text = f"{text[: found.start(1)]}{escaped}{text[found.end(1) :]}"
+        return text.replace("#", "%23").replace("?", "%3f")
 
     @property
     def uri(self) -> str:

@@ -128,8 +128,9 @@ def _compile_style(style: str, language: str, tag: str) -> Style:
             return Style(file, one, words)
         except FileNotFoundError:
             continue
-        except ImportError:
-            raise MissingLibrary(task="citing", extra="metadata") from None
+        except ImportError as error:
+            library = error.name or "citeproc"
+            raise MissingLibrary(task="citing", extra="metadata", library=library) from None
     raise UnknownLocale(locale=tag)
 
 

@@ -211,11 +211,15 @@ def _write_alternate(code: Code) -> str:
 
 
 def _write_relation(one: Relation) -> str:
+    value, scheme = one.value, one.scheme
+    if scheme == "PDI":  # the kernel does not list it, but URNs  # ruling: pdi-prefix
+        value = value if value[:4].lower() == "urn:" else f"urn:{value}"
+        scheme = "URN"
     return write_element(
         "relatedIdentifier",
-        one.value,
+        value,
         resourceTypeGeneral=one.resource_type,
-        relatedIdentifierType=one.scheme,
+        relatedIdentifierType=scheme,
         relationType=one.relation,
         relatedMetadataScheme=one.metadata_scheme,
         schemeURI=keep_valid_uri(one.scheme_uri),

@@ -57,7 +57,7 @@ def _load_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise MissingLibrary(task="writing RDF", extra="metadata") from None
+        raise MissingLibrary(task="writing RDF", extra="metadata", library="rdflib") from None
 
 
 def write_record(described: DescribedResource) -> bytes:

@@ -48,7 +48,7 @@ def load_lxml() -> Any:
     try:
         return import_module("lxml.etree")
     except ImportError:
-        raise MissingLibrary(task="reading XML", extra="metadata") from None
+        raise MissingLibrary(task="reading XML", extra="metadata", library="lxml") from None
 
 
 def parse_xml(data: bytes, format: str) -> Any:

@@ -167,7 +167,7 @@ SCHEMES = frozenset(
         "w3id",
     ]
 )
-"""Schemes of related identifiers."""
+"""Schemes of related identifiers. The kernel has none for PDIs, whose URNs it takes."""
 RELATIONS = frozenset(
     [
         "IsCitedBy",
@@ -239,7 +239,7 @@ _WORDS = {
     "dates.kind": DATES,
     "about.resource_type": RESOURCE_TYPES,
     "relations.resource_type": RESOURCE_TYPES,
-    "relations.scheme": SCHEMES,
+    "relations.scheme": SCHEMES | {"PDI"},
     "relations.relation": RELATIONS,
     "related.resource_type": RESOURCE_TYPES,
     "related.relation": RELATIONS,
@@ -349,7 +349,7 @@ class Relation(DescriptionValue, frozen=True, kw_only=True):
 
     value: str
     scheme: str
-    """`DOI`, `Handle`, `URL`, `URN`, `ISBN` … of the kernel's list."""
+    """`DOI`, `Handle`, `URL`, `URN`, `ISBN` … of the kernel's list, or `PDI`."""
     relation: str
     """`IsPartOf`, `Cites`, `HasMetadata` … of the kernel's list."""
     resource_type: str = ""

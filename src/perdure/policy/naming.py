@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from perdure import formats
 from perdure.errors import MalformedIdentifier
+from perdure.errors.contents import FormatHasHash
 from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi, read_plain_key
@@ -47,6 +48,18 @@ def canonical_format(format: str) -> str:
         rule = "section 3.6.1: a minted PDI contains no wildcards"
         raise MalformedIdentifier(text=format, at=0, expected="a format", rule=rule)
     return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
+
+
+@lru_cache(maxsize=1024)
+def check_new_format(format: str) -> str:
+    """The format as a minted PDI spells it.
+
+    Raises MalformedIdentifier, and InvalidRequest if no new name may have it.
+    """
+    canonical = canonical_format(format)
+    if "%23" in canonical:  # rulings: pdi-format, fragment-transport
+        raise FormatHasHash(format=format)
+    return canonical
 
 
 def spell_name(identifier: Identifier) -> str:

@@ -32,7 +32,7 @@ from perdure.errors.conflicts import (
     RevisionNotCurrent,
     VersionWithdrawn,
 )
-from perdure.errors.contents import FormatContradicted, MalformedToken
+from perdure.errors.contents import FormatContradicted, MalformedToken, UnknownCharset
 from perdure.errors.naming import (
     CountryUnknown,
     DayNotCome,
@@ -50,7 +50,12 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
-from perdure.policy.naming import canonical_format, qualify_identifier, same_format
+from perdure.policy.naming import (
+    canonical_format,
+    check_new_format,
+    qualify_identifier,
+    same_format,
+)
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -147,6 +152,22 @@ def check_contents(
     return tuple(checked)
 
 
+def check_new_contents(
+    identifier: Identifier | str, contents: tuple[Content, ...]
+) -> tuple[Content, ...]:
+    """Check contents that were not committed before, elsewhere or under an earlier release.
+
+    Raises the errors of `check_contents`, and InvalidRequest for a format or charset that would
+    make the bytes unreachable for ever.
+    """
+    checked = check_contents(identifier, contents)
+    for content in checked:
+        check_new_format(content.format)
+        if content.charset is not None and formats.find_charset(content.charset) is None:
+            raise UnknownCharset(charset=content.charset)
+    return checked
+
+
 @lru_cache(maxsize=1024)
 def _check_media_type(text: str) -> None:
     """Raise InvalidRequest if the text is not a media type. Cached, since there are few."""
@@ -162,7 +183,7 @@ def plan_commit(
     changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
     incremented" (section 2.6).
     """
-    contents = check_contents(identifier, contents)
+    contents = check_new_contents(identifier, contents)
     numbers = list_versions(record)
     highest = max(numbers, default=0)
     if version is None:

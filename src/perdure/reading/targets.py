@@ -54,6 +54,9 @@ _ESCAPED = re.compile(
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
 _MOST_HASHES = 4  # escaped ones that may begin a part
+_SENT_FORMAT = re.compile(r"\.[^.#@]*")
+_SENT_ESCAPE = re.compile("%25(?=2[35])")
+"""In a format: an escaped `#` or `%` of the name itself."""
 _FIRST_LEVELS = 6  # slashes of a PDI before its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
@@ -198,6 +201,7 @@ def read_identifier(text: str) -> Identifier:
     """
     if is_escaped(text):
         text = _decode_escapes(text)
+    original = text
     if "%" in text:
         label = _compile_labels().match(text)
         if label is not None:
@@ -207,6 +211,9 @@ def read_identifier(text: str) -> Identifier:
     try:
         return parse(text)
     except MalformedIdentifier:
+        if text != original:  # a format that begins with %23, as earlier releases spelled it
+            with suppress(MalformedIdentifier):
+                return parse(original)
         if "%23" not in text or "#" in text or not _PDI.match(text):
             raise
         return _with_part(text)
@@ -267,17 +274,21 @@ def _with_part(text: str) -> Identifier:
 
 
 def _with_hash(text: str) -> str:
-    """Write `#` for the first `%23` after the dot of a PDI's format, which cannot contain `%23`."""
+    """Write `#` for the first `%23` after the dot of a PDI's format.
+
+    A `%23` of the format itself is sent as `%2523` (`Pdi.path`).
+    """
     start = _find_innermost(text)
     before = text[start:].split("/", _FIRST_LEVELS)
-    if "#" in text or len(before) <= _FIRST_LEVELS:
+    if len(before) <= _FIRST_LEVELS:
         return text
     last = before.pop()
     dot = last.find(".")
     if dot < 0:
         return text
-    last = last[:dot] + last[dot:].replace("%23", "#", 1)
-    return text[:start] + "/".join((*before, last))
+    rest = last[dot:] if "#" in text else last[dot:].replace("%23", "#", 1)
+    rest = _SENT_FORMAT.sub(lambda sent: _SENT_ESCAPE.sub("%", sent[0]), rest, count=1)
+    return text[:start] + "/".join((*before, last[:dot] + rest))
 
 
 def spell_path(identifier: Identifier) -> str:

@@ -53,7 +53,7 @@ def reserve_names(
     Conflict if fewer numbers are left; then no number is used up.
     """
     rules.check_series(command.authority, owned)
-    end = f".{naming.canonical_format(command.format)}.1"
+    end = f".{naming.check_new_format(command.format)}.1"
     serials = ledger.find_serials(command.authority, day)
     stems, keys = serials.list_following(count)
     ledger.reserve_names(keys, command.format, command.by)
@@ -134,7 +134,7 @@ def _find_kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kin
     try:
         return known[said]
     except KeyError:
-        (content,) = rules.check_contents(stem, (one,))
+        (content,) = rules.check_new_contents(stem, (one,))
         if content is not one:
             return None
         found = known[said] = _Kind(ledger, command.by, content)
@@ -145,10 +145,10 @@ def _keep_contents(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
     """Store the contents of a mint, and return their name."""
     now, by, metadata = ledger.now, command.by, command.metadata
     if not command.contents:
-        format = naming.canonical_format(command.format)
+        format = naming.check_new_format(command.format)
         record = Record(at=now, by=by, minted=command.format, metadata=metadata)
     else:
-        contents = rules.check_contents(stem, command.contents)
+        contents = rules.check_new_contents(stem, command.contents)
         held = [ledger.place_content(f"{stem}.{one.format}.1", 1, one) for one in contents]
         format = held[0].format
         version = Version(number=1, at=now, representations=tuple(held))

@@ -271,7 +271,7 @@ class Registrar:
         serials = self._ledger.find_serials(command.authority, self._day)
         ((stem,), _) = serials.list_following()
         format = command.contents[0].format if command.contents else command.format
-        name = pdi.parse_pdi(f"{stem}.{naming.canonical_format(format)}.1")
+        name = pdi.parse_pdi(f"{stem}.{naming.check_new_format(format)}.1")
         receipt = self._create_record(name, command, format=format)
         serials.use_numbers()
         return receipt
@@ -301,7 +301,9 @@ class Registrar:
         if command.locations:
             record, _ = binding.bind_locations(identifier, record, command.locations)
         if command.contents:
-            contents = rules.check_contents(identifier, command.contents)
+            is_new = isinstance(command, Mint)
+            check = rules.check_new_contents if is_new else rules.check_contents
+            contents = check(identifier, command.contents)
             plan = rules.plan_version(identifier, record, contents, version)
             record = self._with_bytes(identifier, record, plan)
             format = plan.fresh[0].format
@@ -526,7 +528,7 @@ class Registrar:
         if minting.is_numbered:
             rules.check_series(authority.name, self._settings.series)
             rules.check_unique_id(str(command.uid))
-            format = naming.canonical_format(format)
+            format = naming.check_new_format(format)
         else:
             rules.check_not_empty(command.uid)
         new = NewName(

@@ -116,7 +116,7 @@ def _import_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise MissingLibrary(task="RDF", extra="metadata") from None
+        raise MissingLibrary(task="RDF", extra="metadata", library="rdflib") from None
 
 
 # from Turtle

@@ -164,4 +164,6 @@ def _load_library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingLibrary(task="checking a signature", extra="signatures") from None
+        raise MissingLibrary(
+            task="checking a signature", extra="signatures", library=name.partition(".")[0]
+        ) from None

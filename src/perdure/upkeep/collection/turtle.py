@@ -50,7 +50,7 @@ def _import_rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise MissingLibrary(task="RDF", extra="metadata") from None
+        raise MissingLibrary(task="RDF", extra="metadata", library="rdflib") from None
 
 
 def write_turtle(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
