@@ -146,8 +146,8 @@ class Registry:
         self.settings = setting.load_settings(root, environment)
         self.clock = clock
         self.store = store or load_store(self.settings.store)
-        self.records = self.store.open_records(root)
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
+        self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
         self.listings = Listings(self.records, self.bytes)
         self.reading = ReadDoor(self.records, self.settings.templates)

@@ -1,18 +1,44 @@
-"""Registries on every store there is, for the contracts of the ports."""
+"""Registries on every store of records and of bytes there is, for the contracts of the ports."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from tests.conftest import Clock, Desk
 
 from perdure.registry import Registry
-from perdure.storage.ports import Store
+from perdure.storage.ports import Bytes, Store
+from perdure.storage.segments.directory import find_path
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
+from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 
 STORES: list[Callable[[], Store]] = [SqliteStore, MemoryStore]
+
+
+class ByteStore(Protocol):
+    """Opens the bytes of registries, and damages them for a test."""
+
+    def open_bytes(self, root: Path) -> Bytes: ...
+
+    def shorten_segment(self, root: Path, number: int, length: int) -> None: ...
+
+
+class SegmentStore:
+    """WARC segments on the disk."""
+
+    def open_bytes(self, root: Path) -> Segments:
+        return Segments(root)
+
+    def shorten_segment(self, root: Path, number: int, length: int) -> None:
+        os.truncate(find_path(root, number), length)
+
+
+BYTE_STORES: list[Callable[[], ByteStore]] = [SegmentStore, MemoryByteStore]
 
 
 class StoreDesk(Desk):

@@ -226,6 +226,23 @@ def test_a_withdrawal_may_lie_before_the_bytes_that_it_withdraws(desk: Desk) -> 
     again.registry.close()
 
 
+def test_a_damaged_tombstone_is_a_problem_and_not_the_end_of_the_rebuild(full: Desk) -> None:
+    full.registry.close()
+    problems = []
+    for file in (full.root / "segments").glob("*.warc"):
+        file.write_bytes(file.read_bytes().replace(b'{"reason":', b'{"reason";'))
+
+    def note(step: audit.RebuiltSegment) -> bool:
+        problems.append(step.problem)
+        return True
+
+    again = rebuilt(full, expect=note)
+    (problem,) = [told for told in problems if told]
+    assert "a tombstone" in problem
+    assert isinstance(again.resolve(f"{TODAY}/1"), Fetch)
+    again.registry.close()
+
+
 def test_serials_go_on_where_those_found_end(full: Desk) -> None:
     again = rebuilt(full)
     assert again.mint(text("new")).identifier == f"{TODAY}/4.text.1"

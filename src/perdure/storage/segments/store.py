@@ -69,7 +69,7 @@ class Segments:
             for record in warc.read_records(file, where=path.name):
                 if record.type == "metadata":
                     file.seek(record.offset)
-                    yield _read_tombstone(record, file.read(record.block.length))
+                    yield _read_tombstone(record, file.read(record.block.length), path.name)
                 else:
                     yield _read_representation(record, number)
 
@@ -121,8 +121,16 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(record: warc.SegmentRecord, text: bytes) -> KeptRecord:
-    tombstone = _decode_tombstone(text)
+def _read_tombstone(record: warc.SegmentRecord, text: bytes, where: str) -> KeptRecord:
+    try:
+        tombstone = _decode_tombstone(text)
+    except msgspec.DecodeError as error:
+        raise Corrupt(
+            identifier=where,
+            where=f"offset {record.offset}",
+            promised="a tombstone",
+            found=str(error),
+        ) from error
     block = record.block
     return KeptRecord(
         name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone
