@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from perdure import settings
+from perdure.archives import withholding
 from perdure.errors import Corrupt
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
 from perdure.storage.durable import replace_durably, sync_directory
@@ -69,6 +70,8 @@ def back_up(
             done += length
             yield BackupProgress(phase="segments", share=done / total)
         captures.back_up_captures(root, target, _copy_file)
+        if (root / withholding.FILE).exists():
+            _copy_file(root / withholding.FILE, target / withholding.FILE)
         _copy_file(root / settings.FILE, target / settings.FILE)
         store.install_registry(work, target)
 
