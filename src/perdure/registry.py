@@ -36,9 +36,10 @@ from perdure.metadata import DescribedResource, derived, describe_resource, narr
 from perdure.metadata.derived import DocumentBytes
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
-from perdure.model.queries import Fetch
+from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
+from perdure.policy.access import may_read_captures
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.rules import check_series
 from perdure.reading.extraction import PartExtraction
@@ -163,6 +164,13 @@ class Registry:
     def web_archives(self) -> Archives:
         """All web archives that this registry knows."""
         return known.load_archives(self.settings, self.root)
+
+    @cached_property
+    def has_open_captures(self) -> bool:
+        """True if everybody may read the captures of this registry: its own archive may be closed
+        to all but those who work on the machine."""
+        own = self.web_archives.find_archive(self.settings.archive_id)
+        return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
     def _make_committer(self) -> Committer:
         return Committer(

@@ -31,6 +31,7 @@ from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
 from perdure.archives.port import Capture, Captures
+from perdure.archives.withholding import PermittedCaptures, Withholdings
 from perdure.errors import StorageFailed
 from perdure.settings import Settings
 
@@ -83,6 +84,8 @@ class Library:
             from perdure.archives.index.remote import RemoteCaptures
 
             self.captures = MergedCaptures([self.captures, RemoteCaptures(settings.capture_index)])
+        self.withheld = Withholdings(root)
+        self.captures = PermittedCaptures(self.captures, self.withheld)
         self.files = RegisteredFiles(self._index)
 
     def list_files(self) -> list[ArchiveFile]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
     from perdure.archives.library import AddedFile
     from perdure.archives.port import Capture, Captures
+    from perdure.archives.withholding import Match, Withholding
 
 _SHOWN = 20
 _ABOUT_KINDS = ("request", "continuation")
@@ -132,6 +133,85 @@ def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
             _print_all_captures(registry.archive.captures, url, limit)
         else:
             _print_capture_at(registry.archive.captures, url, at, nearest=nearest)
+
+
+@archive.command(cls=PerdureCommand)
+@click.argument("url")
+@click.option(
+    "--match",
+    type=click.Choice(("exact", "prefix", "host", "domain")),
+    default="exact",
+    help="Captures of this URL in all its spellings (the default), of all URLs that begin with it, "
+    "of its host, or of its domain.",
+)
+@click.option("--from", "since", metavar="TIME", help="Not those before: 2014, 2014-01, 20140126.")
+@click.option("--to", "until", metavar="TIME", help="Not those after.")
+@click.option("--reason", required=True, help="Reason, which the server tells everybody.")
+@click.option("--by", help="Name to record with the takedown. Default: local.")
+def withhold(
+    url: str, match: Match, since: str | None, until: str | None, reason: str, by: str | None
+) -> None:
+    """Take down captures: stop serving them, forever.
+
+    They are found in no PWID, replay, listing or extraction any more, whichever archive file they
+    are in, and neither are captures that are added later. The archive files stay as they are. To
+    take down the capture that one PWID names, use `perdure withdraw`.
+    """
+    from perdure.archives.index import ranges
+    from perdure.archives.withholding import Withholding
+    from perdure.model.records import LOCAL
+    from perdure.writing.registrar import format_timestamp
+
+    with here().open_registry() as registry:
+        one = Withholding(
+            uri=url,
+            match=match,
+            first=_read_span(since, "--from")[0],
+            last=_read_span(until, "--to")[1],
+            reason=reason,
+            at=format_timestamp(registry.clock()),
+            by=by or LOCAL,
+        )
+        found = ranges.walk_range(registry.archive.captures, one.list_ranges()[0])
+        captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
+        registry.archive.withheld.add(one)
+    here().print_answer(
+        {"captures": captures} | _withholding_fields(one), f"{captures} captures withheld"
+    )
+
+
+def _read_span(time: str | None, option: str) -> tuple[str, str]:
+    """Return the first and the last second of a time of any precision, or of all time."""
+    from perdure.archives.dates import seconds_between
+    from perdure.archives.pwid.verdict import find_span
+
+    if time is None:
+        return "0" * 14, "9" * 14
+    digits = "".join(one for one in time if one.isdigit())
+    try:
+        if len(digits) not in range(4, 15, 2):
+            raise ValueError(time)
+        span = find_span(digits)
+        seconds_between(*span)
+    except ValueError:
+        raise click.BadParameter(f"{time[:40]!r} is not a time", param_hint=option) from None
+    return span
+
+
+def _withholding_fields(one: Withholding) -> dict[str, object]:
+    import msgspec
+
+    fields: dict[str, object] = msgspec.structs.asdict(one)
+    return fields
+
+
+@archive.command(cls=PerdureCommand)
+def withheld() -> None:
+    """List the captures that were taken down, by `archive withhold` or by `withdraw`."""
+    with here().open_registry() as registry:
+        for one in registry.archive.withheld.list_all():
+            text = (one.at, one.match, one.uri, f"{one.first}-{one.last}", one.by, one.reason)
+            here().print_answer(_withholding_fields(one), "\t".join(text))
 
 
 @archive.command(cls=PerdureCommand)

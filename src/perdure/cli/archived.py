@@ -55,7 +55,7 @@ def deliver_pwid(
             return fetch_from_location(name, found.url, None), found.judgement
         return AtLocation(identifier=name, uri=found.url), found.judgement
     library = registry.archive
-    judgement = answering.answer_locally(library.captures, library.files, pwid, nearest=nearest)
+    judgement = answering.answer_locally(library, pwid, nearest=nearest)
     if pwid.coverage in _LISTS:
         raise ManyResources(coverage=pwid.coverage or "page")
     if judgement.is_ambiguous and not nearest:
@@ -137,7 +137,7 @@ def resolve_pwid(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict
         document = answering.elsewhere_fields(archives, pwid, found)
         return document, f"{found.judgement.sentence}\t{found.url}"
     captures = registry.archive.captures
-    judgement = answering.answer_locally(captures, registry.archive.files, pwid, nearest=nearest)
+    judgement = answering.answer_locally(registry.archive, pwid, nearest=nearest)
     document = answering.verdict_fields(pwid, judgement)
     capture = judgement.capture
     assert capture is not None  # noqa: S101  (else NotCaptured was raised)

@@ -32,6 +32,7 @@ from perdure.errors.invalid import (
     UnknownChoice,
 )
 from perdure.errors.lookup import (
+    CaptureWithdrawn,
     NoSuchToken,
     NoSuchVersion,
     NotAcceptable,
@@ -82,6 +83,7 @@ from perdure.errors.unavailable import (
 __all__ = [
     "ArchiveClosed",
     "BadSettings",
+    "CaptureWithdrawn",
     "Conflict",
     "Corrupt",
     "DigestMismatch",

@@ -51,6 +51,21 @@ class NotCaptured(NotFound):
         return f"the nearest is {quote(uri)} of {date}; request it with 'nearest'"
 
 
+class CaptureWithdrawn(NotFound):
+    """These captures were taken down. They are kept, but never served."""
+
+    code = "capture-withdrawn"
+    reason: str
+    at: str
+    by: str
+
+    def problem(self) -> str:
+        return f"{quote(self.identifier)} was withdrawn at {self.at}: {quote(self.reason)}"
+
+    def repair(self) -> str:
+        return "ask the operators of this archive for the reason"
+
+
 class OriginalMissing(NotFound):
     """The capture is a revisit, and the capture with its payload is not available here."""
 

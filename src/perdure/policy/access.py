@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from perdure.ids import Identifier
 from perdure.model.queries import Reader
-from perdure.model.records import Record
+from perdure.model.records import LOCAL, Record
+
+
+def may_read_captures(reader: Reader, access: str) -> bool:
+    """Return True if the reader may read the captures of an archive with this access.
+
+    Those of a closed archive are read only on its premises: by people on the machine itself.
+    """
+    return access != "closed" or reader.name == LOCAL
 
 
 def may_read(reader: Reader, identifier: Identifier, record: Record) -> bool:  # noqa: ARG001

@@ -37,6 +37,7 @@ from perdure.errors.requests import KeyReused
 from perdure.fetching.addresses import parse_networks
 from perdure.ids import Identifier, Minting, load_schemes, pdi
 from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
 from perdure.ids.scheme import NewName
 from perdure.model.commands import (
     Alias,
@@ -99,6 +100,7 @@ class Registrar:
         *,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        self._root = root
         self._settings = settings
         self._networks = parse_networks(settings.private_networks)
         self._clock = clock
@@ -453,7 +455,13 @@ class Registrar:
 
     def _withdraw_record(self, command: Withdraw) -> Receipt:
         identifier = naming.check_bindable(command.identifier)
-        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
+        known = self._ledger.find_record(identifier.key)
+        if known is None and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
+            self._create_record(
+                identifier, Register(identifier=identifier, by=command.by), format=""
+            )
+            known = self._ledger.find_record(identifier.key)
+        record = rules.require_known(identifier, known)
         rules.check_revision(identifier, record, command.expect)
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
         named = naming.read_qualifiers(identifier)[0]
@@ -473,7 +481,22 @@ class Registrar:
         elif outcome is Outcome.CHANGED:
             changed = msgspec.structs.replace(changed, proposal=None)
             self._ledger.log_tombstone(identifier, tombstone, version)
+        if changed.tombstone and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
+            self._withhold_captures(identifier, changed.tombstone)
         return self._ledger.revise_record(identifier, record, changed, outcome, (act, command.by))
+
+    def _is_own_capture(self, pwid: Pwid) -> bool:
+        """Return whether a PWID is answered from the captures of this registry."""
+        own = (self._settings.archive_id, *self._settings.archive_aliases)
+        return pwid.archive.removeprefix("~") in filter(None, own)
+
+    def _withhold_captures(self, pwid: Pwid, tombstone: Tombstone) -> None:
+        """Take down the captures that a PWID names, before the change that says so is durable."""
+        from perdure.archives.withholding import Withholdings, withhold_pwid
+
+        withheld, one = Withholdings(self._root), withhold_pwid(pwid, tombstone)
+        if one not in withheld.list_all():
+            withheld.add(one)
 
     def _claim_nonce(self, command: Claim) -> Receipt:
         # No idempotency key has a tab in it.

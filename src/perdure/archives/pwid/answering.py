@@ -16,7 +16,8 @@ import msgspec
 
 from perdure.archives.capture.pages import PageInventory, SiteMember
 from perdure.archives.choosing import choose_capture, prefer_intact
-from perdure.archives.port import ArchiveFiles, Capture, Captures
+from perdure.archives.library import Library
+from perdure.archives.port import Capture
 from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.known import Archive, Archives
 from perdure.archives.pwid.making import make_pwid
@@ -52,14 +53,15 @@ def is_ours(settings: Settings, pwid: Pwid) -> bool:
     return pwid.archive.removeprefix("~") in tuple(filter(None, own))
 
 
-def answer_locally(
-    captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool
-) -> Judgement:
+def answer_locally(library: Library, pwid: Pwid, *, nearest: bool) -> Judgement:
     """Return the verdict on a PWID of this registry, with the capture.
 
-    Raises NotCaptured if no capture fits; the error lists the captures nearest to it.
+    Raises CaptureWithdrawn if what the PWID names was taken down, NotCaptured if no capture fits;
+    that error lists the captures nearest to it.
     """
+    captures, files = library.captures, library.files
     wanted = interpret_pwid(pwid)
+    library.withheld.require_served(str(pwid), pwid.item, wanted.first, wanted.last)
     judgement = judge_evidence(wanted, look_up_evidence(captures, wanted))
     if nearest and judgement.verdict is not CaptureVerdict.EXACT:
         judgement = choose_capture(captures, files, wanted)

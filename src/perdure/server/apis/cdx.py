@@ -42,6 +42,7 @@ async def list_captures(service: Service, request: Request) -> Answer:
     Raises InvalidRequest, OverBudget, or Unavailable if another server keeps the index and does
     not answer.
     """
+    memento.require_open(service)
     query = cdx.parse_query(request.target.question or "")
     found = answer_at_once(service.registry, query)
     if found is not None:
@@ -70,6 +71,8 @@ def answer_at_once(registry: Registry, query: cdx.CdxQuery) -> Answer | None:
     Returns None for all other queries. Raises Unavailable.
     """
     if not query.is_direct or query.counts or registry.settings.capture_index:
+        return None
+    if not registry.has_open_captures:
         return None
     found = list(islice(cdx.select_captures(registry.archive.captures, query), _FEW + 1))
     if not found or len(found) > _FEW or query.shows_resume:

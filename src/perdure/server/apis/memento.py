@@ -37,7 +37,7 @@ from perdure.archives.pwid.verdict import (
     interpret_uri_at,
     suits_coverage,
 )
-from perdure.errors import NotCaptured
+from perdure.errors import ArchiveClosed, NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.reading.targets import is_escaped
 from perdure.server.common import problems
@@ -155,12 +155,25 @@ def make_not_captured(url: str) -> NotCaptured:
     return NotCaptured(identifier=url, verdict=CaptureVerdict.ABSENT.value, offered=())
 
 
+def require_open(service: Service) -> None:
+    """Raise ArchiveClosed if the captures of this registry are not open to the public.
+
+    If closed archives are answered as if they did not exist, it raises NotCaptured.
+    """
+    if service.serves_captures():
+        return
+    if service.settings.closed_archives == "404":
+        raise make_not_captured(service.settings.archive_id)
+    raise ArchiveClosed(archive=service.settings.archive_id)
+
+
 # the TimeGate
 # ------------
 
 
 async def find_memento(service: Service, request: Request) -> Answer:
     """Redirect (302) to the memento nearest to Accept-Datetime, or the newest (section 4.5)."""
+    require_open(service)
     wanted = read_original_uri(request, "timegate/")
     time = _read_accept_datetime(request.read_field(b"accept-datetime"))
     library = service.registry.archive
@@ -244,6 +257,7 @@ async def list_mementos(service: Service, request: Request) -> Answer:
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
     if form not in ("link", "json"):
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    require_open(service)
     wanted = read_original_uri(request, f"timemap/{form}/")
     captures = service.registry.archive.captures
     whole = make_range(wanted, "exact")

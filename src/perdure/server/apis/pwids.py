@@ -72,7 +72,7 @@ async def answer_pwid(
 ) -> Answer:
     """Answer GET or HEAD of a PWID that was not registered here."""
     question = question or Question()
-    if answering.is_ours(service.settings, pwid):
+    if answering.is_ours(service.settings, pwid) and service.serves_captures():
         return await _answer_local(service, request, pwid, question)
     return _answer_elsewhere(service, request, pwid, question)
 
@@ -83,11 +83,10 @@ async def locate_pwid(service: Service, request: Request, pwid: Pwid) -> Foreign
     It is the address at which its archive plays it back or, for our own archive, one at this
     resolver. Raises NotFound (among them UnknownArchive and NotCaptured) or ArchiveClosed.
     """
-    if not answering.is_ours(service.settings, pwid):
+    if not (answering.is_ours(service.settings, pwid) and service.serves_captures()):
         return answering.answer_elsewhere(service.registry.web_archives, service.settings, pwid)
-    captures, files = service.registry.archive.captures, service.registry.archive.files
     judgement = await asyncio.to_thread(
-        answering.answer_locally, captures, files, pwid, nearest=False
+        answering.answer_locally, service.registry.archive, pwid, nearest=False
     )
     return ForeignPlayback(
         judgement=judgement, archive=None, url=f"{request.base_url}/{spell_path(pwid)}"
@@ -123,7 +122,7 @@ async def _answer_local(
     captures, files = service.registry.archive.captures, service.registry.archive.files
     try:
         judgement = await asyncio.to_thread(
-            answering.answer_locally, captures, files, pwid, nearest=question.nearest
+            answering.answer_locally, service.registry.archive, pwid, nearest=question.nearest
         )
     except NotCaptured as error:
         return _answer_not_captured(service, request, pwid, error)

@@ -91,6 +91,7 @@ async def replay_capture(service: Service, request: Request) -> Answer:
     path = _PATH.match(request.target.text)
     if path is None:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    memento.require_open(service)
     sent = memento.read_original_uri(request, path[0])
     raw = path[2] is not None
     if not raw and not is_replay_origin(service, request):
@@ -176,8 +177,11 @@ def _open_exact(
 ) -> tuple[Judgement, OpenedCapture | None]:
     """The capture that a path names and, if it is exact, its open payload.
 
-    Raises OriginalMissing, Corrupt or Unavailable.
+    Raises CaptureWithdrawn, OriginalMissing, Corrupt or Unavailable.
     """
+    span = find_span(path[1])
+    for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
+        service.registry.archive.withheld.require_served(text, text, *span)
     judgement = _find_capture(service.registry.archive, sent, path[1], raw=raw)
     if path[3] is not None:
         judgement = _choose_by_digest(service, judgement, path[3])

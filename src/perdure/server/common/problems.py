@@ -40,6 +40,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
     errors.NotCaptured: HTTPStatus.NOT_FOUND,
+    errors.CaptureWithdrawn: HTTPStatus.GONE,
     errors.OriginalMissing: HTTPStatus.NOT_FOUND,
     errors.UnknownArchive: HTTPStatus.NOT_FOUND,
     errors.UnknownAuthority: HTTPStatus.NOT_FOUND,

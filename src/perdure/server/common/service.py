@@ -116,6 +116,10 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
 
+    def serves_captures(self) -> bool:
+        """Return True if everybody may read the captures of this registry."""
+        return self.registry.has_open_captures
+
     def knows_series(self, pattern: Identifier) -> bool:
         """Return True if a series is minted here, or has identifiers here."""
         if self.settings.is_numbered_here(pattern):

@@ -165,6 +165,12 @@ ARCHIVED = (
             AnswerShape(status=302, text="The nearest capture, or the replay origin."),
             AnswerShape(status=304, text="The client already has it."),
         ),
-        problems=(errors.NotCaptured, errors.OriginalMissing, errors.InvalidRequest),
+        problems=(
+            errors.NotCaptured,
+            errors.CaptureWithdrawn,
+            errors.OriginalMissing,
+            errors.ArchiveClosed,
+            errors.InvalidRequest,
+        ),
     ),
 )

@@ -173,6 +173,7 @@ class MemberExtraction:
         """Return the captures of a PWID, the one it names first, and the problems."""
         archive = self._registry.archive
         wanted = interpret_pwid(pwid)
+        archive.withheld.require_served(str(pwid), pwid.item, wanted.first, wanted.last)
         if pwid.coverage in _SITES:
             found, more = pages.list_members(archive.captures, wanted, limit=MOST_OF_SITE)
             left = [f"of {pwid} only the first {MOST_OF_SITE} URLs"] if more else []

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from perdure import settings
+from perdure.archives import withholding
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
 from perdure.storage.durable import copy_durably
 from perdure.storage.ports import Bytes, OpenBytes, Store, storage_errors
@@ -66,6 +67,8 @@ def back_up(
             done += length
             yield BackupProgress(phase="segments", share=done / total)
         captures.back_up_captures(root, target, copy_durably)
+        if (root / withholding.FILE).exists():
+            copy_durably(root / withholding.FILE, target / withholding.FILE)
         copy_durably(root / settings.FILE, target / settings.FILE)
         store.install_registry(work, target)
 
