@@ -22,7 +22,17 @@ from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
 from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
-from perdure.model.commands import Alias, Bind, Command, Commit, Content, Mint, Receipt, Withdraw
+from perdure.model.commands import (
+    Alias,
+    Bind,
+    Command,
+    Commit,
+    Content,
+    Mint,
+    Receipt,
+    Refuse,
+    Withdraw,
+)
 from perdure.model.queries import Choices, Fetch, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
 from perdure.policy.unfolding import split_part
@@ -117,6 +127,10 @@ class OpenRegistry(Registry):
         Raises NotFound, Conflict or InvalidRequest.
         """
         return self.execute(Withdraw(identifier=_read_name(name), reason=reason, version=version))
+
+    def refuse(self, name: Name, *, version: int | None = None) -> Receipt:
+        """Refuse the withdrawal that is proposed for a name. Raises NotFound or Conflict."""
+        return self.execute(Refuse(identifier=_read_name(name), version=version))
 
     # Reading
     # -------

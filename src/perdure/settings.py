@@ -329,8 +329,13 @@ class Settings:
     )
     withdrawal_persons: int = _define_setting(
         1,
-        "actors who must request a withdrawal before it is carried out, 1 or 2",
+        "persons who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
+    )
+    proposal_days: int = _define_setting(
+        30,
+        "days after which a withdrawal that no second person confirmed is no longer proposed",
+        limit_range(1, 3650),
     )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")

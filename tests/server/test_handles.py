@@ -727,3 +727,41 @@ def test_a_secret_reaches_no_further_than_the_token_that_wrote_it(
     far = f"{PREFIX}/far"
     api.put(far, admin(100, f"{PREFIX}/00-near"), value(1, "A", "a"))
     assert api.put(f"{far}?index=1", value(1, "A", "b"), who=credentials).status == 403
+
+
+# aliases
+# -------
+
+
+def test_an_alias_is_resolved_as_the_handle_that_it_names(api: Api) -> None:
+    """RFC 3651 section 3.2.5: "An alias of another handle"; clients resolve that handle."""
+    place = "http://aliased.example/"
+    api.put(f"{PREFIX}/target", value(1, "URL", place))
+    api.put(f"{PREFIX}/alias1", value(1, "HS_ALIAS", f"{PREFIX}/target"))
+    api.put(
+        f"{PREFIX}/alias2", value(1, "HS_ALIAS", f"{PREFIX}/alias1"), value(2, "URL", "http://x/")
+    )
+    for alias in ("alias1", "alias2"):
+        name = f"hdl:{PREFIX}/{alias}"
+        there = api.site.get(f"/{name}")
+        assert there.status == 302
+        assert there.headers["location"] == f"{api.site.base}/hdl:{PREFIX}/target"
+        assert api.site.get(f"/uri-res/N2L?{name}").headers["location"] == place
+        assert place.encode() in api.site.get(f"/uri-res/N2Ls?{name}").body
+        assert place not in str(api.told(f"{PREFIX}/{alias}"))
+    assert api.told(f"{PREFIX}/alias1") == {1: ("HS_ALIAS", f"{PREFIX}/target")}
+
+
+def test_an_alias_of_a_handle_elsewhere_leads_to_the_public_resolver(api: Api) -> None:
+    api.put(f"{PREFIX}/away", value(1, "HS_ALIAS", "20.1000/5555"))
+    there = api.site.get(f"/hdl:{PREFIX}/away").headers["location"]
+    assert there == "https://hdl.handle.net/20.1000/5555"
+
+
+@pytest.mark.parametrize("target", ["loop", "loop2", "unknown", "no handle", ""])
+def test_an_alias_that_leads_nowhere_answers_itself(api: Api, target: str) -> None:
+    data = f"{PREFIX}/{target}" if target[:4] in ("loop", "unkn") else target
+    api.put(f"{PREFIX}/loop2", value(1, "HS_ALIAS", f"{PREFIX}/loop"))
+    api.put(f"{PREFIX}/loop", value(1, "HS_ALIAS", data))
+    assert api.site.get(f"/hdl:{PREFIX}/loop").status == 200
+    assert api.site.get(f"/uri-res/N2L?hdl:{PREFIX}/loop").status == 404

@@ -11,6 +11,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from tests.server.deployment import (
 )
 
 from perdure.policy.operations import OPERATIONS
+from perdure.registry import initialise
 
 LETTER = b"To whom it may concern.\r\n"
 MINT = f"/pdi://{SERIES}/?mint"
@@ -695,3 +697,45 @@ def test_secrets_are_written_nowhere(site: Deployment) -> None:
     written = (site.root.parent / f"{site.port}.log").read_text("utf-8")
     assert "perdure_" not in written
     assert "\x1b" not in written
+
+
+# two persons
+# -----------
+
+
+def test_a_proposal_is_seen_listed_refused_and_confirmed(tmp_path: Path) -> None:
+    """Ruling two-persons."""
+    root = tmp_path / "registry"
+    initialise(root, series=(SERIES,))
+    written = (root / "perdure.toml").read_text("utf-8")
+    two = written.replace("[perdure]", "[perdure]\nwithdrawal_persons = 2", 1)
+    (root / "perdure.toml").write_text(two, "utf-8")
+    with deployed(root) as site:
+        head = site.token("head", operations=("withdraw", "delegate"), authorities=(SERIES,))
+        grant = {"name": "puppet", "operations": ["withdraw"], "authorities": [SERIES]}
+        puppet = json.loads(site.post("/tokens", grant, token=head).body)["token"]
+        other = site.token("other", operations=("withdraw",), authorities=(SERIES,))
+        stranger = site.token("stranger", operations=("withdraw",), authorities=(OTHER_SERIES,))
+        name = site.mint(text(LETTER))
+        target, body = f"/{name}?withdraw", {"reason": "a mistake"}
+        assert site.post(target, body, token=head).status == 202
+        assert site.post(target, body, token=puppet).status == 202
+        assert site.get(f"/{name}").body == LETTER
+
+        assert record(site, name)["proposal"]["reason"] == "a mistake"
+        assert b"puppet" not in site.get(f"/{name}?info").body
+        listed = json.loads(site.get("/proposals", f"Authorization: Bearer {other}").body)
+        assert [(one["by"], one["reason"]) for one in listed["proposals"]] == [
+            ("puppet", "a mistake")
+        ]
+        none = json.loads(site.get("/proposals", f"Authorization: Bearer {stranger}").body)
+        assert none == {"proposals": []}
+        assert site.get("/proposals").status == 401
+
+        problem(site.post(f"/{name}?refuse", {}, token=stranger), 403, "forbidden")
+        receipt(site.post(f"/{name}?refuse", {}, token=other), 200)
+        problem(site.post(f"/{name}?refuse", {}, token=other), 409, "conflict")
+        assert site.post(target, body, token=head).status == 202
+        problem(site.post(target, {"reason": "another"}, token=other), 409, "conflict")
+        assert site.post(target, body, token=other).status == 200
+        assert site.get(f"/{name}").status == 410

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -43,12 +45,14 @@ from perdure.model.commands import (
     Mint,
     Outcome,
     Receipt,
+    Refuse,
     Register,
     SaveToken,
     Withdraw,
 )
 from perdure.model.queries import Description, Fetch, Gone, Redirect
-from perdure.model.records import Location, Record, Representation, Token
+from perdure.model.records import Location, Proposal, Record, Representation, Token
+from perdure.policy.proposals import find_standing
 from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.store import Segments
@@ -1017,21 +1021,125 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
 # -----------
 
 
+def save_token(desk: Desk, name: str, *, granted_by: str = "", key: str = "") -> str:
+    token = Token(
+        name=name,
+        digest=f"digest of {name}",
+        operations=("withdraw", "delegate"),
+        authorities=("*",),
+        granted_by=granted_by,
+        key=key,
+    )
+    desk.registry.door.execute_command(SaveToken(token=token))
+    return name
+
+
+def refuse(desk: Desk, name: str, **fields: Any) -> Receipt:
+    return desk.registry.door.execute_command(Refuse(identifier=parse(name), **fields))
+
+
 def test_a_withdrawal_can_need_two_persons(desk: Desk) -> None:
+    """Ruling two-persons: "the second person sees and confirms the reason, word for word"."""
     desk.reopen(withdrawal_persons=2)
+    anna, bert = save_token(desk, "anna"), save_token(desk, "bert")
     name = desk.mint(text("x")).identifier
-    assert desk.withdraw(name, "a mistake", by="anna").outcome is Outcome.PROPOSED
-    assert desk.withdraw(name, "I do insist", by="anna").outcome is Outcome.PROPOSED
+    for reason in ("a mistake", "I do insist"):
+        proposed = desk.withdraw(name, reason, by=anna, bearer=anna)
+        assert proposed.outcome is Outcome.PROPOSED
     assert isinstance(desk.resolve(name), Fetch)
     whole = name.rsplit(".", 2)[0]  # another withdrawal than Anna's: hers is of one version
-    assert desk.withdraw(whole, "all of it", by="bert").outcome is Outcome.PROPOSED
+    assert desk.withdraw(whole, "all of it", by=bert, bearer=bert).outcome is Outcome.PROPOSED
     assert isinstance(desk.resolve(name), Fetch)
-    desk.withdraw(name, "a mistake indeed", by="anna")
-    assert desk.withdraw(name, "so be it", by="bert").outcome is Outcome.CHANGED
+    desk.withdraw(name, "a mistake indeed", by=anna, bearer=anna)
+    with pytest.raises(Conflict, match="a mistake indeed"):
+        desk.withdraw(name, "a mistake", by=bert, bearer=bert)  # what he read before she changed it
+    last = desk.withdraw(name, "a mistake indeed", by=bert, bearer=bert)
+    assert last.outcome is Outcome.CHANGED
     gone = desk.resolve(name)
     assert isinstance(gone, Gone)
     assert (gone.tombstone.reason, gone.tombstone.by) == ("a mistake indeed", "anna, bert")
     assert desk.record(name).proposal is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("head", "puppet"),
+        ("puppet", "head"),
+        ("puppet", "second puppet"),
+        ("robot", "robot 2"),
+        ("robot", "child of robot 2"),
+        ("", ""),
+        ("head", "head"),
+    ],
+)
+def test_one_person_with_two_tokens_is_one(desk: Desk, first: str, second: str) -> None:
+    """Ruling two-persons: "only if they have different keys and no grant chain in common below the
+    operator; whoever works on the machine itself is one person, whatever `--by` says"."""
+    desk.reopen(withdrawal_persons=2)
+    key = base64.b64encode(bytes(32)).decode()
+    save_token(desk, "head")
+    save_token(desk, "puppet", granted_by="head")
+    save_token(desk, "second puppet", granted_by="puppet")
+    save_token(desk, "robot", key=key)
+    save_token(desk, "robot 2", key=key)
+    save_token(desk, "child of robot 2", granted_by="robot 2")
+    name = desk.mint(text("x")).identifier
+    for number, bearer in enumerate((first, second, second)):
+        receipt = desk.withdraw(name, "r", by=bearer or f"clerk {number}", bearer=bearer)
+        assert receipt.outcome is Outcome.PROPOSED
+    assert desk.withdraw(name, "r", by=save_token(desk, "other"), bearer="other").outcome is (
+        Outcome.CHANGED
+    )
+
+
+def test_a_proposal_is_void_after_another_version(desk: Desk) -> None:
+    """Ruling two-persons: "is void when a further version is committed"."""
+    desk.reopen(withdrawal_persons=2)
+    anna = save_token(desk, "anna")
+    name = desk.mint(text("x")).identifier
+    whole = name.rsplit(".", 2)[0]
+    desk.withdraw(whole, "r", by=anna, bearer=anna)
+    desk.commit(whole, text("y"))
+    assert desk.withdraw(whole, "r").outcome is Outcome.PROPOSED
+    assert isinstance(desk.resolve(name), Fetch)
+    assert desk.withdraw(whole, "r", by=anna, bearer=anna).outcome is Outcome.CHANGED
+
+
+def test_a_proposal_ends_after_thirty_days(desk: Desk) -> None:
+    """Ruling two-persons: "ends after 30 days (a setting)"."""
+    for days, late in ((30, 29), (30, 31), (7, 6), (7, 8)):
+        desk.reopen(withdrawal_persons=2, proposal_days=days)
+        bearer = save_token(desk, f"{days} {late}")
+        name = desk.mint(text(bearer)).identifier
+        desk.withdraw(name, "r", by=bearer, bearer=bearer)
+        desk.clock.advance(days=late)
+        outcome = desk.withdraw(name, "r").outcome
+        assert outcome is (Outcome.PROPOSED if late > days else Outcome.CHANGED)
+
+
+def test_a_proposal_is_listed_and_refused(desk: Desk) -> None:
+    """Ruling two-persons: "can be listed, seen and refused"."""
+    desk.reopen(withdrawal_persons=2)
+    name = desk.mint(text("x")).identifier
+    desk.withdraw(name, "r")
+    now = desk.record(name).at
+    (row,) = desk.registry.listings.list_proposals(now)
+    assert row.record.proposal is not None
+    assert (row.record.proposal.reason, row.record.proposal.revision) == ("r", 1)
+    with pytest.raises(Conflict, match="no withdrawal"):
+        refuse(desk, name.rsplit(".", 2)[0])  # of the whole, nobody proposed it
+    assert refuse(desk, name, by="bert").outcome is Outcome.CHANGED
+    assert desk.registry.listings.list_proposals(now) == ()
+    with pytest.raises(Conflict, match="no withdrawal"):
+        refuse(desk, name)
+    assert desk.withdraw(name, "r").outcome is Outcome.PROPOSED
+
+
+def test_a_proposal_of_an_older_registry_is_void(desk: Desk) -> None:
+    """It does not say which token it came from."""
+    older = Record(proposal=Proposal(reason="r", at="2026-11-21T01:02:03Z", by="anna"))
+    assert find_standing(older) is None
 
 
 def test_what_is_kept_cannot_be_removed(desk: Desk) -> None:

@@ -45,7 +45,8 @@ from perdure.errors import PerdureError
 _SECTIONS = (
     (setup.init, setup.serve, setup.doctor, tokens.token),
     (minting.mint, minting.commit),
-    (binding.bind, binding.break_location, binding.alias, binding.withdraw),
+    (binding.bind, binding.break_location, binding.alias),
+    (binding.withdraw, binding.proposals, binding.refuse),
     (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
     (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),

@@ -171,7 +171,8 @@ def withdraw(
 
     The name stays, with a tombstone that gives the reason. If IDENTIFIER names a version, only that
     version is withdrawn. If the setting withdrawal_persons is 2, this command proposes the
-    withdrawal, or carries out what another person (--by) has proposed.
+    withdrawal, or carries out what another person has proposed over HTTP, for the same reason word
+    for word. All commands on this machine come from one person, whatever --by says.
     """
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL
@@ -182,3 +183,37 @@ def withdraw(
         )
         receipt = registry.door.execute_command(command)
     print_receipt(receipt)
+
+
+@click.command(cls=PerdureCommand)
+@click.argument("identifier", type=options.IDENTIFIER)
+@options.add_actor("Who refuses it")
+@options.add_version("Refuse the withdrawal of only this version.")
+@options.expect
+def refuse(identifier: Identifier, by: str | None, version: int | None, expect: int | None) -> None:
+    """Refuse the withdrawal that is proposed for IDENTIFIER.
+
+    If IDENTIFIER names a version, or with --version, the withdrawal of this version is refused.
+    """
+    from perdure.model.commands import Refuse
+    from perdure.model.records import LOCAL
+
+    with here().open_registry() as registry:
+        command = Refuse(identifier=identifier, version=version, expect=expect, by=by or LOCAL)
+        receipt = registry.door.execute_command(command)
+    print_receipt(receipt)
+
+
+@click.command(cls=PerdureCommand)
+def proposals() -> None:
+    """List the withdrawals that one person has proposed and no second person has confirmed yet."""
+    from perdure.cli import steps
+    from perdure.policy.proposals import show_proposal
+    from perdure.writing.registrar import format_timestamp
+
+    with here().open_registry() as registry:
+        for row in registry.listings.list_proposals(format_timestamp(registry.clock())):
+            proposal = row.record.proposal
+            if proposal is not None:
+                words = f"{row.identifier} {steps.describe_proposal(proposal)}"
+                here().print_answer(show_proposal(row), words)

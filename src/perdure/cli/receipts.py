@@ -34,6 +34,8 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
     elif receipt.outcome is Outcome.UNCHANGED:
         place.print_note("unchanged: the record says so already")
     elif receipt.outcome is Outcome.PROPOSED:
-        place.print_note("proposed: it takes effect when a second person asks for the same")
+        place.print_note(
+            "proposed: it takes effect when a second person asks for the same, with this reason"
+        )
     for one in advice:
         place.print_note(f"advice: {one.text} ({one.rule})")

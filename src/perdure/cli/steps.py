@@ -9,7 +9,8 @@ import msgspec
 
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
+from perdure.policy.proposals import find_standing
 
 Fields = dict[str, Any]
 
@@ -63,6 +64,8 @@ def _record_facts(record: Record) -> Iterator[str]:
     yield f"revision {record.revision} of {record.at}, by {record.by or 'an unknown actor'}"
     if record.tombstone:
         yield f"withdrawn {_describe_tombstone(record.tombstone)}"
+    if (proposal := find_standing(record)) is not None:
+        yield describe_proposal(proposal)
     if why := record.unbound(None):
         yield f"bound to nothing {_describe_tombstone(why)}"
     if record.minted and not record.versions and not record.locations:
@@ -97,6 +100,11 @@ def _describe_location(location: Location) -> str:
     extra = msgspec.to_builtins(location)
     uri = extra.pop("uri")
     return " ".join((uri, *(f"{name}={value}" for name, value in extra.items())))
+
+
+def describe_proposal(one: Proposal) -> str:
+    of = "" if one.version is None else f" of version {one.version}"
+    return f"withdrawal{of} proposed by {one.by} at {one.at}, until {one.until}: {one.reason!a}"
 
 
 def _describe_tombstone(tombstone: Tombstone) -> str:

@@ -145,6 +145,16 @@ class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
     reason: str
     version: int | None = None
     expect: int | None = None
+    bearer: str = ""
+    """The name of the token of the request; empty on the machine itself. `by` may be any name."""
+
+
+class Refuse(Command, frozen=True, kw_only=True, tag="refuse"):
+    """Refuses the withdrawal that is proposed for the named version, or the whole resource."""
+
+    identifier: Identifier
+    version: int | None = None
+    expect: int | None = None
 
 
 class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
@@ -206,7 +216,7 @@ class Outcome(enum.StrEnum):
     """The registry already had this state; nothing was written."""
     CHANGED = "changed"
     PROPOSED = "proposed"
-    """Stored as a proposal; a second person must make the same request."""
+    """Stored as a proposal; a second person must make the same request, or refuse it."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):

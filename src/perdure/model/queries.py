@@ -54,6 +54,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """The error to raise if the identifier is not known (`perdure.policy.unfolding.Name`)."""
     reader: Reader = PUBLIC_READER
     want: Want = Want.RESOURCE
+    follow_aliases: bool = True
+    """Resolve a handle with an HS_ALIAS value as the handle that it names."""
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
     region: str | None = None

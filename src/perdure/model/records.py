@@ -40,6 +40,14 @@ class Proposal(StoredValue, frozen=True, kw_only=True):
     at: str
     by: str
     version: int | None = None
+    bearer: str = ""
+    """The name of the token of the request; empty if it was made on the machine itself."""
+    until: str = ""
+    """The time when it ends. Proposals of older registries have none, and are void."""
+    revision: int = 0
+    """The revision of the record that its author saw."""
+    highest: int = 0
+    """The highest version that its author saw; 0 if there was none."""
 
 
 class Representation(StoredValue, frozen=True, kw_only=True):

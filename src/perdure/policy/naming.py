@@ -103,6 +103,10 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
     return text[:-1], behind
 
 
+PROPOSAL = "proposal:"
+"""The reference by which the records with a proposed withdrawal are found."""
+
+
 def check_bindable(identifier: Identifier) -> Identifier:
     """Return the identifier. Raises InvalidRequest if it does not name one whole resource."""
     if identifier.is_pattern:
@@ -122,6 +126,8 @@ def list_references(record: Record) -> set[str]:
             found.add(f"sha512:{location.sha512}")
     for alias in record.aliases:
         found.add(f"alias:{parse(alias).key}")
+    if record.proposal is not None:
+        found.add(PROPOSAL)
     for value in record.values:
         if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
             found.add(f"value:{value.type}:{value.data}")

@@ -49,7 +49,7 @@ from perdure.ids.pdi import Pdi
 from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
-from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import (
     canonical_format,
     check_new_format,
@@ -361,19 +361,6 @@ def withdraw_record(
     if held and held.tombstone:
         return record, Outcome.UNCHANGED
     return bury_version(record, version, tombstone), Outcome.CHANGED
-
-
-def propose_withdrawal(record: Record, proposal: Proposal) -> Record:
-    """Add the proposal of a withdrawal to a record, in place of any earlier proposal."""
-    return msgspec.structs.replace(record, proposal=proposal)
-
-
-def find_seconded(record: Record, version: int | None, by: str) -> Proposal | None:
-    """The proposal that a withdrawal by this actor seconds, or None if there is none."""
-    proposal = record.proposal
-    if proposal is None or proposal.version != version or proposal.by == by:
-        return None
-    return proposal
 
 
 def bury_version(record: Record, number: int, tombstone: Tombstone) -> Record:

@@ -18,9 +18,10 @@ from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
-from perdure.model.records import Location, Record, Representation
+from perdure.model.records import IdentifiedRecord, Location, Record, Representation
 from perdure.policy.handles.values import hide_private_locations
-from perdure.policy.naming import identify_record, qualify_identifier, same_format
+from perdure.policy.naming import PROPOSAL, identify_record, qualify_identifier, same_format
+from perdure.policy.proposals import find_standing
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Bytes, Records
 
@@ -154,6 +155,17 @@ class Listings:
                     exact = _qualify_location(name, location)
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
+
+    def list_proposals(self, now: str) -> tuple[IdentifiedRecord, ...]:
+        """The records whose withdrawal is proposed at the time `now`, the oldest proposal first."""
+        found = [
+            (proposal.at, IdentifiedRecord(name, record))
+            for name in self._find_referring(PROPOSAL)
+            if (record := self.find_record(name)) is not None
+            and (proposal := find_standing(record, now)) is not None
+        ]
+        found.sort(key=lambda row: (row[0], row[1].identifier.key))
+        return tuple(one for _, one in found)
 
     def find_same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
         """The identifiers of the representations whose bytes have this digest."""

@@ -4,7 +4,8 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
 
 1. It joins the part to a PDI, or keeps it separate from any other identifier.
 2. It reads the record by its key, without locations that only private values state.
-3. If there is no record, the name may be an alias of exactly one record: that record answers.
+3. If there is no record, the name may be an alias of exactly one record: that record answers. A
+   handle with an HS_ALIAS value is an alias of the handle that it names.
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
 5. If the name is unknown here, another resolver may know it: the hook `delegate`.
@@ -31,6 +32,7 @@ import msgspec
 from perdure.errors import Forbidden, NotFound, PartNotSupported
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pwid import Pwid
+from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
     Choices,
     Description,
@@ -46,7 +48,8 @@ from perdure.model.queries import (
 from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
-from perdure.policy.handles.values import hide_private_locations
+from perdure.policy.handles.names import find_home_prefix
+from perdure.policy.handles.values import find_alias, hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.unfolding import (
     NameBeginning,
@@ -57,6 +60,8 @@ from perdure.policy.unfolding import (
 )
 from perdure.storage.ports import Records
 
+_MOST_ALIASES = 8
+"""The most HS_ALIAS values that are followed, one after the other."""
 Delegate = Callable[[Query], Step | None]
 """Returns the step to another resolver for a name that is unknown here, or None."""
 MayRead = Callable[[Reader, Identifier, Record], bool]
@@ -303,7 +308,8 @@ class ReadDoor:
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
-        found = self._look_up(asked.whole)
+        follow = query.follow_aliases
+        found = self._look_up(asked.whole, follow=follow)
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
             return _make_resolved(query, asked, asked.whole, delimiter, part, found)
@@ -312,7 +318,7 @@ class ReadDoor:
         if not part:
             for beginning in find_beginnings(asked):
                 whole, delimiter = beginning.whole, beginning.delimiter
-                found = self._look_up(whole)
+                found = self._look_up(whole, follow=follow)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)
         delegated = self._delegate(query)
@@ -322,13 +328,39 @@ class ReadDoor:
             return Resolved(asked, asked, None, query)
         raise query.doubt or NotFound(identifier=str(asked))
 
-    def _look_up(self, name: Identifier) -> IdentifiedRecord | None:
+    def _look_up(self, name: Identifier, *, follow: bool) -> IdentifiedRecord | None:
         """The record of a name or, if there is none, the only record that has it as an alias."""
         record = self._records.find_record(name.key)
         if record is not None:
-            return IdentifiedRecord(name, hide_private_locations(record))
+            found = IdentifiedRecord(name, hide_private_locations(record))
+            return self._follow_aliases(found) if follow and record.values else found
         owners = self.find_owners(name)
         return owners[0] if len(owners) == 1 else None
+
+    def _follow_aliases(self, found: IdentifiedRecord) -> IdentifiedRecord:
+        """The record of the handle that a handle is an alias of (RFC 3651 section 3.2.5).
+
+        If it is not registered here, its location is that in the public resolver; with our own
+        prefix, it does not exist. A handle that is
+        an alias of itself, directly or through others, answers itself.
+        """
+        current = found
+        for _ in range(_MOST_ALIASES):
+            target = None if current.record.tombstone else find_alias(current.record)
+            if target is None:
+                return current
+            record = self._records.find_record(target.key)
+            if record is None:
+                home = find_home_prefix(target)
+                if home == find_home_prefix(current.identifier):
+                    return current  # the public resolver does not know it, either
+                there = Location(uri=find_public_address(target))
+                return IdentifiedRecord(
+                    current.identifier,
+                    msgspec.structs.replace(current.record, locations=(there,)),
+                )
+            current = IdentifiedRecord(target, hide_private_locations(record))
+        return found
 
     def find_owners(self, alias: Identifier) -> list[IdentifiedRecord]:
         """The records that have a name as an alias, each with its own identifier."""

@@ -26,6 +26,7 @@ A request is about a page of the server or about an identifier; identifiers have
     TRACE     /api/handles                      handles.serve_handle
     OPTIONS   /api/handles                      handles.serve_handle
     GET HEAD  /hrls/handles/?<type>=<text>      handle_search.search_handles
+    GET HEAD  /proposals                        granting.list_proposals
     GET HEAD  /tokens                           granting.manage_tokens
     GET HEAD  /tokens/<name>                    granting.manage_tokens
     POST      /tokens                           granting.manage_tokens
@@ -46,6 +47,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      <identifier>?alias                metadata.answer_post
     POST      <identifier>?metadata             metadata.answer_post
     POST      <identifier>?withdraw             metadata.answer_post
+    POST      <identifier>?refuse               metadata.answer_post
     DELETE    <identifier>                      methods.refuse_delete
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the

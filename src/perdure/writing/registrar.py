@@ -53,13 +53,14 @@ from perdure.model.commands import (
     Mint,
     Outcome,
     Receipt,
+    Refuse,
     Register,
     Relocate,
     SaveToken,
     Withdraw,
 )
 from perdure.model.records import Proposal, Record, Tombstone
-from perdure.policy import binding, moves, naming, private_locations, rights, rules
+from perdure.policy import binding, moves, naming, private_locations, proposals, rights, rules
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
@@ -242,6 +243,8 @@ class Registrar:
                 return self._assign_values(command)
             case Withdraw():
                 return self._withdraw_record(command)
+            case Refuse():
+                return self._refuse_withdrawal(command)
             case Load():
                 return execute_load(self._ledger, command, check=check)
             case SaveToken():
@@ -466,18 +469,24 @@ class Registrar:
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
         named = naming.read_qualifiers(identifier)[0]
         version = named if command.version is None else command.version
-        first = rules.find_seconded(record, version, command.by)
+        first = self._find_seconded(record, version, command)
         if first is not None:
-            by = f"{first.by}, {command.by}"
-            tombstone = Tombstone(reason=first.reason, at=self._ledger.now, by=by)
+            proposals.confirm_proposal(identifier, first, command.reason)
+            tombstone = msgspec.structs.replace(tombstone, by=f"{first.by}, {command.by}")
         changed, outcome = rules.withdraw_record(identifier, record, tombstone, version)
         act = "withdraw"
         if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
             proposal = Proposal(
-                reason=command.reason, at=self._ledger.now, by=command.by, version=version
+                reason=command.reason,
+                at=self._ledger.now,
+                by=command.by,
+                version=version,
+                bearer=command.bearer,
             )
-            changed, outcome = rules.propose_withdrawal(record, proposal), Outcome.PROPOSED
-            act = "propose"
+            changed, _ = proposals.make_proposal(
+                identifier, record, proposal, self._settings.proposal_days
+            )
+            act, outcome = "propose", Outcome.PROPOSED
         elif outcome is Outcome.CHANGED:
             changed = msgspec.structs.replace(changed, proposal=None)
             self._ledger.log_tombstone(identifier, tombstone, version)
@@ -497,6 +506,29 @@ class Registrar:
         withheld, one = Withholdings(self._root), withhold_pwid(pwid, tombstone)
         if one not in withheld.list_all():
             withheld.add(one)
+
+    def _find_seconded(
+        self, record: Record, version: int | None, command: Withdraw
+    ) -> Proposal | None:
+        """The proposal of another person that a withdrawal confirms, or None."""
+        standing = proposals.find_standing(record, self._ledger.now)
+        if standing is None or standing.version != version:
+            return None
+        find = self._ledger.journal.find_token_named
+        first = proposals.find_person(standing.bearer, find)
+        second = proposals.find_person(command.bearer, find)
+        return None if first.is_same(second) else standing
+
+    def _refuse_withdrawal(self, command: Refuse) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        named = naming.read_qualifiers(identifier)[0]
+        version = named if command.version is None else command.version
+        changed = proposals.refuse_proposal(identifier, record, version, self._ledger.now)
+        return self._ledger.revise_record(
+            identifier, record, changed, Outcome.CHANGED, ("refuse", command.by)
+        )
 
     def _claim_nonce(self, command: Claim) -> Receipt:
         # No idempotency key has a tab in it.
@@ -615,7 +647,7 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
-        elif name not in ("expect", "once"):
+        elif name not in ("expect", "once", "bearer"):
             seen.append(f"{name}={getattr(command, name)}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()

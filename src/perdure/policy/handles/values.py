@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors import MalformedIdentifier, TooLarge
 from perdure.errors.locations import (
     IndexOutOfRange,
     IndexTwice,
@@ -43,14 +44,18 @@ from perdure.errors.locations import (
     ValueTypeInvalid,
 )
 from perdure.errors.requests import MalformedBody
+from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc, sealing
 from perdure.policy.handles.addresses import read_address
+from perdure.policy.handles.names import read_handle
 
 URL = "URL"
 SECKEY = "HS_SECKEY"
 ADMIN = "HS_ADMIN"
 VLIST = "HS_VLIST"
+ALIAS = "HS_ALIAS"
+"""The type of a value that contains the handle by which its handle is resolved."""
 TEMPLATE = "TEMPLATE"
 """The type of a template for locations of parts; see `perdure.policy.templates`."""
 COMPUTED = 2_000_000_000
@@ -278,6 +283,18 @@ def list_locations(value: Value) -> tuple[Location, ...]:
         address = read_address(value.data)
         return () if address is None else (Location(uri=address),)
     return loc.read_locations(value.data) if value.type == loc.TYPE else ()
+
+
+def find_alias(record: Record) -> Identifier | None:
+    """The handle that a handle is an alias of, according to its first public `HS_ALIAS` value.
+
+    Returns None if it has none, or if the text is not a handle (RFC 3651 section 3.2.5).
+    """
+    for one in record.values:
+        if one.type.upper() == ALIAS and one.format == "string" and is_public(one):
+            with suppress(MalformedIdentifier):
+                return read_handle(one.data.strip().removeprefix("hdl:"))
+    return None
 
 
 def find_private_addresses(values: Iterable[Value]) -> set[str]:

@@ -4,6 +4,7 @@
     GET  /tokens/<name>          one of them, with its history
     POST /tokens                 grants some of the caller's rights; the secret is shown once
     POST /tokens/<name>?revoke   revokes one of them, at once and permanently
+    GET  /proposals              the proposed withdrawals that the caller may confirm or refuse
 
 How it works: every caller sends a token. A token with the right `delegate` can grant.
 `perdure.policy.rights` decides which rights it can grant, and which tokens the caller may see and
@@ -17,6 +18,7 @@ same answer as one that does not exist.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any
@@ -24,11 +26,12 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from perdure.errors import NoSuchToken
+from perdure.errors import Forbidden, NoSuchToken
 from perdure.errors.requests import MalformedBody
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
+from perdure.policy.proposals import show_proposal
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
@@ -83,6 +86,20 @@ async def manage_tokens(service: Service, request: Request) -> Answer:
     return problems.answer_problem(
         problems.not_allowed(request.method, request.allow[TargetKind.PAGE]), request
     )
+
+
+async def list_proposals(service: Service, request: Request) -> Answer:
+    """Answer with the proposed withdrawals that the caller may confirm or refuse."""
+    caller = auth.find_bearer(service, request)
+    for one in service.bearers.trace_chain(caller):
+        rights.check_valid(one, auth.current_time(service))
+    listed = service.registry.listings.list_proposals(auth.current_time(service))
+    shown = []
+    for row in listed:
+        with suppress(Forbidden):
+            auth.check_right(service, caller, "withdraw", row.identifier)
+            shown.append(show_proposal(row))
+    return _write_answer(HTTPStatus.OK, {"proposals": shown})
 
 
 async def _grant_token(service: Service, request: Request, caller: Token) -> Answer:

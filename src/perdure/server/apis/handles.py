@@ -257,7 +257,9 @@ def _select_values(shown: tuple[Value, ...], asked: HandleRequest) -> tuple[Valu
 def _resolve_handle(service: Service, identifier: Handle | Pdi) -> Resolved | None:
     """Resolve a handle. Returns None if it is unknown."""
     try:
-        return service.reading.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
+        return service.reading.resolve(
+            Query(identifier=identifier, want=Want.LOCATIONS, follow_aliases=False)
+        )
     except NotFound:
         return None
 

@@ -27,6 +27,7 @@ from perdure.model.queries import Preference
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.parts import Selector, annotation, spell_part
 from perdure.policy.naming import qualify_identifier
+from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.server import pages
 from perdure.server.common.answers import (
@@ -111,26 +112,30 @@ def make_public_record(
     if selector is not None:
         path = spell_part_path(identifier.whole, spell_part(identifier, selector))
         part = {"selector": annotation.write_annotation(selector)}
-    return part | {
-        "identifier": str(identifier),
-        "urn": identifier.urn,
-        "url": f"{base}/{path}",
-        "scheme": identifier.kind,
-        "status": status_of(record),
-        "revision": record.revision,
-        "at": record.at,
-        "metadata": dict(record.metadata),
-        "about": None if record.about is None else msgspec.to_builtins(record.about),
-        "attached": [_show_attached(one) for one in record.attached],
-        "aliases": list(record.aliases),
-        "versions": [
-            _show_version(one, record.unbound(one.number), identifier, base)
-            for one in record.versions
-        ],
-        "locations": [_show_location(one) for one in record.locations],
-        "tombstone": _show_tombstone(record.tombstone),
-        "broken": _show_tombstone(record.unbound(None)),
-    }
+    return (
+        part
+        | {
+            "identifier": str(identifier),
+            "urn": identifier.urn,
+            "url": f"{base}/{path}",
+            "scheme": identifier.kind,
+            "status": status_of(record),
+            "revision": record.revision,
+            "at": record.at,
+            "metadata": dict(record.metadata),
+            "about": None if record.about is None else msgspec.to_builtins(record.about),
+            "attached": [_show_attached(one) for one in record.attached],
+            "aliases": list(record.aliases),
+            "versions": [
+                _show_version(one, record.unbound(one.number), identifier, base)
+                for one in record.versions
+            ],
+            "locations": [_show_location(one) for one in record.locations],
+            "tombstone": _show_tombstone(record.tombstone),
+            "broken": _show_tombstone(record.unbound(None)),
+        }
+        | _show_proposal(record)
+    )
 
 
 def status_of(record: Record) -> str:
@@ -196,6 +201,16 @@ def _show_tombstone(tombstone: Tombstone | None) -> dict[str, str] | None:
     if tombstone is None:
         return None
     return {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
+
+
+def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
+    """Show that a withdrawal is proposed, without its author, whom only other holders of the right
+    to withdraw see."""
+    one = find_standing(record)
+    if one is None:
+        return {}
+    shown = {"reason": one.reason, "at": one.at, "until": one.until, "version": one.version}
+    return {"proposal": shown}
 
 
 # XML and ERC

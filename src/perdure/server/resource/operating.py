@@ -1,9 +1,9 @@
 """POST: the operations on an identifier that do not upload its bytes.
 
 How it works: `POST /<identifier>?<operation>` with a JSON body. The operations are `mint` (on a
-series, shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdraw`. Each is
-one entry of a table: the shape of its body, and the function that makes a command for the write
-door from it. msgspec checks the shape, `perdure.policy.rules` checks the meaning.
+series, shoulder or naming authority), `register`, `bind`, `break`, `alias`, `withdraw` and
+`refuse`. Each is one entry of a table: the shape of its body, and the function that makes a command
+for the write door from it. msgspec checks the shape, `perdure.policy.rules` checks the meaning.
 
 What must stay true: the token must cover the operation in the URL, for every name of this registry
 that the operation concerns; an unknown identifier gets 404 before the token is checked.
@@ -22,7 +22,7 @@ from perdure.errors import DigestMismatch, Incomplete, TooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
-from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
+from perdure.model.commands import Alias, Bind, Break, Command, Mint, Refuse, Register, Withdraw
 from perdure.model.records import Location, Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.handles.names import find_home_prefix
@@ -79,7 +79,11 @@ class _WithdrawBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int | None = None
 
 
-_Body = _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+class _RefuseBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: int | None = None
+
+
+_Body = _RefuseBody | _BindBody | _BreakBody | _AliasBody | _WithdrawBody
 
 
 def _make_bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
@@ -103,8 +107,18 @@ def _make_withdraw(
     if named and body.version and named != body.version:  # a withdrawal cannot be undone
         raise VersionContradicted(version=body.version, named=named)
     return Withdraw(
-        by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
+        by=by,
+        identifier=identifier,
+        reason=body.reason,
+        version=body.version,
+        expect=expect,
+        bearer=by,
     )
+
+
+def _make_refuse(by: str, identifier: Identifier, body: _RefuseBody, expect: int | None) -> Command:
+    _check_version(body.version)
+    return Refuse(by=by, identifier=identifier, version=body.version, expect=expect)
 
 
 _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
@@ -112,8 +126,11 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
     "break": (_BreakBody, _make_break),
     "alias": (_AliasBody, _make_alias),
     "withdraw": (_WithdrawBody, _make_withdraw),
+    "refuse": (_RefuseBody, _make_refuse),
 }
 """Operations on a registered identifier."""
+_RIGHTS = {"refuse": "withdraw"}
+"""The right that an operation needs, if it has another name."""
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
     "mint": _MintBody,
@@ -153,7 +170,7 @@ async def _run_operation(
     service: Service, request: Request, verb: str, identifier: Identifier, record: Record
 ) -> Answer:
     token = auth.find_bearer(service, request)
-    auth.check_right(service, token, verb, identifier)
+    auth.check_right(service, token, _RIGHTS.get(verb, verb), identifier)
     expect = _find_expected(request, identifier, record)
     shape, make = _KNOWN[verb]
     body = _decode_body(await read_whole_body(request), shape)

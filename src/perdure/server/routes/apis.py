@@ -242,9 +242,30 @@ HANDLES = (
 _TOKEN_NAME = Parameter(
     name="name", place="path", text="the name of a token", schema=WORD, required=True
 )
+_PROPOSALS: Schema = {
+    "type": "object",
+    "required": ["proposals"],
+    "properties": {"proposals": {"type": "array", "items": {"type": "object"}}},
+}
 _TOKEN: Schema = {"$ref": "#/components/schemas/Token"}
 
 RIGHTS = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/proposals",
+        handler=granting.list_proposals,
+        operation="listProposals",
+        text="withdrawals that are proposed, of names that the caller may withdraw",
+        section="tokens",
+        answers=(
+            AnswerShape(
+                status=200, text="The proposals, the oldest first.", content={JSON: _PROPOSALS}
+            ),
+        ),
+        problems=_REFUSED,
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
     Route(
         methods=("GET", "HEAD"),
         pattern="/tokens",

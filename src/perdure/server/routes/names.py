@@ -158,7 +158,7 @@ _DONE = AnswerShape(
 )
 _PROPOSED = AnswerShape(
     status=202,
-    text="Proposed. A second person must make the same request.",
+    text="Proposed. A second person must make the same request, or refuse it.",
     content=_RECEIPT,
     fields=("Location", "Content-Location"),
 )
@@ -301,6 +301,13 @@ _CHANGING = (
         _DONE,
         _PROPOSED,
         word="withdraw",
+    ),
+    _make_write(
+        "POST",
+        "POST /<identifier>?refuse",
+        'refuses a proposed withdrawal: `{"version"}`; needs the right `withdraw`',
+        _DONE,
+        word="refuse",
     ),
 )
 
