@@ -138,7 +138,7 @@ def describe_resource(
         identifier=identifier,
         about=about,
         url=url,
-        at=_find_beginning(record),
+        at=record.versions[0].at if record.versions else "",
         media_type=held.media_type if held else "",
         length=held.length if held else None,
         sha512=held.sha512 if held else "",
@@ -167,11 +167,6 @@ def _find_representation(
     if format is not None:
         return version, version.find_representation(format)
     return version, version.representations[0] if len(version.representations) == 1 else None
-
-
-def _find_beginning(record: Record) -> str:
-    """Return when the first version came; for a record without versions, when it last changed."""
-    return record.versions[0].at if record.versions else record.at
 
 
 def narrow_to_part(what: DescribedResource, part: Selector | None) -> DescribedResource:

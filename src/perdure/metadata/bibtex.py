@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from perdure.metadata.citation.markup import replace_markup
 from perdure.metadata.csl import make_item, split_given
 from perdure.metadata.datacite import find_version
 from perdure.metadata.port import DescribedResource, Format
@@ -34,6 +35,17 @@ _SPECIAL = str.maketrans(
     }
 )
 _IN_URL = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", "%": r"\%", "#": r"\#", " ": "%20"})
+_CASED = re.compile(r"(?<![\w\\])(?:[A-Z]\.(?= )|\w+[A-Z]\w*|[A-Z](?=-\w))")
+"""Initials, and words with a capital that is not their first letter: `E.`, `DNA`, `H-bond`."""
+_COMMANDS = {
+    "i": r"\emph",
+    "b": r"\textbf",
+    "sup": r"\textsuperscript",
+    "sub": r"\textsubscript",
+    "sc": r"\textsc",
+    "span": "",
+    "nocase": "",
+}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
@@ -49,8 +61,8 @@ def write_record(described: DescribedResource) -> bytes:
     fields: dict[str, str] = {
         "author": _write_names(about.creators),
         "editor": _write_names(tuple(one for one in about.contributors if one.role == "Editor")),
-        "title": _escape_text(cited.get("title", "")),
-        where: _escape_text(held_in.titles[0].value if held_in and held_in.titles else ""),
+        "title": _write_markup(cited.get("title", "")),
+        where: _write_markup(held_in.titles[0].value if held_in and held_in.titles else ""),
         "volume": _escape_text(held_in.volume if held_in else ""),
         "number": _escape_text((held_in.issue or held_in.number) if held_in else ""),
         "pages": _escape_text(cited.get("page", "")).replace("–", "--"),
@@ -119,6 +131,15 @@ def _write_person(one: Agent) -> str:
     parts = (_escape_text(part) for part in (one.family, suffix, given) if part)
     # "and" as a separate word would begin the next name
     return ", ".join(f"{{{part}}}" if "and" in part.lower().split() else part for part in parts)
+
+
+def _write_markup(value: str) -> str:
+    """Write a title. Braces keep the case of words that styles would otherwise lower: `DNA`."""
+    return replace_markup(
+        " ".join(value.split()),
+        lambda name, opens: f"{_COMMANDS[name]}{{" if opens else "}",
+        lambda text: _CASED.sub(lambda word: f"{{{word[0]}}}", text.translate(_SPECIAL)),
+    )
 
 
 def _escape_text(value: str) -> str:
