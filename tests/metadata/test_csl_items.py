@@ -36,7 +36,7 @@ KEPT: list[dict[str, Any]] = [
     {"type": "dataset", "note": "first line\nsecond line"},
     *(
         {"type": kind}
-        for kind in [
+        for kind in (
             "article-newspaper",
             "article-magazine",
             "manuscript",
@@ -50,7 +50,7 @@ KEPT: list[dict[str, Any]] = [
             "personal_communication",
             "broadcast",
             "review",
-        ]
+        )
     ),
 ]
 
@@ -121,3 +121,38 @@ def test_a_date_in_words_is_cited_in_words(date: str, year: str, cited: str) -> 
     assert cited in write_citation(what)
     record = metadata.write_record(what, "datacite").decode()
     assert f"<publicationYear>{year}</publicationYear>" in record
+
+
+@pytest.mark.parametrize("kind", ["", "Personal"])
+def test_family_and_given_names_are_split(kind: str) -> None:
+    about = About(creators=(Agent(name="Müller, Anna", kind=kind),), year="1994")
+    what = metadata.describe_resource(NAME, Record(about=about), URL)
+    assert write_citation(what).startswith("Müller, A. (1994).")
+    assert b"author = {M\xc3\xbcller, Anna}," in metadata.write_record(what, "bibtex")
+
+
+def test_the_name_of_an_organisation_is_not_split() -> None:
+    about = About(creators=(Agent(name="Books, Inc.", kind="Organizational"),))
+    what = metadata.describe_resource(NAME, Record(about=about), URL)
+    assert make_item(what)["author"] == [{"literal": "Books, Inc."}]
+
+
+def test_keys_of_bibtex_are_unique_and_stable() -> None:
+    """A bibliography of biber needs different keys; a document that cites one needs the same."""
+    about = About(creators=(Agent(name="Doe, Jane"),), year="2024")
+
+    def read_key(name: str) -> bytes:
+        what = metadata.describe_resource(parse(name), Record(about=about), URL)
+        return metadata.write_record(what, "bibtex").partition(b",")[0]
+
+    names = [f"hdl:1839/{number}" for number in range(1000)]
+    keys = [read_key(name) for name in names]
+    assert len({key.lower() for key in keys}) == len(names)
+    assert keys == [read_key(name) for name in names]
+    assert all(key.startswith(b"@misc{Doe2024-") for key in keys)
+
+
+def test_bibtex_keeps_the_case_of_words_and_writes_markup() -> None:
+    what = describe({"type": "book", "title": "The <i>E. coli</i> genome: DNA & H<sub>2</sub>O"})
+    written = metadata.write_record(what, "bibtex").decode()
+    assert r"title = {The \emph{{E.} coli} genome: {DNA} \& H\textsubscript{2}O}," in written

@@ -544,10 +544,10 @@ def test_the_format_of_a_record_is_told_from_it(name: str) -> None:
 
 def test_a_bibtex_key_keeps_letters_that_have_accents() -> None:
     about = About(creators=(Agent(name="Müller, Zoë", family="Müller", given="Zoë"),), year="1999")
-    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{Muller1999,")
+    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{Muller1999-")
 
 
 def test_a_bibtex_key_of_a_name_without_latin_letters_is_the_identifier() -> None:
     """Else all that was written in one year would have the same key."""
     about = About(creators=(Agent(name="鲁, 迅", family="鲁", given="迅"),), year="1923")
-    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{hdl:1839/00-1,")
+    assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{hdl:1839/00-1-")

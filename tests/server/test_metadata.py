@@ -160,7 +160,7 @@ def test_a_citation_is_asked_for_as_of_dois(site: Deployment, named: str) -> Non
 
 
 def test_bibtex_and_ris_are_styles_too(site: Deployment, named: str) -> None:
-    assert site.get(f"/{named}?cite=bibtex").body.startswith(b"@misc{Doe2024,")
+    assert site.get(f"/{named}?cite=bibtex").body.startswith(b"@misc{Doe2024-")
     assert site.get(f"/{named}?cite=ris").body.startswith(b"TY  - DATA\r\n")
 
 

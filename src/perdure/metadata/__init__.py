@@ -23,7 +23,7 @@ from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
-from perdure.model.about import About, DescriptionText, read_pairs
+from perdure.model.about import About, DescriptionText, read_pairs, split_names
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
@@ -127,7 +127,7 @@ def describe_resource(
     If no one has described the resource, the description comes from its plain name-value pairs, or
     else from the document itself (`derived`).
     """
-    about = record.about or read_pairs(record.metadata)
+    about = split_names(record.about or read_pairs(record.metadata))
     if derived is not None and about == About():
         mark = DescriptionText(
             value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"

@@ -9,17 +9,22 @@ is UTF-8, as biber and BibTeXu read it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
 from perdure.metadata.citation.markup import replace_markup
 from perdure.metadata.csl import make_item, split_given
 from perdure.metadata.datacite import find_version
+from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent
 
 _NAME = "bibtex"
+_KEY_DIGITS = 10
+"""Among a million resources, two have the same ten digits with a probability of a third; their keys
+are equal only if they also have the same creator and year."""
 _SPECIAL = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -107,13 +112,21 @@ def _write_note(described: DescribedResource) -> str:
 
 
 def _make_key(described: DescribedResource, year: str) -> str:
-    """Make the citation key: creator and year, or the identifier, in ASCII."""
+    """Make the citation key: creator and year, or the identifier, in ASCII.
+
+    The digits after it come from the identifier (and the part) alone, so that the key is that of no
+    other resource, and stays the same.
+    """
     creators = described.about.creators
     who = (creators[0].family or creators[0].display_name) if creators else ""
     who = unicodedata.normalize("NFKD", who)  # separates letters from their accents
     letters = re.sub("[^A-Za-z0-9]", "", who)
     stem = letters + year if letters else str(described.identifier)
-    return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
+    named = str(described.identifier)
+    if described.part is not None:
+        named = f"{named} {write_extent(described.part, 'en')}"
+    digits = hashlib.sha256(named.encode()).hexdigest()[:_KEY_DIGITS]
+    return f"{re.sub('[^A-Za-z0-9:.+/-]', '-', stem)}-{digits}"
 
 
 def _write_names(agents: tuple[Agent, ...]) -> str:

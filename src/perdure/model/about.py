@@ -651,6 +651,28 @@ def parse_person(name: str) -> Agent:
     return Agent(name=name, family=family, given=given, kind="Personal")
 
 
+def split_names(about: About) -> About:
+    """Return a description with the names of persons split: `Family, Given` is in two parts.
+
+    >>> society = Agent(name="Books, Inc.", kind="Organizational")
+    >>> about = About(creators=(Agent(name="Müller, Anna"), society))
+    >>> [one.family for one in split_names(about).creators]
+    ['Müller', '']
+    """
+    creators = tuple(map(_split_name, about.creators))
+    contributors = tuple(map(_split_name, about.contributors))
+    if creators == about.creators and contributors == about.contributors:
+        return about
+    return msgspec.structs.replace(about, creators=creators, contributors=contributors)
+
+
+def _split_name(agent: Agent) -> Agent:
+    if agent.family or agent.given or agent.kind == "Organizational" or agent.name.count(",") != 1:
+        return agent
+    person = parse_person(agent.name)
+    return msgspec.structs.replace(agent, family=person.family, given=person.given)
+
+
 def find_year(date: str) -> str:
     """Return the first year of our era in a date; empty if there is none.
 
