@@ -19,11 +19,13 @@ from functools import cache
 
 import msgspec
 
+from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
 from perdure.model.about import About, DescriptionText, read_pairs, split_names
+from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
@@ -42,6 +44,7 @@ __all__ = [
     "guess_format",
     "load_formats",
     "narrow_to_part",
+    "read_merge_patch",
     "read_record",
     "write_record",
 ]  # fmt: skip
@@ -117,6 +120,16 @@ def read_record(data: bytes, format: str) -> About:
         readable = tuple(one.name for one in load_formats().values() if one.read is not None)
         raise FormatNotRead(format=format, read=readable)
     return found.read(data)
+
+
+def read_merge_patch(data: bytes, format: str) -> bytes:
+    """Read a change of single members: a patch (RFC 7396) of perdure's own JSON, or a record of
+    another format, whose members win. Return the patch. Raises as `read_record`."""
+    if find_format(format).name != "json":
+        return msgspec.json.encode(read_record(data, format))
+    if len(data) > LARGEST:
+        raise TooLarge(what="the json record", limit=LARGEST)
+    return msgspec.json.encode(read_patch(data))
 
 
 def describe_resource(
