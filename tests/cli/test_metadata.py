@@ -168,3 +168,15 @@ def test_a_pwid_needs_no_record_to_be_described(shell: Shell) -> None:
 
 def test_only_pwids_are_cited_as_archived_material(shell: Shell) -> None:
     shell.run("pwid", "cite", "hdl:1839/1", code=2)
+
+
+def test_single_members_are_merged(shell: Shell) -> None:
+    shell.run("import", "-", stdin='{"id":"hdl:1839/m"}')
+    first = '{"titles":[{"value":"T"}],"creators":[{"name":"Doe, J."}],"year":"1990"}'
+    shell.run("metadata", "set", "hdl:1839/m", "-", stdin=first)
+    patch = '{"titles":[{"value":"U"}],"year":null}'
+    shell.run("metadata", "set", "--merge", "hdl:1839/m", "-", stdin=patch)
+    told = shell.run("metadata", "get", "hdl:1839/m", "--format", "csl").stdout
+    assert '"title": "U"' in told
+    assert "Doe" in told
+    assert "1990" not in told

@@ -31,19 +31,40 @@ CASES = [
     for name, entry in group["entries"].items()
 ]
 
-DIFFERS = {
-    ("modern-language-association", "en-US", "webpage-www-dr-dk"): "Www.Dr.Dk is no address",
-    ("iso690-author-date-de", "de-DE", "webpage-a-page"): "the archive grows onto the URL",
-} | {
-    (style, "fr-FR", item): "77apr. J.-C. lacks a blank"
-    for style in (
-        "apa",
-        "modern-language-association",
-        "iso690-author-date-fr",
-        "iso690-numeric-fr",
-    )
-    for item in ("book-before-our-era", "book-of-the-first-century")
-}
+DIFFERS = (
+    {
+        ("modern-language-association", "en-US", "webpage-www-dr-dk"): "Www.Dr.Dk is no address",
+        ("iso690-author-date-de", "de-DE", "webpage-a-page"): "the archive grows onto the URL",
+    }
+    | {
+        (style, "fr-FR", item): "77apr. J.-C. lacks a blank"
+        for style in (
+            "apa",
+            "modern-language-association",
+            "iso690-author-date-fr",
+            "iso690-numeric-fr",
+        )
+        for item in ("book-before-our-era", "book-of-the-first-century")
+    }
+    | {
+        (group["style"], group["locale"], "years-of-both-eras"): "44–14 BC for 44 BC–14 AD"
+        for group in _VECTORS["expected"]
+    }
+    | {
+        (style, "fr-FR", item): "50av. J.-C. lacks a blank"
+        for style in (
+            "apa",
+            "modern-language-association",
+            "iso690-author-date-fr",
+            "iso690-numeric-fr",
+        )
+        for item in ("years-before-our-era", "years-of-the-first-century")
+    }
+    | {
+        ("modern-language-association", "en-US", "markup-that-is-none"): "an open tag is one there",
+        ("modern-language-association", "en-US", "markup-in-a-title"): "x² is a word, so X²",
+    }
+)
 """Where we write something else, and why."""
 
 
@@ -93,6 +114,22 @@ def test_what_a_substitution_wrote_is_not_written_again() -> None:
     """ "substituted variables are suppressed in the rest of the output" (CSL 1.0.2, Substitute)."""
     item = {"type": "book", "title": "Nobody wrote this", "issued": {"date-parts": [[2001]]}}
     assert style("apa", "en-US").write_entry(item).count("Nobody wrote this") == 1
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Solving for x", "Solving for x."),
+        ("solving: x in b cells", "Solving: X in b Cells."),
+        ("x rays", "X Rays."),
+    ],
+)
+def test_single_letters_are_capitalised_only_at_a_beginning(title: str, expected: str) -> None:
+    """As citeproc-js 1.4 answered."""
+    written = style("modern-language-association", "en-US").write_entry(
+        {"type": "book", "title": title}
+    )
+    assert written == expected
 
 
 @pytest.mark.skipif(

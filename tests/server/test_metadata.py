@@ -160,7 +160,7 @@ def test_a_citation_is_asked_for_as_of_dois(site: Deployment, named: str) -> Non
 
 
 def test_bibtex_and_ris_are_styles_too(site: Deployment, named: str) -> None:
-    assert site.get(f"/{named}?cite=bibtex").body.startswith(b"@misc{Doe2024,")
+    assert site.get(f"/{named}?cite=bibtex").body.startswith(b"@misc{Doe2024-")
     assert site.get(f"/{named}?cite=ris").body.startswith(b"TY  - DATA\r\n")
 
 
@@ -379,3 +379,23 @@ def test_a_pwid_is_cited_without_being_known_here(site: Deployment) -> None:
     assert "archived by archive.org at 2016-01-22 11:20:29 UTC" in line
     assert "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk" in line
     assert f"{site.base}/{urn}" in line
+
+
+def test_a_merge_patch_changes_only_the_members_that_it_gives(site: Deployment, blank: str) -> None:
+    """RFC 7396 section 1: members are replaced, `null` removes, lists are replaced as a whole."""
+    name = blank.rpartition(".")[0].rpartition(".")[0]
+    token = site.token(f"patches {name}")
+    first = b'{"titles":[{"value":"T"}],"year":"1990","language":"en","publisher":{"name":"P"}}'
+    put(site, name, first, "application/vnd.perdure.about+json", token=token)
+    patch = b'{"year":"1994","language":null,"publisher":{"place":"Bonn"}}'
+    fields = (f"Authorization: Bearer {token}", "Content-Type: application/merge-patch+json")
+    answer = site.ask("POST", f"/{name}?metadata", *fields, body=patch)
+    assert answer.status == 200, answer.body
+    assert json.loads(site.get(f"/{name}?metadata=json").body) == {
+        "titles": [{"value": "T"}],
+        "year": "1994",
+        "publisher": {"name": "P", "place": "Bonn"},
+    }
+    for bad in (b'{"titles":1}', b"[]", b"no"):
+        refused = site.ask("POST", f"/{name}?metadata", *fields, body=bad)
+        problem(refused, 422, "invalid-metadata")

@@ -159,15 +159,24 @@ def get_record(
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("file", type=options.FILE)
 @click.option("--format", "form", metavar="NAME", help="Format of FILE. Default: detected.")
+@click.option("--merge", is_flag=True, help="Change only the members that FILE gives.")
 @click.option("--by", metavar="NAME", help="Who says so. Default: local.")
 @options.expect
 def set_record(
-    identifier: Identifier, file: str, form: str | None, by: str | None, expect: int | None
+    identifier: Identifier,
+    file: str,
+    form: str | None,
+    merge: bool,
+    by: str | None,
+    expect: int | None,
 ) -> None:
     """Set the metadata of IDENTIFIER: FILE is DataCite, Dublin Core, JSON-LD or CSL-JSON.
 
     The new metadata replaces the old, which stays in the history. A CMDI record is attached
     instead, and kept byte for byte. An invalid record is refused with line and reason.
+
+    With --merge, members that FILE does not give stay. FILE is a JSON Merge Patch (RFC 7396) of our
+    own JSON, in which null removes a member, or a record of another format.
     """
     import msgspec
 
@@ -185,6 +194,9 @@ def set_record(
         if name == cmdi.NAME:
             attached = cmdi.replace_attachment(record.attached, data)
             command = msgspec.structs.replace(command, attached=attached)
+        elif merge:
+            patch = formats.read_merge_patch(data, name)
+            command = msgspec.structs.replace(command, patch=patch)
         else:
             url = _find_actionable_url(registry, identifier, None)
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)

@@ -19,11 +19,13 @@ from functools import cache
 
 import msgspec
 
+from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
-from perdure.model.about import About, DescriptionText, read_pairs
+from perdure.model.about import About, DescriptionText, read_pairs, split_names
+from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
@@ -42,6 +44,7 @@ __all__ = [
     "guess_format",
     "load_formats",
     "narrow_to_part",
+    "read_merge_patch",
     "read_record",
     "write_record",
 ]  # fmt: skip
@@ -119,6 +122,16 @@ def read_record(data: bytes, format: str) -> About:
     return found.read(data)
 
 
+def read_merge_patch(data: bytes, format: str) -> bytes:
+    """Read a change of single members: a patch (RFC 7396) of perdure's own JSON, or a record of
+    another format, whose members win. Return the patch. Raises as `read_record`."""
+    if find_format(format).name != "json":
+        return msgspec.json.encode(read_record(data, format))
+    if len(data) > LARGEST:
+        raise TooLarge(what="the json record", limit=LARGEST)
+    return msgspec.json.encode(read_patch(data))
+
+
 def describe_resource(
     identifier: Identifier, record: Record, url: str, derived: About | None = None
 ) -> DescribedResource:
@@ -127,7 +140,7 @@ def describe_resource(
     If no one has described the resource, the description comes from its plain name-value pairs, or
     else from the document itself (`derived`).
     """
-    about = record.about or read_pairs(record.metadata)
+    about = split_names(record.about or read_pairs(record.metadata))
     if derived is not None and about == About():
         mark = DescriptionText(
             value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"
@@ -138,7 +151,7 @@ def describe_resource(
         identifier=identifier,
         about=about,
         url=url,
-        at=_find_beginning(record),
+        at=record.versions[0].at if record.versions else "",
         media_type=held.media_type if held else "",
         length=held.length if held else None,
         sha512=held.sha512 if held else "",
@@ -167,11 +180,6 @@ def _find_representation(
     if format is not None:
         return version, version.find_representation(format)
     return version, version.representations[0] if len(version.representations) == 1 else None
-
-
-def _find_beginning(record: Record) -> str:
-    """Return when the first version came; for a record without versions, when it last changed."""
-    return record.versions[0].at if record.versions else record.at
 
 
 def narrow_to_part(what: DescribedResource, part: Selector | None) -> DescribedResource:

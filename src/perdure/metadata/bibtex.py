@@ -9,16 +9,22 @@ is UTF-8, as biber and BibTeXu read it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
+from perdure.metadata.citation.markup import replace_markup
 from perdure.metadata.csl import make_item, split_given
 from perdure.metadata.datacite import find_version
+from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent
 
 _NAME = "bibtex"
+_KEY_DIGITS = 10
+"""Among a million resources, two have the same ten digits with a probability of a third; their keys
+are equal only if they also have the same creator and year."""
 _SPECIAL = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -34,6 +40,17 @@ _SPECIAL = str.maketrans(
     }
 )
 _IN_URL = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", "%": r"\%", "#": r"\#", " ": "%20"})
+_CASED = re.compile(r"(?<![\w\\])(?:[A-Z]\.(?= )|\w+[A-Z]\w*|[A-Z](?=-\w))")
+"""Initials, and words with a capital that is not their first letter: `E.`, `DNA`, `H-bond`."""
+_COMMANDS = {
+    "i": r"\emph",
+    "b": r"\textbf",
+    "sup": r"\textsuperscript",
+    "sub": r"\textsubscript",
+    "sc": r"\textsc",
+    "span": "",
+    "nocase": "",
+}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
@@ -49,8 +66,8 @@ def write_record(described: DescribedResource) -> bytes:
     fields: dict[str, str] = {
         "author": _write_names(about.creators),
         "editor": _write_names(tuple(one for one in about.contributors if one.role == "Editor")),
-        "title": _escape_text(cited.get("title", "")),
-        where: _escape_text(held_in.titles[0].value if held_in and held_in.titles else ""),
+        "title": _write_markup(cited.get("title", "")),
+        where: _write_markup(held_in.titles[0].value if held_in and held_in.titles else ""),
         "volume": _escape_text(held_in.volume if held_in else ""),
         "number": _escape_text((held_in.issue or held_in.number) if held_in else ""),
         "pages": _escape_text(cited.get("page", "")).replace("–", "--"),
@@ -95,13 +112,21 @@ def _write_note(described: DescribedResource) -> str:
 
 
 def _make_key(described: DescribedResource, year: str) -> str:
-    """Make the citation key: creator and year, or the identifier, in ASCII."""
+    """Make the citation key: creator and year, or the identifier, in ASCII.
+
+    The digits after it come from the identifier (and the part) alone, so that the key is that of no
+    other resource, and stays the same.
+    """
     creators = described.about.creators
     who = (creators[0].family or creators[0].display_name) if creators else ""
     who = unicodedata.normalize("NFKD", who)  # separates letters from their accents
     letters = re.sub("[^A-Za-z0-9]", "", who)
     stem = letters + year if letters else str(described.identifier)
-    return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
+    named = str(described.identifier)
+    if described.part is not None:
+        named = f"{named} {write_extent(described.part, 'en')}"
+    digits = hashlib.sha256(named.encode()).hexdigest()[:_KEY_DIGITS]
+    return f"{re.sub('[^A-Za-z0-9:.+/-]', '-', stem)}-{digits}"
 
 
 def _write_names(agents: tuple[Agent, ...]) -> str:
@@ -119,6 +144,15 @@ def _write_person(one: Agent) -> str:
     parts = (_escape_text(part) for part in (one.family, suffix, given) if part)
     # "and" as a separate word would begin the next name
     return ", ".join(f"{{{part}}}" if "and" in part.lower().split() else part for part in parts)
+
+
+def _write_markup(value: str) -> str:
+    """Write a title. Braces keep the case of words that styles would otherwise lower: `DNA`."""
+    return replace_markup(
+        " ".join(value.split()),
+        lambda name, opens: f"{_COMMANDS[name]}{{" if opens else "}",
+        lambda text: _CASED.sub(lambda word: f"{{{word[0]}}}", text.translate(_SPECIAL)),
+    )
 
 
 def _escape_text(value: str) -> str:

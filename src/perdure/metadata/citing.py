@@ -20,6 +20,7 @@ from perdure import metadata
 from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, UnknownLocale
 from perdure.errors.processes import MissingLibrary
 from perdure.ids import ArchivedItem
+from perdure.metadata.citation.markup import NO_CASE
 from perdure.metadata.citation.style import Style
 from perdure.metadata.csl import make_item
 from perdure.metadata.extents import write_extent
@@ -89,6 +90,8 @@ def write_citation(what: DescribedResource, style: str = "apa", locale: str = "e
         return metadata.write_record(_add_title(what), known).decode()
     language, tag = _read_locale(locale)
     cited = {name: one for name, one in make_item(_add_title(what)).items() if name not in _UNCITED}
+    if not what.about.title:  # an identifier or an address stands for the title
+        cited["title"] = f'<span class="{NO_CASE}">{cited["title"]}</span>'
     if not _is_doi(what):  # styles would prefer it to the URL of the identifier that is cited
         cited.pop("DOI", None)
     entry = _compile_style(known, language, tag).write_entry(cited)

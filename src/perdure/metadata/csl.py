@@ -5,25 +5,30 @@ Specification: CSL 1.0.2, appendices III and IV, and its JSON schema `csl-data.j
 How it works: `make_item` makes an item from a described resource, which `perdure.metadata.citing`
 also passes to the styles; `read_record` reads an item, or a list with one item.
 
+The variables of an item for which a description has no place are kept beside it, and written again
+as long as they do not contradict the description.
+
 What must stay true: in every item, `URL` is the actionable identifier (and `DOI` the DOI, if it is
-one); an item contains only facts from the description, except that the date of registration
-replaces a missing date.
+one); an item contains only facts from the description (ruling cite-date: the day of the deposit is
+no date of publication); an item that was read is written with all its variables.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.ids import scheme_of
+from perdure.ids import parse, scheme_of
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
 from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.model.about import (
     About,
     Agent,
+    CitationVariable,
     Code,
     DescriptionDate,
     DescriptionText,
@@ -41,6 +46,9 @@ Item = dict[str, Any]
 _NAME = "csl"
 _DATE = re.compile(r"(-?[0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?", re.ASCII)
 _NUMBER = re.compile("-?[0-9]{1,18}", re.ASCII)
+_CIRCA = re.compile(r"(?:circa|ca?\.|about)\s*([0-9]{4})|([0-9]{4})~", re.ASCII | re.IGNORECASE)
+"""An approximate year in words, or as in level 1 of EDTF (ISO 8601-2)."""
+_PID = "PID: "
 _ROLES = {"Editor": "editor", "Translator": "translator", "ProjectLeader": "director"}
 _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
@@ -51,7 +59,9 @@ _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
 def write_record(described: DescribedResource) -> bytes:
     """Write one item, as a JSON object."""
-    found = make_item(described) | {"note": f"PID: {described.identifier}"}
+    found = make_item(described)
+    notes = (found.get("note", ""), f"{_PID}{described.identifier}")
+    found["note"] = "\n".join(filter(None, notes))
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
@@ -69,7 +79,7 @@ def make_item(described: DescribedResource) -> Item:
     if about.title:
         found["title"] = _write_title(about)
     found |= _list_people(about)
-    issued = about.first_date("Issued", "Available", "Created") or about.year or described.at
+    issued = about.first_date("Issued", "Available", "Created") or about.year
     if date := _write_date(issued):
         found["issued"] = date
     if about.publisher is not None:
@@ -96,7 +106,7 @@ def make_item(described: DescribedResource) -> Item:
     if label.datacite_type == "DOI":
         found["DOI"] = str(identifier)[len(label.text) :]
     found["URL"] = described.url
-    return found
+    return found | _restore_variables(found, about)
 
 
 def _write_title(about: About) -> str:
@@ -133,11 +143,14 @@ def split_given(agent: Agent) -> tuple[str, str]:
 
 
 def _write_date(text: str) -> Item:
-    """Write the valid parts of a date or an interval; an empty object for any other text.
+    """Write the valid parts of a date or an interval, or else its text.
 
     The year before 1 is 0 in ISO 8601 and -1 in CSL. In records, year 0 means an unknown year.
     """
     ends = []
+    circa = _CIRCA.fullmatch(text)
+    if circa is not None:
+        return {"date-parts": [[int(circa[1] or circa[2])]], "circa": True}
     for end in text.split("/")[:2]:
         found = _DATE.match(end.strip())
         if found is None:
@@ -146,7 +159,9 @@ def _write_date(text: str) -> Item:
         if not year:
             break
         ends.append([year if year > 0 else year - 1, *_check_month_and_day(within)])
-    return {"date-parts": ends} if ends else {}
+    if ends:
+        return {"date-parts": ends}
+    return {} if _DATE.match(text.strip()) or not text.strip() else {"literal": text.strip()}
 
 
 def _check_month_and_day(numbers: list[int]) -> list[int]:
@@ -204,6 +219,8 @@ class _Date(msgspec.Struct, frozen=True, rename="kebab"):
     date_parts: tuple[tuple[int | str, ...], ...] = ()
     raw: str = ""
     literal: str = ""
+    season: int | str = ""
+    circa: bool | int | str = False
 
 
 def read_record(data: bytes) -> About:
@@ -216,7 +233,7 @@ def read_record(data: bytes) -> About:
             found = found[0]
         if not isinstance(found, dict):
             raise make_fault(_NAME, "expected one item, as an object")
-        return check_description(_read_about(found))
+        return check_description(_keep_variables(found, _read_about(found)))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise make_fault(_NAME, error) from None
 
@@ -293,12 +310,24 @@ def _read_date(value: Any) -> str:
     date = msgspec.convert(value, _Date)
     if not date.date_parts:
         return date.raw or date.literal
-    ends = (
+    ends = [
         [int(part) for part in end]
         for end in date.date_parts
-        if all(_NUMBER.fullmatch(str(part)) for part in end)
-    )
-    return "/".join(_write_iso_date(*end) for end in ends if end)
+        if end and all(_NUMBER.fullmatch(str(part)) for part in end)
+    ]
+    season = _SEASONS.get(str(date.season).lower())
+    if season and len(ends) == 1 and len(ends[0]) == 1:
+        ends[0].append(season)
+    text = "/".join(_write_iso_date(*end) for end in ends)
+    return f"{text}~" if date.circa and len(text) == len("1900") else text
+
+
+_SEASONS = {
+    name: 20 + at
+    for at, names in enumerate(("1 spring", "2 summer", "3 autumn fall", "4 winter"), 1)
+    for name in names.split()
+}
+"""Seasons of CSL, with their numbers in ISO 8601-2."""
 
 
 def _write_iso_date(year: int, *within: int) -> str:
@@ -326,6 +355,65 @@ def _read_container(item: Item) -> RelatedItem | None:
         first_page=first.strip(),
         last_page=last.strip(),
     )
+
+
+# Variables without a place in a description
+# -----------------------------------------
+
+_OWN = frozenset(("id", "URL", "license"))
+"""Variables that the resource itself determines, or that are read into another member."""
+
+
+def _keep_variables(item: Item, about: About) -> About:
+    """Keep the variables of an item that the description does not give back."""
+    unnamed = DescribedResource(identifier=parse("urn:example:item"), about=about, url="")
+    again = make_item(unnamed)
+    kept = []
+    for name, value in item.items():
+        if name == "note" and isinstance(value, str):
+            value = "\n".join(line for line in value.split("\n") if not line.startswith(_PID))
+        if name in _OWN or value in (None, "", [], {}) or again.get(name) == value:
+            continue
+        if name in again and not _is_structured(name, value):
+            continue  # the same in another spelling, such as that of a range of pages
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        kept.append(CitationVariable(name=name, value=text))
+    return msgspec.structs.replace(about, variables=tuple(kept))
+
+
+def _is_structured(name: str, value: Any) -> bool:
+    return name == "type" or isinstance(value, dict | list)
+
+
+def _restore_variables(item: Item, about: About) -> Item:
+    """Return the variables that were kept, unless the description says something else by now."""
+    found: Item = {}
+    for one in about.variables:
+        value: Any = one.value
+        if value[:1] in ("[", "{"):
+            with suppress(msgspec.DecodeError):
+                value = msgspec.json.decode(value)
+        if one.name not in item or _means_the_same(one.name, value, item, about):
+            found[one.name] = value
+    return found
+
+
+def _means_the_same(name: str, value: Any, item: Item, about: About) -> bool:
+    """Return True if a variable only says more precisely what the description says."""
+    if name == "type":
+        return (find_type_of_word("csl", str(value)) or "Other") == about.resource_type
+    try:
+        if isinstance(value, dict):
+            return _read_date(value) == _read_date(item[name])
+        if isinstance(value, list):
+            return _spell_names(value) == _spell_names(item[name])
+    except msgspec.ValidationError:
+        return False
+    return False
+
+
+def _spell_names(value: Any) -> list[str]:
+    return [_read_name(one).display_name for one in msgspec.convert(value, tuple[_Name, ...])]
 
 
 FORMAT = Format(

@@ -50,6 +50,9 @@ from perdure.model.about import (
 NAMESPACE = "http://datacite.org/schema/kernel-4"
 SCHEMA = "http://schema.datacite.org/meta/kernel-4.6/metadata.xsd"
 UNAVAILABLE = "(:unav)"
+NO_YEAR = "0000"
+"""The year of publication if no one has stated it: the kernel requires four digits."""
+_DEPOSITED = "deposited"
 _NAME = "datacite"
 _XSD = "datacite-4.6.xsd"
 _ROOT = (
@@ -70,9 +73,8 @@ def write_record(described: DescribedResource) -> bytes:
 def write_resource(described: DescribedResource) -> str:
     """Write the element `write_resource`, as a separate document or to include in another."""
     about = described.about
-    year = about.year or find_year(
-        about.first_date("Issued", "Available", "Created") or described.at
-    )
+    # ruling: cite-date
+    year = about.year or find_year(about.first_date("Issued", "Available", "Created"))
     general = about.resource_type or guess_type(described.media_type) or "Other"
     name, scheme = find_name_and_scheme(described)
     publisher = about.publisher or Publisher(name=UNAVAILABLE)
@@ -86,7 +88,7 @@ def write_resource(described: DescribedResource) -> str:
             "titles", map(_write_title, about.titles or (DescriptionText(value=UNAVAILABLE),))
         ),
         write_element("publisher", publisher.name, **_list_publisher_attributes(publisher)),
-        write_element("publicationYear", year or "0000"),
+        write_element("publicationYear", year or NO_YEAR),
         f'<resourceType resourceTypeGeneral="{general}">',
         xml_text.escape_text(about.resource_kind),
         "</resourceType>",
@@ -110,8 +112,7 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
         yield wrap_elements("subjects", map(_write_subject, about.subjects))
     if about.contributors:
         yield wrap_elements("contributors", map(_write_contributor, about.contributors))
-    if about.dates:
-        yield wrap_elements("dates", map(_write_date, about.dates))
+    yield wrap_elements("dates", map(_write_date, _list_dates(described)))
     yield write_element("language", about.language)
     codes = (Code(value=described.url, scheme="URL"), *about.codes)
     yield wrap_elements("alternateIdentifiers", map(_write_alternate, codes))
@@ -132,6 +133,14 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
         yield wrap_elements("fundingReferences", map(_write_funding, about.fundings))
     if about.related:
         yield wrap_elements("relatedItems", map(_write_related, about.related))
+
+
+def _list_dates(described: DescribedResource) -> Iterator[DescriptionDate]:
+    """List the dates of a description, and the date of the deposit, which is called so."""
+    dates = described.about.dates
+    yield from dates
+    if described.at and not any(one.note == _DEPOSITED for one in dates):
+        yield DescriptionDate(value=described.at, kind="Other", note=_DEPOSITED)
 
 
 def find_version(described: DescribedResource) -> str:
@@ -346,7 +355,7 @@ def read_record(data: bytes) -> About:
             publisher=None
             if collect_text(publisher) == UNAVAILABLE
             else _read_publisher(publisher),
-            year=collect_text(parts["publicationYear"]).replace("0000", ""),
+            year=collect_text(parts["publicationYear"]).replace(NO_YEAR, ""),
             dates=tuple(map(_read_date, parts.get("dates", ()))),
             language=_read_text(parts, "language"),
             resource_type=general,

@@ -33,7 +33,8 @@ class DescribedResource(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """Actionable form of the identifier, which a browser can follow."""
     at: str = ""
-    """When the resource came into the registry; used if the description has no date."""
+    """When its first bytes were deposited here; empty if there are none. This is not the date of
+    publication, which only a description can state."""
     media_type: str = ""
     length: int | None = None
     """In bytes, if the identifier means a single representation."""

@@ -54,6 +54,7 @@ _DEGREES = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})", re
 _LINKS = ("uri", "code.value", "codes.value", "relations.value", "attachment.schema")
 _DEGREE_FIELDS = ("longitude", "latitude", "box.west", "box.east", "box.south", "box.north")
 _YEAR = re.compile("[0-9]{4}", re.ASCII)
+_YEAR_WITHIN = re.compile("(?<![0-9])[0-9]{4}(?![0-9])", re.ASCII)
 _LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}", re.ASCII)
 
@@ -226,6 +227,7 @@ _NEEDED = frozenset(
         "relations": ("value", "scheme", "relation"),
         "related": ("relation", "resource_type"),
         "fundings": ("funder",),
+        "variables": ("name", "value"),
     }.items()
     for field in fields
 )
@@ -420,6 +422,14 @@ class Funding(DescriptionValue, frozen=True, kw_only=True):
     award_title: str = ""
 
 
+class CitationVariable(DescriptionValue, frozen=True, kw_only=True):
+    """A variable of CSL for which the kernel has no place, such as `event-place`."""
+
+    name: str
+    value: str
+    """Text; JSON for names and dates."""
+
+
 class About(DescriptionValue, frozen=True, kw_only=True):
     """The complete description of one resource."""
 
@@ -453,6 +463,8 @@ class About(DescriptionValue, frozen=True, kw_only=True):
     """For archived material: the archive that holds it."""
     derived: str = ""
     """The source, if it was extracted from the bytes: `HTML`, `PDF`, `EXIF`, `ID3`."""
+    variables: tuple[CitationVariable, ...] = ()
+    """The remaining variables of a CSL item that described the resource."""
 
     @property
     def title(self) -> str:
@@ -639,7 +651,33 @@ def parse_person(name: str) -> Agent:
     return Agent(name=name, family=family, given=given, kind="Personal")
 
 
+def split_names(about: About) -> About:
+    """Return a description with the names of persons split: `Family, Given` is in two parts.
+
+    >>> society = Agent(name="Books, Inc.", kind="Organizational")
+    >>> about = About(creators=(Agent(name="Müller, Anna"), society))
+    >>> [one.family for one in split_names(about).creators]
+    ['Müller', '']
+    """
+    creators = tuple(map(_split_name, about.creators))
+    contributors = tuple(map(_split_name, about.contributors))
+    if creators == about.creators and contributors == about.contributors:
+        return about
+    return msgspec.structs.replace(about, creators=creators, contributors=contributors)
+
+
+def _split_name(agent: Agent) -> Agent:
+    if agent.family or agent.given or agent.kind == "Organizational" or agent.name.count(",") != 1:
+        return agent
+    person = parse_person(agent.name)
+    return msgspec.structs.replace(agent, family=person.family, given=person.given)
+
+
 def find_year(date: str) -> str:
-    """Return the year at the beginning of a date; empty if there is none."""
-    found = _YEAR.match(date.strip())
+    """Return the first year of our era in a date; empty if there is none.
+
+    >>> find_year("2001-09-01"), find_year("circa 1900"), find_year("[2001]"), find_year("-0044")
+    ('2001', '1900', '2001', '')
+    """
+    found = None if date.lstrip().startswith("-") else _YEAR_WITHIN.search(date)
     return found[0] if found else ""

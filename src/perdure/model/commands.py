@@ -122,6 +122,8 @@ class Describe(Command, frozen=True, kw_only=True, tag="describe"):
 
     identifier: Identifier
     about: About | None = None
+    patch: bytes | None = None
+    """JSON Merge Patch (RFC 7396) of the description, in place of `about`."""
     attached: tuple[Attachment, ...] | None = None
     expect: int | None = None
 

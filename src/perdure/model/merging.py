@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.errors import InvalidMetadata
 from perdure.model.about import About, check_description
 
 
@@ -32,12 +33,22 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 def patch_description(about: About, patch: dict[str, Any]) -> About:
     """Apply a patch to a description.
 
-    Raises msgspec.ValidationError if the result has a member of the wrong type, InvalidRequest if
-    it is not a valid description.
+    Raises InvalidMetadata if the result has a member of the wrong type, InvalidRequest if it is not
+    a valid description.
     """
-    return check_description(
-        msgspec.convert(apply_merge_patch(msgspec.to_builtins(about), patch), About)
-    )
+    try:
+        patched = msgspec.convert(apply_merge_patch(msgspec.to_builtins(about), patch), About)
+    except msgspec.ValidationError as error:
+        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
+    return check_description(patched)
+
+
+def read_patch(data: bytes) -> dict[str, Any]:
+    """Read a patch of a description, which is a JSON object. Raises InvalidMetadata."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
 
 
 def merge_descriptions(held: About, more: About) -> About:

@@ -39,6 +39,7 @@ from perdure.ids import Identifier, Minting, load_schemes, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.ids.scheme import NewName
+from perdure.model.about import read_pairs
 from perdure.model.commands import (
     Alias,
     Assign,
@@ -59,6 +60,7 @@ from perdure.model.commands import (
     SaveToken,
     Withdraw,
 )
+from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Proposal, Record, Tombstone
 from perdure.policy import binding, moves, naming, private_locations, proposals, rights, rules
 from perdure.policy.handles import changes
@@ -415,7 +417,11 @@ class Registrar:
         identifier = naming.check_bindable(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = rules.describe_record(record, command.about, command.attached)
+        about = command.about
+        if command.patch is not None:
+            held = record.about or read_pairs(record.metadata)
+            about = patch_description(held, read_patch(command.patch))
+        changed, outcome = rules.describe_record(record, about, command.attached)
         return self._ledger.revise_record(
             identifier, record, changed, outcome, ("describe", command.by)
         )

@@ -53,8 +53,9 @@ def compile_date(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str
 
     def write_date(date: dict[str, Any]) -> str:
         ends = [tuple(map(int, end)) for end in date.get("date-parts", ()) if end]
-        if not ends:
-            return str(date.get("literal") or date.get("raw") or "")
+        if not ends:  # such a date is no part of a date element without the year
+            words = str(date.get("literal") or date.get("raw") or "")
+            return words if any(one.name == "year" for one in parts) else ""
         if len(ends) > 1 and ends[0] != ends[1]:
             return _write_interval(ends[0], ends[1], parts, delimiter, locale)
         return _write_day(ends[0], parts, delimiter, locale)
@@ -81,8 +82,11 @@ def _make_part(pattern: Any, own: Any | None) -> _Part:
     )
 
 
-def _write_day(day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
-    return delimiter.join(text for one in parts if (text := _write_part(day, one, locale)))
+def _write_day(
+    day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale, *, era: bool = True
+) -> str:
+    texts = (_write_part(day, one, locale, era=era) for one in parts)
+    return delimiter.join(text for text in texts if text)
 
 
 def _write_interval(
@@ -99,7 +103,8 @@ def _write_interval(
     start, stop = mixed[0], mixed[-1] + 1
     between = next((one.range_delimiter for one in parts if one.name == largest), "–")
     before = _write_day(first, parts[:start], delimiter, locale)
-    left = _write_day(first, parts[start:stop], delimiter, locale)
+    shared = first[0] < _PLAIN_FROM and last[0] < _PLAIN_FROM and (first[0] < 0) == (last[0] < 0)
+    left = _write_day(first, parts[start:stop], delimiter, locale, era=not shared)
     right = _write_day(last, parts[start:stop], delimiter, locale)
     after = _write_day(last, parts[stop:], delimiter, locale)
     # the affixes next to the range delimiter belong to the complete date
@@ -112,7 +117,7 @@ def _write_interval(
     return delimiter.join(part for part in (before, f"{left}{between}{right}", after) if part)
 
 
-def _write_part(day: Day, part: _Part, locale: Locale) -> str:
+def _write_part(day: Day, part: _Part, locale: Locale, *, era: bool = True) -> str:
     at = _PARTS.index(part.name)
     if at >= len(day) or not day[at]:
         return ""
@@ -121,7 +126,7 @@ def _write_part(day: Day, part: _Part, locale: Locale) -> str:
         case "year", "short":
             text = f"{number % 100:02}"
         case "year", _:
-            text = _write_year(number, locale)
+            text = _write_year(number, locale) if era else str(abs(number))
         case "month", "numeric":
             text = str(number)
         case "month", "numeric-leading-zeros":

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from perdure.metadata.citation import dates, names
 from perdure.metadata.citation.locale import NAMESPACE, Locale, read_csl_file
+from perdure.metadata.citation.markup import keep_case, mark_text, remove_marks
 from perdure.metadata.citation.wording import (
     CLOSE,
     OPEN,
@@ -34,6 +35,8 @@ _NUMERIC = re.compile(
 )
 _LONGEST_PAGES = 200  # characters
 _PAGES = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
+_NUMBERS = re.compile(r"(\d) ?[-–] ?(\d)")
+_NUMBER_VARIABLES = frozenset(("chapter-number", "collection-number", "issue", "number", "volume"))
 _MANY = re.compile(r"\d\s*[,&–-]\s*\w*\d|\d\s+and\s+\d")
 
 
@@ -104,7 +107,8 @@ class Style:
         if entry.english is None:
             entry.english = self._english
         text = self._layout(entry).text
-        return finish_entry(add_affixes(text, self._prefix, self._suffix), self.locale.quotes)
+        complete = add_affixes(remove_marks(text), self._prefix, self._suffix)
+        return finish_entry(complete, self.locale.quotes)
 
     # Compiling
     # ---------
@@ -164,7 +168,8 @@ class Style:
             if bare:
                 text = text.replace(".", "")
             if case:
-                text = change_case(text, case, english=terms or bool(entry.english))
+                english = terms or bool(entry.english)
+                text = keep_case(text, lambda bare: change_case(bare, case, english=english))
             if quotes:
                 text = f"{OPEN}{text}{CLOSE}"
             text = add_affixes(text, prefix, suffix)
@@ -210,14 +215,20 @@ class Style:
             value = value or entry.take_value(name)
             if value in (None, "") or isinstance(value, dict | list):
                 return RenderedText("", True)
-            text = str(value)
+            text = mark_text(str(value))
             if name in ("page", "locator"):
                 text = self._write_pages(text)
+            elif name in _NUMBER_VARIABLES:
+                text = self._write_range(text)
             elif name not in ("URL", "DOI"):
                 text = typeset_text(text, self.locale.quotes)
             return RenderedText(dress(text, entry), True, True)
 
         return render_variable
+
+    def _write_range(self, text: str) -> str:
+        """Write a number, or the range of two: volumes 4–5."""
+        return _NUMBERS.sub(rf"\1{self._page_delimiter}\2", text)
 
     def _write_pages(self, text: str) -> str:
         if len(text) > _LONGEST_PAGES:
@@ -388,6 +399,8 @@ class Style:
                 text = _write_roman(int(text[:9]))
             elif variable == "page":
                 text = self._write_pages(text)
+            else:
+                text = self._write_range(text)
             return RenderedText(dress(text, entry), True, True)
 
         return render_number

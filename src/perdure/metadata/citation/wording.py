@@ -86,8 +86,10 @@ def _capitalize_title(text: str) -> str:
         end = word.end()
         bare = word[0].strip("“”‘’«»\"'()[],;:.!?").lower()
         before = text[max(word.start() - _NEAR, 0) : word.start()]
-        edge = at in (0, len(words) - 1) or _BEFORE_CAPITAL.search(before) is not None
-        small = (bare in _SMALL or word[0].lower() in _SMALL) and not edge
+        starts = at == 0 or _BEFORE_CAPITAL.search(before) is not None
+        ends = at == len(words) - 1
+        small = (bare in _SMALL or word[0].lower() in _SMALL) and not (starts or ends)
+        small = small or (len(word[0]) == 1 and not starts)  # x, or the c of vitamin c
         pieces.append(word[0] if small or _is_address(text, word) else _capitalize_first(word[0]))
     return "".join((*pieces, text[end:]))
 

@@ -6,7 +6,8 @@ higher quality than any form of the resource itself. A wildcard never asks for m
 address accepts metadata with PUT or POST, if the token may `describe`.
 
 What must stay true: a name with a format means the resource and never its metadata, because that
-answer never changes; invalid metadata changes nothing; a script inside a record never runs.
+answer never changes; invalid metadata changes nothing; a merge patch is applied by the write door,
+so that two of them lose nothing; a script inside a record never runs.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ from perdure.server.resource import operating, writing
 
 BIBLIOGRAPHY = "text/x-bibliography"
 """One citation as text; `style` and `locale` are its parameters (as in DOI resolvers)."""
+MERGE_PATCH = "application/merge-patch+json"
+"""A change of single members of the description (RFC 7396)."""
 _MANY = 100  # values
 _LONG = 20_000  # characters
 
@@ -325,10 +328,16 @@ async def _take_description(service: Service, request: Request) -> Answer:
     expect = writing.expect_unless_repeated(
         request, lambda: writing.read_expected_revision(request, str(identifier), record)
     )
-    name = _read_declared_format(request, question)
+    merges = strip_parameters(request.read_field(b"content-type")) == MERGE_PATCH
+    name = question.metadata or "json" if merges else _read_declared_format(request, question)
     data = await operating.read_whole_body(request, LARGEST)
     url = f"{request.base_url}/{spell_path(identifier)}"
-    command = await service.run_cutter(_make_command, identifier, record, name, data, url)
+    command: Describe
+    if merges:
+        patch = metadata.read_merge_patch(data, name)
+        command = Describe(identifier=identifier, patch=patch)
+    else:
+        command = await service.run_cutter(_make_command, identifier, record, name, data, url)
     command = msgspec.structs.replace(
         command, by=token.name, expect=expect, once=writing.read_idempotency_key(request)
     )
