@@ -308,6 +308,11 @@ class Settings:
         "actors who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
+    formats_together: str = _define_setting(
+        "notice",
+        "whether a new version may lack formats of the last one: notice or refuse",
+        allow_words("notice", "refuse"),
+    )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
     )
