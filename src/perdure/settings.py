@@ -337,6 +337,11 @@ class Settings:
         "days after which a withdrawal that no second person confirmed is no longer proposed",
         limit_range(1, 3650),
     )
+    formats_together: str = _define_setting(
+        "notice",
+        "whether a new version may lack formats of the last one: notice or refuse",
+        allow_words("notice", "refuse"),
+    )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
     )

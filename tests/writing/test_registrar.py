@@ -1159,3 +1159,22 @@ def test_what_is_kept_cannot_be_removed(desk: Desk) -> None:
             connection.execute(statement)
     connection.close()
     assert len(desk.history(name)) == 2
+
+
+def test_a_version_that_lacks_a_format_says_so(desk: Desk) -> None:
+    """Section 2.6: "versions are incremented together" (ruling: formats-together)."""
+    name = desk.mint(text("plain"), html("<p>page")).identifier
+    whole = name.rsplit(".", 2)[0]
+    assert desk.commit(whole, text("plainer")).left_behind == (f"{whole}.html.1",)
+    assert desk.commit(whole, text("plainest"), html("<p>new")).left_behind == ()
+    assert desk.commit(whole, text("last")).left_behind == (f"{whole}.html.3",)
+    late = Commit(identifier=parse(whole), contents=(html("<p>last"),), version=4)
+    assert desk.registry.door.execute_command(late).left_behind == ()
+
+
+def test_a_version_that_lacks_a_format_can_be_refused(desk: Desk) -> None:
+    name = desk.mint(text("plain"), html("<p>page")).identifier
+    desk.reopen(formats_together="refuse")
+    with pytest.raises(Conflict, match=re.escape("html.1")):
+        desk.commit(name.rsplit(".", 2)[0], text("plainer"))
+    assert desk.commit(name, text("plainer"), html("<p>new")).outcome is Outcome.CREATED

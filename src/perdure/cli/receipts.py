@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
-    """Print the identifier on stdout, and remarks: if nothing was written, or only a proposal, and
-    all advice."""
+    """Print the identifier on stdout, and remarks: if nothing was written, or only a proposal, the
+    formats without a new version, and all advice."""
     from perdure.model.commands import Outcome
 
     place = here()
@@ -26,6 +26,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
             "revision": receipt.revision,
             "replayed": receipt.replayed,
         }
+        | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
         | ({"advice": advice} if advice else {}),
         receipt.identifier,
     )
@@ -37,5 +38,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(
             "proposed: it takes effect when a second person asks for the same, with this reason"
         )
+    for name in receipt.left_behind:
+        place.print_note(f"{name} has no new version: commit this format with the same --version")
     for one in advice:
         place.print_note(f"advice: {one.text} ({one.rule})")

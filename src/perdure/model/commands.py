@@ -230,6 +230,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     revision: int = 0
     replayed: bool = False
     """True if this is the answer to an earlier command with the same idempotency key."""
+    left_behind: tuple[str, ...] = ()
+    """The formats of the last version that the new version lacks, as full names."""
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0

@@ -194,6 +194,35 @@ def plan_commit(
     return plan_version(identifier, record, contents, version)
 
 
+def list_left_behind(
+    identifier: Identifier, record: Record, plan: CommitPlan
+) -> tuple[Identifier, ...]:
+    """The formats of the last version that a new version lacks, as full names.
+
+    "Versions … are incremented together" (section 2.6): names of these formats keep their old
+    version.  # ruling: formats-together
+    """
+    last = record.newest
+    if last is None or plan.version <= last.number:
+        return ()
+    return tuple(
+        qualify_identifier(identifier, last.number, held.format)
+        for held in last.representations
+        if not any(same_format(held.format, content.format) for content in plan.fresh)
+    )
+
+
+def check_formats_together(identifier: Identifier, left: tuple[Identifier, ...]) -> None:
+    """Raise Conflict if a new version lacks formats of the last one."""
+    if left:
+        names = ", ".join(map(str, left))
+        raise Conflict(
+            identifier=str(identifier),
+            reason="the new version lacks formats of the last one; commit all formats together",
+            current=f"held are {names}",
+        )
+
+
 def choose_version(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
     """The version of bytes that are committed under a name with version `number`.
 

@@ -343,6 +343,9 @@ class Registrar:
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
+        left = rules.list_left_behind(identifier, record, plan)
+        if self._settings.formats_together == "refuse":
+            rules.check_formats_together(identifier, left)
         changed, outcome = record, Outcome.UNCHANGED
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
@@ -351,7 +354,9 @@ class Registrar:
         receipt = self._ledger.revise_record(
             identifier, record, changed, outcome, ("commit", command.by)
         )
-        return msgspec.structs.replace(receipt, identifier=str(name))
+        return msgspec.structs.replace(
+            receipt, identifier=str(name), left_behind=tuple(map(str, left))
+        )
 
     def _bind_locations(self, command: Bind) -> Receipt:
         identifier = naming.check_bindable(command.identifier)

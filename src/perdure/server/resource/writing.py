@@ -182,6 +182,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "revision": receipt.revision,
             "replayed": receipt.replayed,
         }
+        | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),

@@ -83,6 +83,7 @@ _OWN_SCHEMAS: dict[str, Any] = {
             "url": {"type": "string"},
             "revision": {"type": "integer"},
             "replayed": {"type": "boolean"},
+            "left_behind": _TEXTS,
         },
     },
     "Token": {
