@@ -24,6 +24,10 @@ sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
     }
+    # how busy the resolver is, and how much it holds, concerns only the operator: ask port 8080
+    if (req.url ~ "^(https?://[^/]*)?/metrics([?#]|$)") {
+        return (synth(403));
+    }
     # what is for one caller alone; and a doctor asks what reaches the resolver, not the cache
     if (req.http.Authorization || req.http.Perdure-Echo) {
         return (pass);

@@ -297,6 +297,17 @@ class Settings:
         "public URL of the resolver, for links; empty: as requested",
         match_pattern(r"https?://[!-~]+[^/]", "an http(s) URL without final slash"),
     )
+    client_seconds: int = _define_setting(
+        60,
+        "seconds after which a client that reads nothing, or sends too little, is cut off",
+        limit_range(1, 86_400),
+    )
+    pages: str = _define_setting(
+        "not-for-html",
+        "browsers get the landing page of what is held here: never, not-for-html (they get "
+        "documents in HTML themselves) or always",
+        allow_words("never", "not-for-html", "always"),
+    )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )

@@ -45,7 +45,8 @@ def ask(site: Deployment, cell: Cell, kind: dict[str, Any]) -> Outcome:
         if cell.question in _NOT_FOLLOWED or not there.startswith(f"{BASE}/"):
             return {"is": "redirect", "to": read_name_at(there)}
         target = there.removeprefix(BASE)
-    if answer.status >= 400:
+    shown = answer.status == 410 and cell.question == "page"  # a tombstone has a page
+    if answer.status >= 400 and not shown:
         return _read_error(answer)
     if answer.status == 300:
         return make_list(_read_lines(answer)) | {"is": "choices"}

@@ -87,7 +87,8 @@ def test_a_browser_gets_it_with_info_and_the_thing_without(site: Deployment, let
     browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     shown = site.get(f"/{letter}?info", f"Accept: {browser}")
     assert page(shown).findtext(".//h1") == "A letter"
-    assert site.get(f"/{letter}", f"Accept: {browser}").body == b"second\r\n"
+    assert page(site.get(f"/{letter}", f"Accept: {browser}")).findtext(".//h1") == "A letter"
+    assert site.get(f"/{letter}?bytes", f"Accept: {browser}").body == b"second\r\n"
     assert site.get(f"/{letter}?info").headers["content-type"] == "application/json"
 
 
@@ -168,7 +169,9 @@ def test_a_tombstone_is_shown(site: Deployment) -> None:
     name = site.mint(text(b"secret\r\n"))
     whole = str(parse(name).whole.resource)
     site.do(Withdraw(identifier=parse(whole), reason="a court said so", by="clerk"))
-    found = page(site.get(f"/{whole}?landing")).text_content()
+    shown = site.get(f"/{whole}?landing")
+    assert shown.status == 410
+    found = html.document_fromstring(shown.body).text_content()
     assert "a court said so" in found
     assert "clerk" in found
     assert site.get(f"/{whole}", "Accept: text/html").status == 410

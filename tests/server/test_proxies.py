@@ -119,6 +119,35 @@ def proxy(
             yield it
 
 
+METRICS = ("/metrics", "/metrics?x", "/%6detrics", "/./metrics", "http://a/metrics", "/metrics#x")
+
+
+def read_status(port: int, target: str) -> int:
+    """The status of an answer to a target that is sent as it is."""
+    with socket.create_connection(("127.0.0.1", port), 30) as wire:
+        head = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        wire.sendall(head.encode())
+        return int(wire.recv(1 << 16).split(b" ", 2)[1])
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_nginx_keeps_metrics_private(mirror_server: Running, tmp_path: Path) -> None:
+    """The configuration allows this machine; here, another address stands for it."""
+    site = (DEPLOY / "nginx.conf").read_text().replace("8080", str(mirror_server.port))
+    with nginx(site.replace("allow 127.0.0.1;", "allow 127.0.0.2;"), tmp_path) as started:
+        assert {read_status(started.port, one) for one in METRICS} == {403}
+        assert read_status(started.port, "/healthz") == 200
+
+
+@pytest.mark.skipif(shutil.which("varnishd") is None, reason="varnishd is not installed")
+def test_varnish_keeps_metrics_private(mirror_server: Running, tmp_path: Path) -> None:
+    vcl = (DEPLOY / "varnish.vcl").read_text().replace("8080", str(mirror_server.port))
+    with varnish(vcl, tmp_path) as started:
+        for target in ("/metrics", "/metrics?x", "http://a/metrics", "/metrics#x"):
+            assert read_status(started.port, target) == 403, target
+        assert read_status(started.port, "/healthz") == 200
+
+
 NOT_THROUGH = {
     "nginx": {
         "absolute form with user information",

@@ -2,9 +2,9 @@
 
     {"uri":"http://a.example/private/","match":"prefix","first":"20140101000000",…,"reason":"…"}
 
-How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown: a URI, how
-captures match it, and a span of time. `PermittedCaptures` wraps every index of captures and
-leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction finds
+How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown:
+a URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
+and leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction finds
 it. The archive files themselves stay as they are. Every process reads the file again when it has
 grown. Withdrawing a PWID of one's own archive adds a line, too (`perdure.writing.registrar`).
 

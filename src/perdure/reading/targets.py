@@ -43,7 +43,7 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|landing|linkset|history|locations|members|nearest|metadata|cite"
+    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|nearest|metadata|cite"
     r"|register|bind|break|alias|withdraw|refuse"
     r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
@@ -63,7 +63,7 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
-_VERBS = ("info", "landing", "linkset", "locations", "history", "members")
+_VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members")
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
@@ -84,7 +84,7 @@ class Question(msgspec.Struct, frozen=True):
     """A question about an identifier."""
 
     verb: str = ""
-    """`info`, `locations`, `history` or, in a POST, an operation; empty for the resource itself."""
+    """`info`, `bytes`, `history` or, in a POST, an operation; empty for the resource itself."""
     part: str | None = None
     delimiter: str = "?part="
     """The text before the part."""
@@ -302,6 +302,15 @@ def spell_part_path(whole: Identifier, part: str) -> str:
     if with_part is not None:
         return with_part.path
     return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+
+
+def append_question(path: str, question: str) -> str:
+    """A path or URL with one more question, such as `landing`.
+
+    >>> append_question("/hdl:1/x?part=t=5", "landing"), append_question("/hdl:1/x", "landing")
+    ('/hdl:1/x?part=t=5&landing', '/hdl:1/x?landing')
+    """
+    return f"{path}{'&' if '?' in path else '?'}{question}"
 
 
 def spell_part_uri(whole: Identifier, part: str) -> str:

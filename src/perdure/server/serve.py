@@ -40,6 +40,7 @@ from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import make_protocol_class
 from perdure.server.protocol.sendfile import offer_sender
+from perdure.settings import Settings
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
@@ -66,6 +67,10 @@ class Worker:
         self.fast.drop_outdated()
         self.fast_put = FastMint(self._service)
         self._service.metrics.watch_fast_paths(self.fast, self.fast_put)
+
+    @property
+    def settings(self) -> Settings:
+        return self._registry.settings
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         if scope["type"] == "http":
@@ -138,13 +143,13 @@ class _Config(uvicorn.Config):
 
     def load(self) -> None:
         super().load()
+        worker = self._worker
+        seconds = worker.settings.client_seconds
         if logs.logs_requests():
-            self.http_protocol_class = offer_sender(make_protocol_class(None))
+            made = make_protocol_class(None, client_seconds=seconds)
         else:
-            worker = self._worker
-            self.http_protocol_class = offer_sender(
-                make_protocol_class(worker.fast, worker.fast_put)
-            )
+            made = make_protocol_class(worker.fast, worker.fast_put, client_seconds=seconds)
+        self.http_protocol_class = offer_sender(made)
 
 
 def run(

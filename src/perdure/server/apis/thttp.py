@@ -107,7 +107,8 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
         others=tuple(Location(uri=one) for one in found[1:]),
     )
     fresh, vary = service.settings.fresh_seconds, asking.write_vary(service)
-    return make_redirect(step, fresh=fresh, status=_choose_redirect_status(request), vary=vary)
+    base, status = service.settings.base_url, _choose_redirect_status(request)
+    return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)
 
 
 def _choose_redirect_status(request: Request) -> HTTPStatus:

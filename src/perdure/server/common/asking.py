@@ -13,7 +13,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import read_name
+from perdure.reading.targets import read_name, spell_part_path, spell_path
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -69,6 +69,12 @@ def resolve_name(
         doubt=name.doubt,
     )
     return service.reading.resolve(asked)
+
+
+def spell_resolved(resolved: Resolved) -> str:
+    """Return the path of a name, with the part that was given beside it."""
+    identifier, part = resolved.identifier, resolved.part_beside
+    return spell_path(identifier) if part is None else spell_part_path(identifier, part)
 
 
 def read_region(service: Service, request: Request) -> str | None:

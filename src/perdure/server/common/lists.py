@@ -33,6 +33,8 @@ class ListEntry(msgspec.Struct, frozen=True):
     uri: str
     href: str | None = None
     """The URI that a page links to, if it is a different one."""
+    page: str | None = None
+    """The address of the landing page."""
 
 
 def answer_list(
@@ -56,7 +58,7 @@ def answer_list(
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
-        shown = [(one.uri, one.href or one.uri) for one in entries]
+        shown = [(one.uri, one.href or one.uri, one.page) for one in entries]
         body = pages.render_template("listing.html", what=about, entries=shown, following=following)
         return pages.make_page(HTTPStatus.OK, body, *fields)
     if kind == "application/json":

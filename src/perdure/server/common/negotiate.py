@@ -9,7 +9,7 @@ What must stay true: no Accept field means that everything is acceptable (RFC 91
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 
 from werkzeug.http import parse_accept_header
@@ -48,10 +48,66 @@ def choose_type(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | 
     return best if media_quality(accept, best) > 0 else None
 
 
+def names_first(
+    accept: tuple[Preference, ...], media_type: str, before: Container[str] = ()
+) -> bool:
+    """Return True if Accept names a type itself, with no lower quality than anything else.
+
+    A wildcard names nothing. If a type in `before` has the same quality and comes earlier, the
+    client prefers that one.
+
+    >>> names_first(read_preferences("text/html, image/avif, */*;q=0.8"), "text/html")
+    True
+    >>> names_first(read_preferences("*/*"), "text/html")
+    False
+    """
+    for one in _list_leading(accept):
+        if one == media_type:
+            return True
+        if one in before:
+            return False
+    return False
+
+
+def prefers_named(
+    accept: tuple[Preference, ...], types: Sequence[str], others: Iterable[str]
+) -> bool:
+    """Return True if Accept names one of these types, as its best, and rates the others lower.
+
+    Only what is offered counts: a client that also accepts pictures prefers no picture to a text.
+
+    >>> axios = read_preferences("application/json, text/plain, */*")
+    >>> prefers_named(axios, ("application/json",), ("image/png",))
+    False
+    >>> prefers_named(read_preferences("text/html, image/avif"), ("text/html",), ("text/plain",))
+    True
+    """
+    best = max((media_quality(accept, one) for one in others), default=0.0)
+    return may_prefer(accept, types) and rate_named(accept, types) > best
+
+
+def rate_named(accept: tuple[Preference, ...], types: Sequence[str]) -> float:
+    """Return the highest quality of those of these types that Accept names itself, or 0."""
+    return max((one.quality for one in accept if strip_parameters(one.range) in types), default=0.0)
+
+
+def may_prefer(accept: tuple[Preference, ...], types: Sequence[str]) -> bool:
+    """Return True if `prefers_named` could be True, whatever the other types are."""
+    every = any(one.range == "*/*" for one in accept)
+    least = min(one.quality for one in accept) if every else 0.0
+    most = max((one.quality for one in accept), default=0.0)
+    named = rate_named(accept, types)
+    return named == most and named > least
+
+
+def _list_leading(accept: tuple[Preference, ...]) -> list[str]:
+    most = max((one.quality for one in accept), default=0.0)
+    return [strip_parameters(one.range) for one in accept if one.quality == most > 0]
+
+
 def find_leading(accept: tuple[Preference, ...]) -> frozenset[str]:
     """Return the ranges with the highest quality, without parameters; empty without the field."""
-    most = max((one.quality for one in accept), default=0.0)
-    return frozenset(strip_parameters(one.range) for one in accept if one.quality == most > 0)
+    return frozenset(_list_leading(accept))
 
 
 def prefers_types(accept: tuple[Preference, ...], types: Iterable[str]) -> bool:

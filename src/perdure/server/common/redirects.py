@@ -15,24 +15,42 @@ from http import HTTPStatus
 from perdure.ids import Identifier
 from perdure.model.queries import Redirect
 from perdure.model.records import Location
-from perdure.reading.targets import spell_path
+from perdure.reading.targets import append_question, spell_path
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
 
 _MOST_LINKS = 16
+_LINKSET = "application/linkset+json"
 
 
 def make_redirect(
-    step: Redirect, *, fresh: int, status: int = HTTPStatus.FOUND, vary: bytes = b"accept"
+    step: Redirect,
+    *,
+    fresh: int,
+    base: str,
+    status: int = HTTPStatus.FOUND,
+    vary: bytes = b"accept",
+    path: str | None = None,
 ) -> Answer:
     """Redirect the reader to a location; the answer may be cached for `fresh` seconds.
 
-    `vary` names the request fields that the choice of the location depends on.
+    `base` is the setting `base_url`, so the name that a reader should cite is a reference relative
+    to this server if there is none (RFC 8574, RFC 8288 section 3.1). `path` is the path of the
+    name, if it has a part beside it. `vary` names the request fields that the choice of the
+    location depends on.
     """
+    name = f"{base}/{spell_path(step.identifier) if path is None else path}"
     fields: Fields = [
         (b"location", escape_uri(step.location.uri)),
         (b"cache-control", b"public, max-age=%d" % fresh),
         (b"vary", vary),
-        *join_links([*link_alternates(step.others), link_description(step.identifier)]),
+        *join_links(
+            [
+                *link_alternates(step.others),
+                write_link(name, "cite-as"),
+                write_link(append_question(name, "linkset"), "linkset", type=_LINKSET),
+                link_description(step.identifier),
+            ]
+        ),
         (b"content-length", b"0"),
     ]
     return Answer(status, fields)

@@ -49,7 +49,7 @@ from perdure.server.apis import handles
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day
 from perdure.server.common.conditions import CONDITIONS, Span
-from perdure.server.common.negotiate import prefers_types, read_preferences
+from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import HOST
 from perdure.server.fast.held import ReadyRepresentation
@@ -57,6 +57,7 @@ from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
+from perdure.server.resource.held import write_vary
 from perdure.server.resource.metadata import names_metadata
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -89,7 +90,8 @@ class UsualHeader(msgspec.Struct, frozen=True):
     """The meaning of a header that asks at most for a range."""
 
     base: str | None
-    """The public address of this resolver, or None if only the plain way can find it."""
+    """The public address of this resolver, or None if only the plain way can answer with bytes: it
+    knows the address, or sends a browser the page instead."""
     range: Span | None = None
 
 
@@ -109,7 +111,8 @@ class FastPath:
         self._bytes = registry.bytes
         self._fresh = registry.settings.fresh_seconds
         self._base_url = registry.settings.base_url
-        self._frame = _make_frame(self._fresh)
+        self._pages = registry.settings.pages
+        self._frame = _make_frame(self._fresh, self._base_url)
         self._generation = generation
         self._headers: dict[bytes, UsualHeader | None] = {}
         self._askers: dict[bytes, bool] = {}
@@ -274,15 +277,14 @@ class FastPath:
     def _read_header(self, found: dict[bytes, bytes]) -> UsualHeader | None:
         if not _UNUSUAL.isdisjoint(found) or self._is_for_replay(found):
             return None
+        for_page = False
         accept = found.get(b"accept")
         if accept is not None:
             wanted = read_preferences(accept.decode("latin-1"))
-            if (
-                prefers_types(wanted, TYPES)
-                or prefers_types(wanted, signposting.TYPES)
-                or names_metadata(wanted)
-            ):
+            if may_prefer(wanted, (*TYPES, *signposting.TYPES)) or names_metadata(wanted):
                 return None
+            if self._pages != "never" and b"range" not in found:
+                for_page = names_first(wanted, "text/html")
         asked = None
         if b"range" in found:
             span = _ONE_RANGE.fullmatch(found[b"range"])
@@ -291,7 +293,8 @@ class FastPath:
             asked = int(span[1]), int(span[2]) + 1 if span[2] else _NO_END
             if asked[0] >= asked[1]:
                 return None
-        return UsualHeader(find_public_base(found, self._base_url), asked)
+        base = None if for_page else find_public_base(found, self._base_url)
+        return UsualHeader(base, asked)
 
     # targets
     # -------
@@ -313,8 +316,9 @@ class FastPath:
             return None
         if uri_text is None:
             return self._decide_step(parse(text), stored_text)
-        before, between, behind = self._frame
-        return b"".join((before, escape_uri(uri_text), between, written, behind))
+        before, first, second, third, behind = self._frame
+        place = escape_uri(uri_text)
+        return b"".join((before, place, first, written, second, written, third, written, behind))
 
     def _find_record(self, key: str) -> str | None:
         """Return the stored form of a record. It is at most one turn of the event loop old."""
@@ -355,9 +359,10 @@ class FastPath:
         if isinstance(step, Redirect):
             if depends_on_reader((step.location, *step.others)):
                 return None
-            return write_answer(make_redirect(step, fresh=self._fresh))
+            return write_answer(make_redirect(step, fresh=self._fresh, base=self._base_url))
         if isinstance(step, Fetch) and read_qualifiers(identifier)[1] is not None:
-            return ReadyRepresentation(step, record, fresh=self._fresh)
+            vary = write_vary(identifier, step.representation, self._pages)
+            return ReadyRepresentation(step, record, fresh=self._fresh, vary=vary)
         return None
 
 
@@ -396,10 +401,11 @@ def find_only_uri(stored_text: str, version: str | None, format: str | None) -> 
     return location if agreed else None
 
 
-def _make_frame(fresh: int) -> tuple[bytes, bytes, bytes]:
-    """Return the text of a redirect before, between and after its location and identifier."""
+def _make_frame(fresh: int, base: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Return the text of a redirect around its location and around the identifier, three times."""
     location, name = Location(uri="x:location"), parse("urn:x-example:name")
-    example = write_answer(make_redirect(Redirect(identifier=name, location=location), fresh=fresh))
+    step = Redirect(identifier=name, location=location)
+    example = write_answer(make_redirect(step, fresh=fresh, base=base))
     before, _, rest = example.partition(escape_uri(location.uri))
-    between, _, behind = rest.partition(escape_uri(spell_uri(name)))
-    return before, between, behind
+    first, second, third, behind = rest.split(escape_uri(spell_uri(name)))
+    return before, first, second, third, behind

@@ -26,7 +26,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
 checks around it only refuse more (a second or malformed Host, any coding except chunked). A head is
-never awaited longer than `head_seconds` or kept beyond `LONGEST_HEAD`; bytes that wait for their
+never awaited longer than `head_seconds` or kept beyond `LONGEST_HEAD`; a client that neither reads
+nor sends is cut off (`perdure.server.protocol.stalls`); bytes that wait for their
 turn exceed uvicorn's high-water mark by at most one read.
 
 This subclasses a semi-private class of uvicorn; so the minor version is pinned, and
@@ -61,6 +62,7 @@ from perdure.server.protocol.head import (
     find_early_refusal,
     split_fields,
 )
+from perdure.server.protocol.stalls import StallWatch
 
 Fast = Callable[[bytes, bytes, bytes], bytes | None]
 """`fast(method, target, fields)`: a complete HTTP/1.1 response, or None if the application should
@@ -127,6 +129,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     fast: ClassVar[Fast | None] = None
     fast_put: ClassVar[FastPut | None] = None
     head_seconds: ClassVar[float] = 10.0
+    watch: ClassVar[StallWatch | None] = None
 
     def __init__(
         self,
@@ -536,10 +539,23 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     # time
     # ----
 
+    @property
+    def is_busy(self) -> bool:
+        return self._answering or bool(self._body_left)
+
+    @property
+    def awaits_body(self) -> bool:
+        return bool(self._body_left) and self._answering and not self.flow.read_paused
+
+    def end_stalled_body(self) -> None:
+        self._refuse_message(Refusal(408, "the body arrives too slowly"))
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # uvicorn deviates from asyncio's signature, too: it knows only one kind of transport
         super().connection_made(transport)
         self._close_in(self.head_seconds)
+        if self.watch is not None:
+            self.watch.begin(self.loop, cast("set[RawTargetProtocol]", self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf, self._rest = True, b""
@@ -578,9 +594,17 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
 
 def make_protocol_class(
-    fast: Fast | None, fast_put: FastPut | None = None, *, head_seconds: float = 10.0
+    fast: Fast | None,
+    fast_put: FastPut | None = None,
+    *,
+    head_seconds: float = 10.0,
+    client_seconds: float | None = None,
 ) -> type[RawTargetProtocol]:
-    """Make the class for uvicorn's `http=`, with fast answers and a time limit for heads."""
+    """Make the class for uvicorn's `http=`, with fast answers and time limits.
+
+    A head must be complete after `head_seconds`; a client that takes nothing of an answer, or sends
+    nothing of its body, is cut off after `client_seconds`.
+    """
 
     class ConfiguredProtocol(RawTargetProtocol):
         pass
@@ -588,4 +612,5 @@ def make_protocol_class(
     ConfiguredProtocol.fast = fast
     ConfiguredProtocol.fast_put = fast_put
     ConfiguredProtocol.head_seconds = head_seconds
+    ConfiguredProtocol.watch = StallWatch(client_seconds) if client_seconds else None
     return ConfiguredProtocol

@@ -22,6 +22,8 @@ from perdure import formats
 from perdure.ids import Identifier
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
+from perdure.parts.media_types import strip_parameters
+from perdure.policy.naming import read_qualifiers
 from perdure.reading.targets import spell_path, spell_uri
 from perdure.server.common import bodies, digests, problems
 from perdure.server.common.answers import (
@@ -61,17 +63,17 @@ SANDBOX = (
 
 
 def answer_representation(
-    request: Request, source: Bytes, step: Fetch, record: Record, *, fresh: int, chosen: bool
+    request: Request, source: Bytes, step: Fetch, record: Record, *, fresh: int, vary: bytes
 ) -> Answer:
     """Answer GET or HEAD of a representation; the server drops the body for HEAD.
 
     The answer may be cached for `fresh` seconds, or without limit if the request named the version.
-    `chosen`: the request did not name the format, so the answer depends on its header. Raises
-    PreconditionFailed.
+    `vary` names the request fields that the choice of this answer depends on; see `write_vary`.
+    Raises PreconditionFailed.
     """
     held = step.representation
     tag, modified = make_etag(held), find_last_modified(record, held)
-    fields = make_validators(step, modified, request.base_url, fresh=fresh, chosen=chosen)
+    fields = make_validators(step, modified, request.base_url, fresh=fresh, vary=vary)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
     fields += describe_bytes(step.identifier, held, digest=digests.is_wanted(request))
@@ -120,7 +122,7 @@ def answer_byteranges(
 
 
 def make_validators(
-    step: Fetch, modified: datetime, base: str, *, fresh: int, chosen: bool
+    step: Fetch, modified: datetime, base: str, *, fresh: int, vary: bytes
 ) -> Fields:
     """Make the fields that a 304 has, too: version, date of change, and lifetime."""
     fields: Fields = [
@@ -138,9 +140,26 @@ def make_validators(
             )
         ),
     ]
-    if chosen:
-        fields.append((b"vary", b"accept, accept-language"))
+    if vary:
+        fields.append((b"vary", vary))
     return fields
+
+
+def write_vary(identifier: Identifier, held: Representation, pages: str) -> bytes:
+    """Write the `Vary` field of bytes. `pages` is the setting.
+
+    For a name with a format, the only alternative is the page of a document that has another type
+    than HTML  # ruling: page-or-thing
+    """
+    if read_qualifiers(identifier)[1] is None:
+        return b"accept, accept-language"
+    has_page = pages == "always" or (pages != "never" and not is_html(held))
+    return b"accept" if has_page else b""
+
+
+def is_html(held: Representation) -> bool:
+    """Return True if a browser shows these bytes as a page."""
+    return strip_parameters(held.media_type) in ("text/html", "application/xhtml+xml")
 
 
 @lru_cache(maxsize=1024)

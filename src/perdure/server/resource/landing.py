@@ -20,17 +20,19 @@ from typing import Any
 from markupsafe import Markup
 
 from perdure import metadata
-from perdure.errors import Unavailable
+from perdure.errors import NotAcceptable, NotFound, PartNotSupported, Unavailable
 from perdure.ids import Identifier
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
+from perdure.model.queries import Gone
 from perdure.model.records import Record
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import spell_path
+from perdure.reading.targets import append_question, spell_path
 from perdure.server import pages
 from perdure.server.common import asking
 from perdure.server.common.answers import (
     Answer,
+    escape_uri,
     join_links,
     make_answer,
     make_empty_answer,
@@ -54,12 +56,15 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.read_findings(one.uri for one in record.locations)
     tag = _make_page_tag(record, findings)
+    path = append_question(f"/{asking.spell_resolved(resolved)}", "landing")
     fields = [
         (b"etag", tag),
+        (b"content-location", escape_uri(path)),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept"),
     ]
-    if has_already(request, tag):
+    status = HTTPStatus.GONE if is_gone(resolved) else HTTPStatus.OK
+    if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     passage = await quoting.read_passage(service, resolved)
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
@@ -69,6 +74,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     body = pages.render_template(
         "landing.html",
         record=shown,
+        get_url=append_question(what.url, "bytes") if shown["status"] == "held" else what.url,
         title=_strip_directions(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
         facts=_list_facts(what),
@@ -85,9 +91,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
-    return pages.make_page(
-        HTTPStatus.OK, body, *fields, *join_links(signposting.write_header_links(rows))
-    )
+    return pages.make_page(status, body, *fields, *join_links(signposting.write_header_links(rows)))
 
 
 async def show_linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
@@ -95,17 +99,38 @@ async def show_linkset(service: Service, request: Request, resolved: Resolved) -
     record = resolved.known
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
+    return answer_links(request, rows, fresh=service.settings.fresh_seconds)
+
+
+def answer_links(
+    request: Request, rows: tuple[signposting.Signpost, ...], *more: tuple[bytes, bytes], fresh: int
+) -> Answer:
+    """Answer with a linkset in the form that the client prefers."""
     kind = choose_type(request.accept, signposting.TYPES) or signposting.JSON
-    body = (
-        signposting.write_json(rows) if kind == signposting.JSON else signposting.write_text(rows)
-    )
-    return make_answer(
-        HTTPStatus.OK,
-        kind,
-        body,
-        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+    tag = signposting.make_linkset_tag(rows, kind)
+    fields = [
+        (b"etag", tag),
+        (b"cache-control", b"public, max-age=%d" % fresh),
         (b"vary", b"accept"),
-    )
+        *more,
+    ]
+    if has_already(request, tag):
+        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
+    is_json = kind == signposting.JSON
+    body = signposting.write_json(rows) if is_json else signposting.write_text(rows)
+    return make_answer(HTTPStatus.OK, kind, body, *fields)
+
+
+def is_gone(resolved: Resolved) -> bool:
+    """Return True if what a name names was withdrawn: its page is the tombstone, with status 410.
+
+    # ruling: tombstone-silence
+    """
+    try:
+        step = resolved.choose(accept=())
+    except (NotFound, NotAcceptable, PartNotSupported):
+        return False
+    return isinstance(step, Gone)
 
 
 def wants_page(request: Request) -> bool:
@@ -155,7 +180,7 @@ def _describe_resource(
     service: Service, request: Request, resolved: Resolved
 ) -> tuple[DescribedResource, dict[str, Any]]:
     """Return the description, and the same as JSON-LD."""
-    url = f"{request.base_url}/{spell_path(resolved.identifier)}"
+    url = f"{request.base_url}/{asking.spell_resolved(resolved)}"
     what = service.registry.described(resolved, url)
     return what, json.loads(metadata.write_record(what, "jsonld"))
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import quote as escape
 
+import msgspec
+
 from perdure.errors import NotFound, PartNotSupported
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
-from perdure.reading.targets import Question, spell_path, spell_uri
+from perdure.reading.targets import Question, append_question, spell_path, spell_uri
 from perdure.server.common import lists
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
@@ -50,7 +52,10 @@ async def list_pattern(
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
-    entries = _make_entries(request, page.identifiers)
+    entries = [
+        msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
+        for one in _make_entries(request, page.identifiers)
+    ]
     return lists.answer_list(request, str(pattern), entries, fresh, following=following)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
@@ -11,11 +9,11 @@ from perdure.model.records import Record
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import read_identifier, spell_part_path, spell_path
 from perdure.server.common import asking, lists, problems
-from perdure.server.common.answers import Answer, make_answer
-from perdure.server.common.negotiate import choose_type, prefers_types
+from perdure.server.common.answers import Answer
+from perdure.server.common.negotiate import prefers_types
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import signposting
+from perdure.server.resource import landing, signposting
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 
@@ -40,7 +38,7 @@ def list_locations(
         path = (
             spell_path(identifier) if inside is None else spell_part_path(inside.whole, inside.part)
         )
-        return _answer_linkset(request, path, record, found, fresh, *more)
+        return _answer_linkset(service, request, path, record, found, *more)
     entries = [lists.ListEntry(one) for one in found]
     told = {}
     if record is not None and inside is None and _asks_for_json(request):
@@ -75,6 +73,7 @@ def _show_health(finding: LinkFinding | None) -> dict[str, object] | None:
 
 
 def _answer_linkset(
+    service: Service,
     request: Request,
     path: str,
     record: Record,
@@ -90,11 +89,7 @@ def _answer_linkset(
         else signposting.Signpost(anchor, "alternate", one)
         for one in found
     )
-    kind = choose_type(request.accept, signposting.TYPES) or signposting.JSON
-    body = (
-        signposting.write_json(rows) if kind == signposting.JSON else signposting.write_text(rows)
-    )
-    return make_answer(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
+    return landing.answer_links(request, rows, *fields, fresh=service.settings.fresh_seconds)
 
 
 def list_urls(request: Request, resolved: Resolved) -> list[str] | Gone:

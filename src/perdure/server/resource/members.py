@@ -35,7 +35,13 @@ from perdure.model.records import Location
 from perdure.parts import Member as MemberSelector
 from perdure.policy.naming import read_qualifiers
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import Question, spell_part_path, spell_part_uri, spell_path
+from perdure.reading.targets import (
+    Question,
+    append_question,
+    spell_part_path,
+    spell_part_uri,
+    spell_path,
+)
 from perdure.server import pages
 from perdure.server.common import problems
 from perdure.server.common.answers import (
@@ -48,7 +54,7 @@ from perdure.server.common.answers import (
     write_link,
 )
 from perdure.server.common.conditions import has_already
-from perdure.server.common.negotiate import choose_type, prefers_types
+from perdure.server.common.negotiate import choose_type, names_first, prefers_types
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -60,7 +66,6 @@ OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSE
           "text/turtle")  # fmt: skip
 _FORMS = {"text/plain": "text", "text/csv": "csv", "text/turtle": "turtle"}
 _JSON = ("application/json", members.MEDIA_TYPE)
-_HTML = ("text/html", "application/xhtml+xml")
 _MOST = 10_000
 
 
@@ -84,7 +89,9 @@ async def lead_to_member(
         identifier=identifier,
         location=Location(uri=locate_member(service, request.base_url, identifier)),
     )
-    answer = make_redirect(step_on, fresh=service.settings.fresh_seconds)
+    answer = make_redirect(
+        step_on, fresh=service.settings.fresh_seconds, base=service.settings.base_url
+    )
     written = f"{request.base_url}/{spell_part_path(step.identifier, f'member={number}')}"
     answer.fields = [
         *(field for field in answer.fields if field[0] != b"link"),
@@ -119,7 +126,9 @@ def locate_member(service: Service, base: str, identifier: Identifier) -> str:
 # -----
 
 
-def suits_person(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
+def suits_person(
+    service: Service, request: Request, identifier: Identifier, media_types: tuple[str, ...]
+) -> bool:
     """Return True if a person asks for a collection without naming a format.
 
     `media_types` are those held, or the one that would be sent.
@@ -127,7 +136,8 @@ def suits_person(request: Request, identifier: Identifier, media_types: tuple[st
     return (
         members.MEDIA_TYPE in media_types
         and read_qualifiers(identifier)[1] is None
-        and prefers_types(request.accept, _HTML)
+        and service.settings.pages != "never"
+        and names_first(request.accept, "text/html")
     )
 
 
@@ -136,6 +146,8 @@ async def list_members(
 ) -> Answer:
     """Answer `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
     identifier, kind = resolved.identifier, choose_type(request.accept, OFFERS)
+    if names_first(request.accept, "text/html", before=OFFERS):
+        kind = "text/html"  # also for a client that accepts other types as much by a wildcard
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
@@ -212,6 +224,7 @@ def _render_page(
                 "members.html",
                 collection=collection,
                 identifier=str(whole),
+                page=append_question(f"{base}/{spell_path(whole)}", "landing"),
                 rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
                 following=following,
             )

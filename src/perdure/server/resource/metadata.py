@@ -50,6 +50,7 @@ from perdure.server.common.answers import (
     write_link,
 )
 from perdure.server.common.conditions import has_already
+from perdure.server.common.negotiate import rate_named
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import operating, writing
@@ -110,8 +111,8 @@ async def negotiate_metadata(
     identifier, record = resolved.identifier, resolved.record
     if kind is None or record is None or read_qualifiers(identifier)[1] is not None:
         return None
-    if resolved.part_beside is None and _find_quality(
-        request.accept, kind
+    if resolved.part_beside is None and rate_named(
+        request.accept, (kind,)
     ) <= _find_resource_quality(request.accept, identifier, record):
         return None
     if kind == BIBLIOGRAPHY:
@@ -128,6 +129,11 @@ def _find_best_type(accept: tuple[Preference, ...]) -> str | None:
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
+def list_types() -> tuple[str, ...]:
+    """List the media types of metadata and citations that Accept can name."""
+    return tuple(_map_types())
+
+
 def names_metadata(accept: tuple[Preference, ...]) -> bool:
     """Return True if Accept names a form of metadata, so that the usual answer may be wrong."""
     return _find_best_type(accept) is not None
@@ -137,21 +143,23 @@ def _strip_range(one: Preference) -> str:
     return strip_parameters(one.range)
 
 
-def _find_quality(accept: tuple[Preference, ...], kind: str) -> float:
-    return max(one.quality for one in accept if _strip_range(one) == kind)
-
-
 def _find_resource_quality(
     accept: tuple[Preference, ...], identifier: Identifier, record: Record
 ) -> float:
     """Return the highest quality that Accept gives a form of the resource itself."""
+    kinds = list_media_types(identifier, record)
+    return max((media_quality(accept, kind) for kind in kinds), default=0.0)
+
+
+def list_media_types(identifier: Identifier, record: Record) -> set[str]:
+    """List the media types in which a resource is held, or may be found at its locations."""
     number, _ = read_qualifiers(identifier)
     version = record.version(number) if number is not None else record.newest
     kinds = {one.media_type for one in version.representations} if version else set()
     for location in record.locations:
         known = find_media_type(location.format) if location.format else None
         kinds.add(known.essence if known else "application/octet-stream")
-    return max((media_quality(accept, kind) for kind in kinds), default=0.0)
+    return kinds
 
 
 def _read_parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:

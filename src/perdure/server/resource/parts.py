@@ -51,7 +51,9 @@ async def answer_part(service: Service, request: Request, resolved: Resolved) ->
             return _list_choices(request, resolved, step)
         case Redirect():
             fresh = service.settings.fresh_seconds
-            return make_redirect(step, fresh=fresh, vary=asking.write_vary(service))
+            base, path = service.settings.base_url, asking.spell_resolved(resolved)
+            vary = asking.write_vary(service)
+            return make_redirect(step, fresh=fresh, base=base, vary=vary, path=path)
     return problems.answer_problem(problems.no_location(resolved.identifier), request)
 
 
@@ -131,7 +133,7 @@ def _make_validators(
     canonical = f"{request.base_url}/{spell_part_path(step.identifier, part)}"
     return [
         (b"etag", tag),
-        (b"content-location", escape_uri(spell_part_uri(step.identifier, part))),
+        (b"content-location", _write_content_location(step, part)),
         (b"cache-control", held.FOR_EVER if step.pinned else fresh),
         *join_links(
             (
@@ -143,6 +145,12 @@ def _make_validators(
         ),
         (b"vary", b"accept, accept-language"),
     ]
+
+
+def _write_content_location(step: Fetch, part: str) -> bytes:
+    """Write the URI of a part with `%23`: the field has no fragment (RFC 9110 section 8.7)."""
+    uri = spell_part_uri(step.identifier, part)
+    return escape_uri(uri).replace(b"#", b"%23")
 
 
 def _describe_part(step: Fetch, found: Part) -> Fields:

@@ -4,6 +4,9 @@ How it works: the target becomes a name and a question, the read door (`perdure.
 decides what to do, and this module does it. A client that prefers JSON or XML in Accept asks for
 the record, unless the resource itself has that type.
 
+A browser gets the landing page of what is held here, and everybody else the bytes
+(ruling: page-or-thing): `_suits_browser` decides.
+
 What must stay true: a request for a part is never answered with the complete document.
 """
 
@@ -16,6 +19,7 @@ import msgspec
 from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import find_media_type
 from perdure.ids import Identifier, scheme_of
+from perdure.model.collection import MEDIA_TYPE as COLLECTION
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
@@ -29,7 +33,7 @@ from perdure.reading.targets import Question, read_question, spell_part_path, sp
 from perdure.server.apis import pwids
 from perdure.server.common import asking, auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
-from perdure.server.common.negotiate import find_leading, prefers_types
+from perdure.server.common.negotiate import find_leading, names_first, prefers_named, prefers_types
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -76,6 +80,10 @@ async def _answer_question(
     if question.quote is not None:
         return await quoting.redirect_to_passage(service, request, resolved, question)
     match question.verb:
+        case "bytes":
+            return await answer_resource(
+                service, request, resolved, question.append, only_bytes=True
+            )
         case "info":
             for_record = prefers_types(request.accept, TYPES)
             inflected = question.inflection and scheme_of(resolved.asked).has_inflections
@@ -96,47 +104,93 @@ async def _answer_question(
             return answer_history(service, request, resolved)
         case "members":
             return await members.list_members(service, request, resolved, question)
+    if _suits_browser(service, request, resolved):
+        return await landing.show_landing_page(service, request, resolved)
     return await answer_resource(service, request, resolved, question.append)
 
 
+def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bool:
+    """Return True if a request for the resource gets its page  # ruling: page-or-thing
+
+    It does if the client names HTML, as browsers do, and asks for what is held here, reserved or
+    gone. A complete document that is itself in HTML is sent, unless the setting `pages` is
+    `always`. Raises NotFound or NoSuchVersion.
+    """
+    setting = service.settings.pages
+    first = names_first(
+        request.accept, "text/html", before=(*signposting.TYPES, *metadata.list_types())
+    )
+    if setting == "never" or not first or b"range" in request.fields:
+        return False
+    if resolved.identifier.is_citation:
+        return True
+    step = resolved.choose(accept=())
+    if not isinstance(step, Fetch):
+        return isinstance(step, Gone | Description)
+    if step.representation.media_type == COLLECTION:
+        return resolved.inside is None and read_qualifiers(resolved.identifier)[1] is not None
+    if resolved.inside is not None or setting == "always":
+        return True
+    try:
+        sent = resolved.step
+    except NotAcceptable:
+        return True
+    return not (isinstance(sent, Fetch) and held.is_html(sent.representation))
+
+
 async def answer_resource(
-    service: Service, request: Request, resolved: Resolved, append: str | None = None
+    service: Service,
+    request: Request,
+    resolved: Resolved,
+    append: str | None = None,
+    *,
+    only_bytes: bool = False,
 ) -> Answer:
     """Answer with the resource that a name leads to, or redirect to its location.
 
-    `append` is text to append to the address of such a redirect.
+    `append` is text to append to the address of such a redirect. With `only_bytes`, the answer is
+    never a document about the resource, whatever Accept says.
     """
     identifier = resolved.identifier
     if identifier.is_citation:
         return await answer_description(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid)
-    if metadata.names_metadata(request.accept):
+    if metadata.names_metadata(request.accept) and not only_bytes:
         found = await metadata.negotiate_metadata(service, request, resolved)
         if found is not None:
             return found
     if resolved.inside is not None:
         return await parts.answer_part(service, request, resolved)
-    if read_qualifiers(identifier)[1] is None and prefers_types(request.accept, signposting.TYPES):
+    if only_bytes:
+        step = resolved.choose(accept=())
+        return carry_out_step(service, request, resolved, step)
+    if read_qualifiers(identifier)[1] is None and _prefers(request, resolved, signposting.TYPES):
         return await landing.show_linkset(service, request, resolved)
     try:
         step = _choose_step(request, resolved)
     except NotAcceptable as error:
-        if not members.suits_person(request, identifier, error.offered):
+        if not members.suits_person(service, request, identifier, error.offered):
             raise
         return await members.list_members(service, request, resolved, Question())
     given = (step.representation.media_type,) if isinstance(step, Fetch) else ()
-    if members.suits_person(request, identifier, given):
+    if members.suits_person(service, request, identifier, given):
         return await members.list_members(service, request, resolved, Question())
     if append and isinstance(step, Redirect):
         step = step.redirect_to(templates.append_text(step.location.uri, append))
     return carry_out_step(service, request, resolved, step)
 
 
+def _prefers(request: Request, resolved: Resolved, types: tuple[str, ...]) -> bool:
+    """Return True if the client prefers these types to those in which the resource is offered."""
+    others = metadata.list_media_types(resolved.identifier, resolved.record or Record())
+    return prefers_named(request.accept, types, others)
+
+
 def _choose_step(request: Request, resolved: Resolved) -> Step:
     """Choose what to do, and the record itself if the client prefers it."""
     identifier, record = resolved.identifier, resolved.record
-    for_record = prefers_types(request.accept, TYPES)
+    for_record = _prefers(request, resolved, TYPES)
     try:
         step = resolved.step
     except NotAcceptable:
@@ -183,12 +237,13 @@ def carry_out_step(
                 step,
                 resolved.record or Record(),
                 fresh=fresh,
-                chosen=read_qualifiers(identifier)[1] is None,
+                vary=held.write_vary(identifier, step.representation, service.settings.pages),
             )
         case Redirect():
             chosen = depends_on_reader((step.location, *step.others))
             vary = asking.write_vary(service) if chosen else b"accept"
-            return make_redirect(step, fresh=fresh, status=status, vary=vary)
+            base = service.settings.base_url
+            return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)
         case Description():
             return describe_record(request, identifier, step.record, fresh=fresh)
         case Gone():

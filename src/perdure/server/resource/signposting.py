@@ -13,6 +13,7 @@ only if it is http(s).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 import msgspec
@@ -24,8 +25,8 @@ from perdure.metadata import homes
 from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Code, Relation
 from perdure.model.records import Location, Record
-from perdure.policy.naming import qualify_identifier
-from perdure.reading.targets import spell_path
+from perdure.policy.naming import qualify_identifier, read_qualifiers
+from perdure.reading.targets import append_question, spell_path
 from perdure.server.common.answers import escape_uri, write_link
 
 JSON = "application/linkset+json"
@@ -47,17 +48,16 @@ class Signpost(msgspec.Struct, frozen=True):
     profile: str = ""
 
 
-def make_landing_url(base: str, path: str) -> str:
-    """Return the address of the landing page of the resource at a path."""
-    return f"{base}/{path}?landing"
-
-
 def make_signposts(
     record: Record, what: DescribedResource, base: str, kind: str
 ) -> tuple[Signpost, ...]:
-    """Make all links of a resource. `kind` is its schema.org type."""
-    path = spell_path(what.identifier)
-    page, name = make_landing_url(base, path), f"{base}/{path}"
+    """Make all links of a resource, or of a part. `kind` is its schema.org type.
+
+    Each thing has one `cite-as`: bytes that are held here have their full name (RFC 8574 section
+    3).
+    """
+    name = what.url
+    page = append_question(name, "landing")
     of_page = [
         Signpost(page, "cite-as", name),
         Signpost(page, "type", f"{_SCHEMA}AboutPage"),
@@ -66,15 +66,16 @@ def make_signposts(
         *(Signpost(page, "license", one) for one in _list_licences(what.about)),
         *(Signpost(page, "collection", one) for one in _list_collections(what.about, base)),
         *_list_descriptions(page, name),
-        Signpost(page, "linkset", f"{name}?linkset", JSON),
+        Signpost(page, "linkset", append_question(name, "linkset"), JSON),
     ]
-    items = tuple(_list_items(record, what, base, page))
+    held = tuple(_list_held_items(record, what, base, page))
+    items = (*held, *_list_located_items(record, what, page))
     of_items = [
         row
         for item in items
         for row in (
             Signpost(item.href, "collection", page, _HTML),
-            Signpost(item.href, "cite-as", name),
+            Signpost(item.href, "cite-as", item.href if item in held else name),
         )
     ]
     of_metadata = [
@@ -88,25 +89,38 @@ def _list_descriptions(page: str, name: str) -> Iterable[Signpost]:
         yield Signpost(
             page,
             "describedby",
-            f"{name}?metadata={one.name}",
+            append_question(name, f"metadata={one.name}"),
             one.media_types[0],
             profile=one.schema if one.schema.startswith("http") else "",
         )
 
 
-def _list_items(
+def _list_held_items(
     record: Record, what: DescribedResource, base: str, page: str
 ) -> Iterable[Signpost]:
-    """Yield links to the bytes of the newest version, and to all locations."""
-    newest = record.newest
-    if record.tombstone is not None:
+    """Yield links to the bytes of the named version or else of the newest, or to the part."""
+    if what.part is not None:
+        yield Signpost(page, "item", what.url)
         return
-    for held in newest.representations if newest else ():
-        exact = qualify_identifier(what.identifier, newest.number, held.format) if newest else None
-        if exact is not None:
+    number, format = read_qualifiers(what.identifier)
+    version = record.newest if number is None else record.version(number)
+    if record.tombstone is not None or version is None or version.tombstone is not None:
+        return
+    for held in version.representations:
+        if format in (None, held.format):
+            exact = qualify_identifier(what.identifier, version.number, held.format)
             href = f"{base}/{spell_path(exact)}"
             yield Signpost(page, "item", href, held.media_type, held.language or "")
+
+
+def _list_located_items(record: Record, what: DescribedResource, page: str) -> Iterable[Signpost]:
+    """Yield links to all locations of the named version, or else of any version."""
+    number, _ = read_qualifiers(what.identifier)
+    if record.tombstone is not None or what.part is not None:
+        return
     for one in record.locations:
+        if number is not None and one.version not in (None, number):
+            continue
         if _is_web(one.uri):
             known = formats.find_media_type(one.format) if one.format else None
             kind = known.essence if known else ""
@@ -184,6 +198,12 @@ def write_header_links(rows: tuple[Signpost, ...]) -> list[bytes]:
     ]
 
 
+def make_linkset_tag(rows: tuple[Signpost, ...], kind: str) -> bytes:
+    """Make the entity tag of a linkset in one of its forms, from its links."""
+    digest = hashlib.sha256(msgspec.json.encode((kind, rows))).hexdigest()
+    return f'"{digest[:32]}-links"'.encode()
+
+
 def write_text(rows: tuple[Signpost, ...]) -> bytes:
     """Write a linkset in the form of a Link field (RFC 9264 section 4.1)."""
     written = (
@@ -205,7 +225,9 @@ def write_json(rows: tuple[Signpost, ...]) -> bytes:
         if row.language:
             target["hreflang"] = [row.language]
         if row.profile:
-            target["profile"] = row.profile
+            target["profile"] = (
+                row.profile
+            )  # as in the FAIR Signposting Profile, which clients read
         of_context = contexts.setdefault(escape_uri(row.anchor).decode(), {})
         of_context.setdefault(row.rel, []).append(target)
     return msgspec.json.encode(

@@ -32,6 +32,12 @@ QUESTIONS = (
         "differ only for ARKs",
     ),
     Parameter(
+        name="bytes",
+        schema=BARE,
+        shown="?bytes",
+        text="the resource itself for every client, never a page or a record about it",
+    ),
+    Parameter(
         name="landing",
         schema=BARE,
         shown="?landing",
