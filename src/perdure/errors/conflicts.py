@@ -101,6 +101,50 @@ class OriginalNeeded(BytesContradicted):
     reason = "the original bytes are not held here; send them, so that they are kept"
 
 
+class FormatsLacking(Conflict):
+    """A new version lacks formats of the last one, and the settings refuse that."""
+
+    formats: tuple[str, ...]
+    """The identifiers of the last version that would be left behind."""
+    reason = "the new version lacks formats of the last one; commit all formats together"
+
+    @property
+    def current(self) -> str | None:
+        return f"held are {', '.join(self.formats)}"
+
+
+# withdrawals that two persons decide
+# -----------------------------------
+
+
+class ReasonNotRepeated(Conflict):
+    """A second person confirms a withdrawal with another reason than the proposed one."""
+
+    by: str
+    at: str
+    proposed: str
+    """The reason of the proposal."""
+    reason = (
+        "its withdrawal is proposed for another reason: repeat that reason word for word to "
+        "confirm it, or refuse the proposal"
+    )
+
+    @property
+    def current(self) -> str | None:
+        return f"proposed by {self.by} at {self.at}: {self.proposed}"
+
+
+class NothingProposed(Conflict):
+    """No withdrawal is proposed that could be refused."""
+
+    version: int | None
+
+    @property
+    def reason(self) -> str:
+        of = "it" if self.version is None else f"version {self.version}"
+        return f"no withdrawal of {of} is proposed"
+
+
 # handles
 # -------
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import Conflict
+from perdure.errors.conflicts import NothingProposed, ReasonNotRepeated
 from perdure.errors.naming import ReasonMissing
 from perdure.ids import Identifier
 from perdure.model.records import IdentifiedRecord, Proposal, Record, Token
@@ -96,11 +96,8 @@ def find_standing(record: Record, now: str = "") -> Proposal | None:
 def confirm_proposal(identifier: Identifier, proposal: Proposal, reason: str) -> None:
     """Raise Conflict unless a second person repeats the reason of a proposal word for word."""
     if reason != proposal.reason:
-        raise Conflict(
-            identifier=str(identifier),
-            reason="its withdrawal is proposed for another reason: repeat that reason word for "
-            "word to confirm it, or refuse the proposal",
-            current=f"proposed by {proposal.by} at {proposal.at}: {proposal.reason}",
+        raise ReasonNotRepeated(
+            identifier=str(identifier), by=proposal.by, at=proposal.at, proposed=proposal.reason
         )
 
 
@@ -110,10 +107,7 @@ def refuse_proposal(
     """The record without its proposal. Raises Conflict if no such withdrawal is proposed."""
     standing = find_standing(record, now)
     if standing is None or standing.version != version:
-        of = "it" if version is None else f"version {version}"
-        raise Conflict(
-            identifier=str(identifier), reason=f"no withdrawal of {of} is proposed", current=None
-        )
+        raise NothingProposed(identifier=str(identifier), version=version)
     return msgspec.structs.replace(record, proposal=None)
 
 

@@ -27,6 +27,7 @@ from perdure.errors import (
 )
 from perdure.errors.conflicts import (
     BytesBound,
+    FormatsLacking,
     LocationBoundOtherwise,
     NameWithdrawn,
     RevisionNotCurrent,
@@ -215,12 +216,7 @@ def list_left_behind(
 def check_formats_together(identifier: Identifier, left: tuple[Identifier, ...]) -> None:
     """Raise Conflict if a new version lacks formats of the last one."""
     if left:
-        names = ", ".join(map(str, left))
-        raise Conflict(
-            identifier=str(identifier),
-            reason="the new version lacks formats of the last one; commit all formats together",
-            current=f"held are {names}",
-        )
+        raise FormatsLacking(identifier=str(identifier), formats=tuple(map(str, left)))
 
 
 def choose_version(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
