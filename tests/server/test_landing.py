@@ -171,7 +171,7 @@ def test_a_tombstone_is_shown(site: Deployment) -> None:
     site.do(Withdraw(identifier=parse(whole), reason="a court said so", by="clerk"))
     shown = site.get(f"/{whole}?landing")
     assert shown.status == 410
-    found = "".join(html.document_fromstring(shown.body).itertext())
+    found = "".join(map(str, html.document_fromstring(shown.body).itertext()))
     assert "a court said so" in found
     assert "clerk" in found
     assert site.get(f"/{whole}", "Accept: text/html").status == 410
