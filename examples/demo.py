@@ -182,8 +182,8 @@ def show_resolution(base: str, readme: str, others: list[str]) -> None:
 
 def show_parts(base: str, text: str, picture: str, sound: str) -> None:
     page = f"{text.rsplit('.', 2)[0]}.html.1"
-    curl("a part: characters 11 to 37", "-s", f"{base}/{text}%23char=11,37")
-    curl("and what they are", "-sI", f"{base}/{text}%23char=11,37", lines=20)
+    curl("a part: characters 13 to 40", "-s", f"{base}/{text}%23char=13,40")
+    curl("and what they are", "-sI", f"{base}/{text}%23char=13,40", lines=20)
     curl(
         "a sentence becomes its identifier",
         "-si",
@@ -210,7 +210,7 @@ def show_description(base: str, text: str) -> None:
     perdure("metadata", "set", text, str(record))
     curl("as a reference list has it", "-s", f"{base}/{text}?cite=apa")
     curl("in German, as ISO 690 has it", "-s", f"{base}/{text}?cite=iso690&locale=de")
-    perdure("cite", f"{text}#char=11,37", "--style", "mla", "--url", f"{base}/{text}")
+    perdure("cite", f"{text}#char=13,40", "--style", "mla", "--url", f"{base}/{text}")
     curl(
         "as DOIs are asked",
         "-s",
@@ -231,7 +231,7 @@ def show_archive(base: str, text: str, others: list[str]) -> None:
     )
     curl("and as Memento tells (RFC 7089)", "-sI", f"{base}/timegate/{page}")
     listed = REGISTRY / "incoming" / "corpus.txt"
-    members = (f"{text}#char=11,37", *others, pwid)
+    members = (f"{text}#char=13,40", *others, pwid)
     listed.write_text("# title: All that was shown\n" + "".join(f"{one}\n" for one in members))
     made = perdure("collection", "make", str(listed), "--series", SERIES).strip().splitlines()[-1]
     curl("its third member", "-sI", f"{base}/{made}%23member=3", lines=6)

@@ -55,7 +55,7 @@ def test_the_depositor_overrules_what_was_detected(shell: Shell, letter: Path) -
 def test_what_would_stay_unreachable_for_ever_is_refused(
     shell: Shell, letter: Path, option: str, value: str, reason: str
 ) -> None:
-    name = mint(shell, str(letter))
+    name = mint(shell, str(letter)).rsplit(".", 2)[0]
     for words in (("mint", "--series", SERIES, str(letter)), ("commit", name, str(letter))):
         said = shell.error(*words, option, value, code=4)
         assert reason in said["message"]
@@ -94,6 +94,15 @@ def test_line_ends_of_what_is_no_text_are_left_alone(shell: Shell, place: Path) 
 def test_stdin_is_a_file(shell: Shell) -> None:
     name = mint(shell, "-", stdin=b"from a pipe\n")
     assert shell.run("get", name).stdout == "from a pipe\n"
+
+
+def test_an_empty_stdin_is_a_program_that_failed(shell: Shell) -> None:
+    name = mint(shell, "-", stdin=b"from a pipe\n").rsplit(".", 2)[0]
+    for words in (("mint", "--series", SERIES, "-"), ("commit", name, "-")):
+        said = shell.error(*words, code=2, stdin=b"")
+        assert "an empty file" in said["message"]
+    assert len(shell.lines("list", f"pdi://{SERIES}/")) == 1
+    shell.error("mint", "--series", SERIES, "/dev/null", code=2)
 
 
 def test_an_empty_file_is_a_file(shell: Shell, place: Path) -> None:

@@ -6,17 +6,21 @@ import base64
 import hashlib
 import http.server
 import json
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES, sha512
+
+from perdure.registry import initialise
 
 TEXT = b"Dear Sir,\nyours\n"
 
@@ -246,6 +250,31 @@ def test_list_shows_the_intervals_that_hold_something(shell: Shell) -> None:
         f"pdi://{SERIES}/1997/08/",
         f"pdi://{SERIES}/1997/09/",
     ]
+
+
+def test_list_without_a_pattern_lists_the_only_series(root: Path, shell: Shell) -> None:
+    assert shell.lines("list") == shell.lines("list", f"pdi://{SERIES}/")
+    initialise(root, series=("other.example.us",))
+    said = shell.error("list", code=2)
+    assert "pdi://other.example.us/" in said["message"]
+
+
+def test_a_file_whose_name_promises_another_type_is_told(shell: Shell, place: Path) -> None:
+    with wave.open(str(place / "tone.wav"), "wb") as tone:
+        tone.setnchannels(1)
+        tone.setsampwidth(2)
+        tone.setframerate(8000)
+        tone.writeframes(bytes(16000))
+    name = shell.lines("mint", "--series", SERIES, "tone.wav")[0]
+    assert "'x.wav'" not in shell.run("get", f"{name}#msec=0,100", "-o", "x.wav").stderr
+    told = shell.run("get", f"{name}#msec=0,100", "-o", "x.gif").stderr
+    assert re.search(r"'x.gif' contains audio/[a-z.-]*wave?, not image/gif", told)
+
+
+def test_texts_are_described_as_texts(shell: Shell, place: Path) -> None:
+    (place / "a.txt").write_text("a")
+    name = shell.lines("mint", "--series", SERIES, "a.txt", "--title", "Bl\xe5b\xe6r\x1b")[0]
+    assert "title: Bl\xe5b\xe6r\\x1b\n" in shell.run("describe", name).stdout
 
 
 def test_only_pdis_are_listed(shell: Shell) -> None:

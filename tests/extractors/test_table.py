@@ -284,3 +284,13 @@ def test_utf_7(tmp_path: Path) -> None:
     it = source(tmp_path, b"a,b", "text/csv", "utf-7")
     with pytest.raises(PartNotSupported):
         EXTRACTOR.extract_part(it, read_cells("row=1"), NoIndexes())
+
+
+@pytest.mark.parametrize("mark", [b";", b"\t", b"|"])
+def test_only_commas_separate_columns(tmp_path: Path, mark: bytes) -> None:
+    """ "Within the header and each record, there may be one or more fields, separated by commas"
+    (RFC 4180 section 2)."""
+    it = source(tmp_path, b"a" + mark + b"b\r\n1" + mark + b"2\r\n", "text/csv", "us-ascii")
+    _, columns, _ = EXTRACTOR.list_extents(it, NoIndexes())
+    assert (columns.syntax, columns.size) == ("col=1-1", 1)
+    assert columns.what == "column, because only commas separate columns (RFC 4180)"

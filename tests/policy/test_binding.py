@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import sha512, text
 
 from perdure.errors import Conflict, InvalidRequest
+from perdure.errors.locations import LocationNamesUser
 from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
@@ -75,6 +76,14 @@ def test_nothing_lies_at_itself(name: str, uri: str) -> None:
     with pytest.raises(InvalidRequest, match="the identifier itself"):
         binding.bind_locations(parse(name), Record(), (Location(uri=uri),))
     binding.bind_locations(parse(name), Record(), (Location(uri="hdl:1839/other"),))
+
+
+@pytest.mark.parametrize("uri", ["https://a@b.com/", "HTTP://a:b@c.example/x", "http://@a.example"])
+def test_a_location_must_not_name_a_user(uri: str) -> None:
+    """ "A sender MUST NOT generate the userinfo subcomponent" (RFC 9110 section 4.2.4)."""
+    with pytest.raises(LocationNamesUser):
+        binding.check_uri(uri)
+    binding.check_uri("https://a.example/b@c?d@e#f@g")
 
 
 def test_the_resolver_of_others_may_know_more() -> None:

@@ -13,12 +13,23 @@ import apsw
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, text
 
-from perdure.errors import StorageFailed, Unavailable
+from perdure.errors import Corrupt, StorageFailed, Unavailable
 from perdure.ids import parse
+from perdure.ids.pdi import Pdi
 from perdure.registry import Registry, initialise
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.records import SqliteRecords, decode_record
+
+
+def test_a_damaged_record_is_named_by_its_identifier() -> None:
+    key = Pdi.make(series=SERIES, date="2026/11/22", uid="31").key
+    with pytest.raises(Corrupt) as damaged:
+        decode_record(key, "{")
+    assert damaged.value.identifier == f"pdi://{SERIES}/2026/11/22/31"
+    with pytest.raises(Corrupt) as damaged:
+        decode_record("no key", "{")
+    assert damaged.value.identifier == "no key"
 
 
 def test_what_is_committed_is_flushed(root: Path) -> None:

@@ -33,6 +33,7 @@ def deposit_files(
     """Take in the contents of files (`-` is stdin). Spooled files are removed if they are refused.
 
     The first --type belongs to the first file, and so on; a single --language belongs to all files.
+    Raises UsageError for a pipe or device without bytes, whose writer has probably failed.
     """
     from perdure.upkeep.transfer.contents import take_in
 
@@ -44,7 +45,12 @@ def deposit_files(
         for file, said in zip(files, _declared_kinds(files, about), strict=True):
             with open_input(file) as source, registry.spool() as spool:
                 name = None if file == "-" else Path(file).name
-                taken.append(take_in(source, spool, name=name, said=said, crlf=about["crlf"]))
+                content = take_in(source, spool, name=name, said=said, crlf=about["crlf"])
+            taken.append(content)
+            if not content.length and not Path(file).is_file():
+                raise click.UsageError(
+                    f"{file} has no bytes; to deposit an empty document, name an empty file"
+                )
         yield tuple(taken)
     finally:
         for content in taken:

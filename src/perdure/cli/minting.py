@@ -51,7 +51,7 @@ def mint(
 
     Each FILE (- for stdin) becomes one format of version 1. Without a file the name is reserved or,
     with --location, bound. The first --type belongs to the first FILE, and so on. If the registry
-    owns only one series, shoulder or authority, you need not name it.
+    owns only one series, shoulder or authority, you need not name it. An empty stdin is refused.
     """
     from perdure.cli import advising
     from perdure.model.commands import Mint

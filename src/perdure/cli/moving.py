@@ -87,17 +87,27 @@ def _import_lines(
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         total = source.path.stat().st_size if source.path else None
         bar = opened.enter_context(show_progress("reading", total=total))
-        for step in import_lines(registry, source, how=how, atomic=atomic):
-            bar(step.read, step.phase)
-            for fault in step.faults:
-                _print_fault(fault, log)
-            accepted, refused = step.accepted, step.refused
+        try:
+            for step in import_lines(registry, source, how=how, atomic=atomic):
+                bar(step.read, step.phase)
+                for fault in step.faults:
+                    _print_fault(fault, log)
+                accepted, refused = step.accepted, step.refused
+        except KeyboardInterrupt:
+            here().print_note(_describe_interruption(accepted, atomic=atomic))
+            raise
     here().print_summary(
         {"accepted": accepted, "refused": refused},
         f"{accepted} identifiers imported, {refused} lines refused",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _describe_interruption(accepted: int, *, atomic: bool) -> str:
+    if atomic:
+        return "interrupted; repeat the command to start again"
+    return f"interrupted after {accepted} identifiers; repeat the command to go on from there"
 
 
 def _show_changes(file: str, files: Path | None, how: Joining) -> None:

@@ -9,6 +9,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.output import output_file
+from perdure.errors.root import quote
 
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
@@ -24,6 +25,8 @@ _accept = click.option(
 _nearest = click.option(
     "--nearest", is_flag=True, help="For a PWID, accept the nearest capture if none is exact."
 )
+_MEDIA = frozenset(("image", "audio", "video"))
+"""Types that the first bytes tell."""
 _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 
@@ -107,6 +110,23 @@ def _part_fields(selector: Selector | None) -> dict[str, object]:
     return {"reading": selector.reading, "selector": annotation.write_annotation(selector)}
 
 
+def _note_other_type(output: str) -> None:
+    """Say so if the name of a file promises another medium than the part in it has."""
+    from pathlib import Path
+
+    from perdure import formats
+    from perdure.formats.detect import LOOK, detect_type
+
+    path = Path(output)
+    promised = formats.find_media_type(path.suffix.removeprefix(".")) if path.suffix else None
+    if promised is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        found = detect_type(file.read(LOOK)).media_type
+    if found.major in _MEDIA and found.essence != promised.essence:
+        here().print_note(f"{quote(output)} contains {found.essence}, not {promised.essence}")
+
+
 def _write_delivery(delivery: Delivery, output: str) -> None:
     """Write bytes, or say why there are none."""
     from perdure.cli.fetching import AtLocation, DeliveredBytes, write_bytes
@@ -116,6 +136,8 @@ def _write_delivery(delivery: Delivery, output: str) -> None:
             written = write_bytes(delivery, file)
         if delivery.promises and not delivery.sha512 and not delivery.sha256:
             here().print_note("no digest was promised, so none was checked")
+        if output != "-" and delivery.selector is not None:
+            _note_other_type(output)
         if here().as_json:
             about = {
                 "identifier": delivery.identifier,
@@ -188,7 +210,7 @@ def resolve(
 
 
 @click.command("list", cls=PerdureCommand)
-@click.argument("pattern", type=options.PATTERN)
+@click.argument("pattern", type=options.PATTERN, required=False)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -198,21 +220,36 @@ def resolve(
 @click.option("--cursor", metavar="TEXT", help="Continue after the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="List the years, months or days that hold some.")
 def list_identifiers(
-    pattern: Identifier, limit: int | None, cursor: str | None, intervals: bool
+    pattern: Identifier | None, limit: int | None, cursor: str | None, intervals: bool
 ) -> None:
     """List the identifiers that match PATTERN or are in an interval, in order of time.
 
+    Without PATTERN, list the series of this registry, if it has only one.
+
     \b
+    pdi://oma.eop.gov.us/                      the whole series
     pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
     """
     with here().open_registry() as registry:
+        pattern = pattern or _find_only_series(registry)
         if intervals:
             found = registry.listings.list_interval(pattern)
             members = [str(one) for one in found.members]
             here().print_answer({"pattern": str(pattern), "members": members}, "\n".join(members))
         else:
             _print_pages(registry, pattern, limit, cursor)
+
+
+def _find_only_series(registry: Registry) -> Identifier:
+    """Return the pattern of the only series. Raises UsageError if there are several, or none."""
+    from perdure.ids import parse
+
+    patterns = [f"pdi://{series}/" for series in registry.settings.series]
+    if len(patterns) != 1:
+        known = ", ".join(patterns) or "this registry has no series"
+        raise click.UsageError(f"give a PATTERN: {known}")
+    return parse(patterns[0])
 
 
 def _print_pages(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.errors.root import show_plainly
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
 from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
@@ -77,9 +78,9 @@ def _record_facts(record: Record) -> Iterator[str]:
     yield from (f"at {_describe_location(location)}" for location in record.locations)
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
-        yield f"described as {record.about.title!a}"
+        yield f"described as {show_plainly(record.about.title)}"
     yield from (f"with a {one.format} record, {len(one.content)} bytes" for one in record.attached)
-    yield from (f"{name}: {value!a}" for name, value in record.metadata.items())
+    yield from (f"{name}: {show_plainly(value)}" for name, value in record.metadata.items())
 
 
 def _version_lines(version: Version) -> Iterator[str]:
@@ -108,4 +109,4 @@ def describe_proposal(one: Proposal) -> str:
 
 
 def _describe_tombstone(tombstone: Tombstone) -> str:
-    return f"since {tombstone.at}, says {tombstone.by}: {tombstone.reason!a}"
+    return f"since {tombstone.at}, says {tombstone.by}: {show_plainly(tombstone.reason)}"

@@ -37,6 +37,13 @@ class SchemeNotLocating(UnusableLocation):
         return f"its scheme must be one of {', '.join(self.known)}, not {quote(self.scheme)}"
 
 
+class LocationNamesUser(UnusableLocation):
+    """A location has a user name or password before its host."""
+
+    reason = "it must have no user name before its host: it could pass for another server"
+    rule = "RFC 9110 section 4.2.4"
+
+
 class LocationVersionInvalid(UnusableLocation):
     """A location has an invalid version number."""
 

@@ -27,6 +27,7 @@ from perdure.errors.locations import (
     LocationDaysReversed,
     LocationDigestInvalid,
     LocationEndless,
+    LocationNamesUser,
     LocationSizeInvalid,
     LocationVersionInvalid,
     LocationWeightInvalid,
@@ -42,6 +43,7 @@ from perdure.policy.naming import canonical_format, read_qualifiers
 from perdure.policy.rules import CommitPlan, check_token, find_held, plan_commit, with_version
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
+_USER = re.compile(r"https?://[^/?#@]*@", re.ASCII | re.IGNORECASE)
 _LOCATING = frozenset(
     {"http", "https", "ftp", "ftps", "urn", "hdl", "doi", "ark", "pdi", "pwid", "info"}
 )
@@ -70,6 +72,8 @@ def check_uri(uri: str) -> None:
     if match[1].lower() not in _LOCATING:
         known = tuple(sorted(_LOCATING))
         raise SchemeNotLocating(uri=uri, scheme=match[1], known=known)
+    if _USER.match(uri):
+        raise LocationNamesUser(uri=uri)
 
 
 def _check_location(location: Location) -> Location:

@@ -204,7 +204,8 @@ class _Listener:
 
     def close(self) -> None:
         """Take no more commands, and answer those that were taken."""
-        self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the next leader removes it before it listens
+            self._path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._accepting.join()

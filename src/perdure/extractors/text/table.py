@@ -33,6 +33,9 @@ _LONGEST_NAME = 80  # characters of a column's name
 Range = tuple[int, int]
 """Half-open, counted from 0."""
 _ENDLESS = sys.maxsize
+_OTHER_MARKS = (";", "\t", "|")
+"""Separators that RFC 4180 does not know. They never separate columns: a part that was cited must
+not change its meaning."""
 _TELLING = 100  # rows; the longest of them determines the number of columns
 
 
@@ -73,11 +76,14 @@ class TableExtractor:
             return ()
         names = tuple(_read_name(field, table) for field in next(table.read_fields(0, 1))[:_SHOWN])
         width = _count_columns(table)
+        what = "columns"
+        if width == 1 and any(mark in names[0] for mark in _OTHER_MARKS):
+            what = "column, because only commas separate columns (RFC 4180)"
         return (
             Extent(
                 syntax=f"row=1-{table.rows}", what="rows, with the header as 1", size=table.rows
             ),
-            Extent(syntax=f"col=1-{width}", what="columns", size=width, items=names),
+            Extent(syntax=f"col=1-{width}", what=what, size=width, items=names),
             Extent(syntax="cell=1,1", what="cells, by row and column"),
         )
 

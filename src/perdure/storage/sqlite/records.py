@@ -23,8 +23,9 @@ from urllib.parse import quote
 import apsw
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.conflicts import ChangeUnknown
+from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
@@ -65,8 +66,16 @@ def decode_record(key: str, text: str) -> Record:
         return stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise Corrupt(
-            identifier=key, where=FILE, promised="a record", found=f"{error}"[:200]
+            identifier=_name_key(key), where=FILE, promised="a record", found=f"{error}"[:200]
         ) from error
+
+
+def _name_key(key: str) -> str:
+    """The identifier that a key spells, or the key if only the record spells it."""
+    try:
+        return str(Pdi.from_key(key))
+    except MalformedIdentifier:
+        return key
 
 
 class SqliteRecords:
