@@ -194,15 +194,15 @@ def test_a_long_text_is_cut_in_a_worker(installed: Installed, tmp_path: Path) ->
 
 def test_selectors_go_into_web_annotations_and_back(installed: Installed) -> None:
     code = """
-from perdure.parts import annotation, parse
+from perdure.parts import annotation, parse_part
 from perdure_example.words import Words
-words = parse("word=3,7", "text/plain")
-assert words == Words(3, 7) and parse(str(words), "text/plain; charset=utf-8") == words
-written = annotation.write(words)
+words = parse_part("word=3,7", "text/plain")
+assert words == Words(3, 7) and parse_part(str(words), "text/plain; charset=utf-8") == words
+written = annotation.write_annotation(words)
 assert written["conformsTo"] == "https://perdure.example/parts/words"
-assert annotation.read(written) == words
+assert annotation.read_annotation(written) == words
 narrowed = written | {"refinedBy": {"type": "CssSelector", "value": "a"}}
-assert annotation.read(narrowed).outer == words
+assert annotation.read_annotation(narrowed).outer == words
 print("done")
 """
     done = installed.python("-c", code)

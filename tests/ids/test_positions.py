@@ -49,7 +49,7 @@ COMPLETIONS = {
 
 def mistake(scheme: str, text: str) -> MalformedIdentifier | None:
     try:
-        SCHEMES[scheme][0].parse(text)
+        SCHEMES[scheme][0].SCHEME.parse(text)
     except MalformedIdentifier as error:
         return error
     return None
