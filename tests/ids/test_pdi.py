@@ -43,7 +43,7 @@ def test_a_full_value() -> None:
 @pytest.mark.parametrize(
     ("fragment", "numbers"),
     [
-        ("char=037,51", (37, 51)),
+        ("char=37,51", (37, 51)),
         ("rect=(1,2),(3,4),5", (1, 2, 3, 4, 5)),
         ("crop=msec,1,2", (1, 2)),
         ("crop=sec,1,2,(3,4),(5,6)", (1, 2, 3, 4, 5, 6)),

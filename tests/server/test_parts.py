@@ -362,11 +362,11 @@ def test_a_name_that_is_not_there(site: Deployment, page: str) -> None:
 
 
 def test_what_media_types_have_instead(site: Deployment, letter: str) -> None:
-    """What is offered can be written where it is offered: a PDI has no `line=`."""
+    """What is offered can be written where it is offered: a PDI has no `:~:text=`."""
     problem = json.loads(site.get(f"/{letter}%23rect=(0,0),(1,1)").body)
-    assert problem["offered"] == ["byte=", "char="]
+    assert problem["offered"] == ["byte=", "char=", "line=", "quote="]
     problem = json.loads(site.get(f"/{letter}%23verse=3,4").body)
-    assert problem["offered"] == ["byte=", "char="]
+    assert problem["offered"] == ["byte=", "char=", "line=", "quote="]
 
 
 def test_a_part_of_no_version_in_particular(site: Deployment) -> None:

@@ -5,9 +5,9 @@ A shape is written here as a short template, which serves two parsers: a pattern
 well-formed fragment, and a walk along the template that finds the error in a malformed one. Schemes
 that are not defined yet (section 3.1) have no shape and stay opaque.
 
-What must stay true: positions keep their digits as written, so that the canonical form changes no
-more than section 3.6.4 says; `037` and `37` are equal only in `numbers` and `extent`. A start after
-its end is malformed; the resolver refuses a part that is empty or beyond the resource.
+What must stay true: a number has no leading zeros in canonical form (ruling: pdi-number), so `037`
+and `37` are equal; other positions keep their text. A start after its end is malformed; the
+resolver refuses a part that is empty or beyond the resource.
 """
 
 from __future__ import annotations
@@ -138,6 +138,14 @@ _ORDERED = {
 }
 _NUMERIC = frozenset(_ORDERED)
 
+# Leading zeros of numbers, which canonical form lacks.  # ruling: pdi-number
+_ZEROS = re.compile("(?:^|(?<=[,(]))0+(?=[0-9])", re.ASCII)
+
+# Schemes of other standards whose positions are numbers (ruling: pdi-other-schemes). In `t`, the
+# zeros of 00:02:00 stay; so do all zeros beside an escape, which may belong to a name.
+_COUNTED = frozenset({"page", "row", "col", "cell", "line", "t", "xywh"})
+_ZEROS_IN_STANDARD = re.compile("(?<![0-9A-Za-z.])(?<![0-9]:)(?![0-9]*+:)0+(?=[0-9])", re.ASCII)
+
 
 # reading
 # -------
@@ -170,13 +178,17 @@ def read_fragment(text: str, token: str | None) -> PdiFragment | None:
         return None
     shape = _SHAPES.get(scheme)
     if shape is None:
+        if scheme in _COUNTED and "%" not in positions:
+            positions = _ZEROS_IN_STANDARD.sub("", positions)
         return PdiFragment(f"{scheme}={positions}", scheme, _split_positions(positions))
     shaped = shape.fullmatch(positions)
     if shaped is None or _find_disordered(scheme, shaped) is not None:
         return None
+    if scheme in _NUMERIC:
+        positions = _ZEROS.sub("", positions)
     if scheme == "crop":
         positions = positions.lower()  # the unit of time; the rest is digits
-    elif scheme == "rect" and shaped[5] == "0":
+    elif scheme == "rect" and shaped[5] is not None and not int(shaped[5]):
         positions = positions.removesuffix(",0")  # ruling: pdi-fragment-default
     return PdiFragment(f"{scheme}={positions}", scheme, _split_positions(positions))
 
