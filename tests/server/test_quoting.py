@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from urllib.parse import quote_plus
@@ -80,7 +81,19 @@ def test_the_form_of_the_page_asks_for_it(site: Deployment, letter: str) -> None
 def test_words_that_occur_twice_are_no_reference(site: Deployment, letter: str) -> None:
     assert site.get(f"/{letter}?quote=bis+bald.").status == 303
     answer = site.get(f"/{letter}?quote=bald")
-    assert (answer.status, b"part-not-found" in answer.body) == (404, True)
+    assert answer.status == 300
+    found = json.loads(answer.body)["occurrences"]
+    starts = [one.start() for one in re.finditer("bald", CANONICAL)]
+    named = [f"{letter}#char={start},{start + 4}" for start in starts]
+    assert [one["identifier"] for one in found] == named
+    assert [one["before"][-4:] for one in found] == ["Bis ", "bis "]
+    assert found[0]["after"].startswith(", bis bald.")
+    shown = html.fromstring(site.get(f"/{letter}?quote=bald", "Accept: text/html").body)
+    links = [one.get("href").removeprefix(site.base) for one in shown.cssselect("ol a")]
+    assert links == [f"/{one.replace('#', '%23')}?landing" for one in named]
+    assert site.get(links[1]).status == 200
+    (typed,) = shown.cssselect("form input")
+    assert typed.get("value") == "bald"
     there = asked(site, letter, "bald", before="bis ")
     start = CANONICAL.index("bis bald") + 4
     assert there.endswith(f"%23char={start},{start + 4}?landing")

@@ -21,6 +21,18 @@ class PartNotFound(PerdureError, LookupError):
         return f"it has {self.extent}"
 
 
+class AmbiguousQuotation(PartNotFound):
+    """The quoted words occur several times: a longer quotation says which are meant."""
+
+    places: tuple[str, ...]
+    """The bytes of each occurrence, such as `120-134`: the first, and the one after the last."""
+    around: tuple[str, ...]
+    """The text before and after each occurrence, one pair after another."""
+
+    def problem(self) -> str:
+        return f"{quote(self.selector)} occurs several times in {quote(self.identifier)}"
+
+
 class PartOutOfRange(PartNotFound):
     """The part is empty, or extends beyond the end of the resource  # ruling: part-range"""
 

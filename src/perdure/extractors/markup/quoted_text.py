@@ -21,6 +21,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors.parts import AmbiguousQuotation
 from perdure.extractors.markup.tagged import XML_TYPES, Markup
 from perdure.extractors.markup.tags import TEXT
 from perdure.extractors.markup.text_content import TextContent, read_text_content
@@ -28,6 +29,8 @@ from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
 
 _MOST = 100  # occurrences of a quotation that are counted
+_MOST_SHOWN = 20  # of them, with their places
+_AROUND = 60  # characters
 _SHOWN = 100  # characters in the example of a part
 _BREAK = "\ufffe"  # a noncharacter
 _GAP = rf"[\s{_BREAK}]*+"
@@ -104,11 +107,26 @@ def _find_quotation(content: TextContent, selector: TextQuote) -> tuple[int, int
     if len(found) == 1:
         return found[0]
     if not found:
-        extent = "no such text"
-    else:
-        many = f"{len(found)}" if len(found) < _MOST else f"{_MOST} or more"
-        extent = f"such text {many} times: give a longer prefix or suffix"
-    raise PartNotFound(identifier=content.source.name, selector=str(selector), extent=extent)
+        raise PartNotFound(
+            identifier=content.source.name, selector=str(selector), extent="no such text"
+        )
+    many = f"{len(found)}" if len(found) < _MOST else f"{_MOST} or more"
+    shown = found[:_MOST_SHOWN]
+    spans = (content.find_span(*one) for one in shown)
+    raise AmbiguousQuotation(
+        identifier=content.source.name,
+        selector=str(selector),
+        extent=f"such text {many} times: give a longer prefix or suffix",
+        places=tuple(f"{span.start}-{span.stop}" for span in spans),
+        around=tuple(
+            text
+            for start, end in shown
+            for text in (
+                content.text[max(start - _AROUND, 0) : start],
+                content.text[end : end + _AROUND],
+            )
+        ),
+    )
 
 
 def _build_spaced_pattern(text: str) -> str:

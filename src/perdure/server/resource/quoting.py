@@ -7,8 +7,11 @@ same index that cuts such ranges. The answer redirects to the landing page of th
 and cites the passage. The form on the landing page of every text sends this request, without
 script.
 
-What must stay true: the identifier leads to exactly the quoted text; a quotation that occurs twice
-is ambiguous and is refused.
+If the quotation occurs several times, the answer (300) lists the places, each with the text around
+it and the identifier of the part.
+
+What must stay true: the identifier leads to exactly the quoted text; nothing is chosen among
+several occurrences.
 """
 
 from __future__ import annotations
@@ -20,18 +23,27 @@ import msgspec
 from markupsafe import Markup
 
 from perdure.errors import NotFound, PartNotSupported
+from perdure.errors.parts import AmbiguousQuotation
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import Unit, open_index
-from perdure.ids import scheme_of
+from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
-from perdure.parts import CharRange, TextQuote
+from perdure.parts import CharRange, Selector, TextQuote
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import Question, spell_part_path
+from perdure.reading.targets import (
+    Question,
+    append_question,
+    spell_part_path,
+    spell_part_uri,
+    spell_path,
+)
+from perdure.server import pages
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, escape_uri, make_empty_answer
+from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -51,8 +63,8 @@ async def redirect_to_passage(
 ) -> Answer:
     """Redirect (303) to the landing page of the quoted part.
 
-    Raises NotFound, PartNotFound if the passage does not occur in the text or occurs several times,
-    and PartNotSupported if the resource is not a text held here.
+    Raises NotFound, PartNotFound if the passage does not occur in the text, and PartNotSupported if
+    the resource is not a text held here.
     """
     quote = TextQuote(
         exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
@@ -63,16 +75,64 @@ async def redirect_to_passage(
     if not isinstance(step, Fetch):
         raise PartNotSupported(media_type="content that is not held here", selector=str(quote))
     source = service.registry.source(step.identifier, step.representation)
-    found = await service.cut_part(service.registry.parts.cut_part, source, quote)
+    try:
+        found = await service.cut_part(service.registry.parts.cut_part, source, quote)
+    except AmbiguousQuotation as error:
+        if not quote.exact.strip():
+            raise
+        return await _list_occurrences(service, request, step.identifier, source, quote, error)
     selector = found.selector
-    holds_part = bool(scheme_of(step.identifier).part_mark)
-    if holds_part:
+    if scheme_of(step.identifier).part_mark:
         selector = await service.run_cutter(find_characters, source, found.slices[0])
-    there = f"{request.base_url}/{spell_part_path(step.identifier, str(selector))}"
-    there += "?landing" if holds_part else "&landing"
+    path = spell_part_path(step.identifier, str(selector))
+    there = append_question(f"{request.base_url}/{path}", "landing")
     return make_empty_answer(
         HTTPStatus.SEE_OTHER, (b"location", escape_uri(there)), (b"cache-control", b"no-store")
     )
+
+
+async def _list_occurrences(
+    service: Service,
+    request: Request,
+    whole: Identifier,
+    source: Source,
+    quote: TextQuote,
+    error: AmbiguousQuotation,
+) -> Answer:
+    """Answer 300 with each occurrence of a quotation, as a page or as JSON."""
+    shown = []
+    for place, before, after in zip(
+        error.places, error.around[::2], error.around[1::2], strict=True
+    ):
+        start, _, stop = place.partition("-")
+        selector: Selector = TextQuote(exact=quote.exact, prefix=before, suffix=after)
+        if scheme_of(whole).part_mark:
+            selector = await service.run_cutter(
+                find_characters, source, Span(int(start), int(stop))
+            )
+        path = spell_part_path(whole, str(selector))
+        shown.append(
+            {
+                "identifier": spell_part_uri(whole, str(selector)),
+                "url": append_question(f"{request.base_url}/{path}", "landing"),
+                "before": before,
+                "after": after,
+            }
+        )
+    fields = ((b"cache-control", b"no-store"), (b"vary", b"accept"))
+    if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
+        body = pages.render_template(
+            "occurrences.html",
+            identifier=str(whole),
+            action=f"/{spell_path(whole)}",
+            quote=quote,
+            occurrences=shown,
+            extent=error.extent,
+        )
+        return pages.make_page(HTTPStatus.MULTIPLE_CHOICES, body, *fields)
+    document = {"quote": quote.exact, "extent": error.extent, "occurrences": shown}
+    body = msgspec.json.encode(document)
+    return make_answer(HTTPStatus.MULTIPLE_CHOICES, "application/json", body, *fields)
 
 
 def find_characters(source: Source, span: Span) -> CharRange:

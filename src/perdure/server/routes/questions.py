@@ -90,7 +90,7 @@ QUESTIONS = (
         name="quote",
         shown="?quote=<text>",
         text="for a text held here: 303 to the landing page of exactly this passage (`&before=`, "
-        "`&after=` if it occurs more than once)",
+        "`&after=` if it occurs more than once); 300 with a list of several passages",
     ),
     Parameter(name="before", text="the text before the passage", listed=False),
     Parameter(name="after", text="the text after the passage", listed=False),
