@@ -37,7 +37,8 @@ def test_a_part_is_cited_with_its_extent(shell: Shell, named: str) -> None:
 def test_styles_and_languages(shell: Shell, named: str) -> None:
     french = shell.lines("cite", named, "--style", "iso690", "--locale", "fr")[0]
     assert french.startswith("A, 2024. Remarks [en\xa0ligne]. 2024. P.")
-    assert shell.lines("cite", named, "--style", "bibtex")[0] == "@misc{A2024,"
+    key = shell.lines("cite", named, "--style", "bibtex")[0]
+    assert key.startswith("@misc{A2024-")
     assert shell.error("cite", named, "--style", "vancouver", code=4)["code"] == "invalid-request"
 
 

@@ -30,7 +30,7 @@ AUTHORITIES = {
 
 def listed_types() -> set[str]:
     schema = etree.fromstring(
-        (files("perdure.metadata") / "schemas" / "datacite-4.6.xsd").read_bytes()
+        (files("perdure.metadata") / "schemas" / "datacite-4.7.xsd").read_bytes()
     )
     (kind,) = schema.findall("{*}simpleType[@name='RelatedIdentifierType']")
     return {str(one.get("value")) for one in kind.iter("{*}enumeration")}

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from perdure import metadata
+from perdure.errors.describing import UnknownCitationStyle
 from perdure.ids import parse
 from perdure.metadata.citing import write_citation
 from perdure.metadata.csl import make_item
@@ -156,3 +157,15 @@ def test_bibtex_keeps_the_case_of_words_and_writes_markup() -> None:
     what = describe({"type": "book", "title": "The <i>E. coli</i> genome: DNA & H<sub>2</sub>O"})
     written = metadata.write_record(what, "bibtex").decode()
     assert r"title = {The \emph{{E.} coli} genome: {DNA} \& H\textsubscript{2}O}," in written
+
+
+@pytest.mark.parametrize("style", ["chicago-author-date", "nature", "ieee", "elsevier-harvard"])
+def test_every_style_of_the_package_can_be_asked_for(style: str) -> None:
+    what = describe({"type": "book", "title": "T", "author": [{"family": "Doe"}]})
+    assert "Doe" in write_citation(what, style)
+
+
+@pytest.mark.parametrize("style", ["agora", "../apa", "no-such-style", "apa.csl", ""])
+def test_a_style_without_bibliographies_is_unknown(style: str) -> None:
+    with pytest.raises(UnknownCitationStyle):
+        write_citation(undated(), style)

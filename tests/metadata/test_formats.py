@@ -167,7 +167,7 @@ def judged(data: bytes, schema: str) -> None:
 
 def test_datacite_is_valid_and_loses_nothing() -> None:
     written = metadata.write_record(described(FULL), "datacite")
-    judged(written, "datacite-4.6.xsd")
+    judged(written, "datacite-4.7.xsd")
     again = metadata.adopt_description(
         metadata.read_record(written, "datacite"), parse("hdl:1839/00-1"), URL
     )
@@ -181,9 +181,9 @@ def test_datacite_is_valid_and_loses_nothing() -> None:
 
 
 def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
-    """ "(:unav) value unavailable, possibly unknown" (DataCite 4.6, appendix 3)."""
+    """ "(:unav) value unavailable, possibly unknown" (DataCite 4.7, appendix 3)."""
     written = metadata.write_record(described(None), "datacite")
-    judged(written, "datacite-4.6.xsd")
+    judged(written, "datacite-4.7.xsd")
     root = etree.fromstring(written)
     texts = {etree.QName(one).localname: one.text for one in root.iter()}
     assert texts["creatorName"] == texts["title"] == texts["publisher"] == "(:unav)"
@@ -237,7 +237,7 @@ def test_a_relation_to_a_pdi_is_a_urn_for_datacite(label: str) -> None:
 
 
 def test_the_lists_of_the_schema_are_those_of_the_model() -> None:
-    root = etree.parse("src/perdure/metadata/schemas/datacite-4.6.xsd").getroot()
+    root = etree.parse("src/perdure/metadata/schemas/datacite-4.7.xsd").getroot()
     xs = "{http://www.w3.org/2001/XMLSchema}"
     lists = {
         one.get("name"): {value.get("value") for value in one.iter(f"{xs}enumeration")}
@@ -375,7 +375,7 @@ def allowed(about: About) -> bool:
 def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
     """ "XML encodings with a declared schema" (ISO 24619 section 5.3)."""
     what = described(about)
-    judged(metadata.write_record(what, "datacite"), "datacite-4.6.xsd")
+    judged(metadata.write_record(what, "datacite"), "datacite-4.7.xsd")
     judged(metadata.write_record(what, "dc"), "oai_dc.xsd")
     for name in ("jsonld", "csl", "json"):
         json.loads(metadata.write_record(what, name))
@@ -396,7 +396,7 @@ def test_a_notation_that_is_no_uri_has_no_place_in_datacite(code: str, *, kept: 
     """`classificationCode` is of the type anyURI in the kernel."""
     about = About(subjects=(Subject(value="words", code=code, scheme="UDC"),))
     written = metadata.write_record(described(about), "datacite")
-    judged(written, "datacite-4.6.xsd")
+    judged(written, "datacite-4.7.xsd")
     assert metadata.read_record(written, "datacite").subjects[0].code == (code if kept else "")
     assert code in metadata.write_record(described(about), "jsonld").decode()
 
@@ -564,3 +564,34 @@ def test_a_bibtex_key_of_a_name_without_latin_letters_is_the_identifier() -> Non
     """Else all that was written in one year would have the same key."""
     about = About(creators=(Agent(name="鲁, 迅", family="鲁", given="迅"),), year="1923")
     assert metadata.write_record(described(about), "bibtex").startswith(b"@misc{hdl:1839/00-1-")
+
+
+def test_a_record_of_datacite_4_7_is_read_and_written() -> None:
+    """The additions of 4.7: Poster, Presentation; RAiD, SWHID; the relation Other, in words."""
+    record = """<resource xmlns="http://datacite.org/schema/kernel-4">
+      <identifier identifierType="DOI">10.82433/b09z-4k37</identifier>
+      <creators><creator><creatorName>A</creatorName></creator></creators>
+      <titles><title>T</title></titles><publisher>P</publisher>
+      <publicationYear>2026</publicationYear>
+      <resourceType resourceTypeGeneral="Poster">Poster</resourceType>
+      <relatedIdentifiers>
+        <relatedIdentifier relatedIdentifierType="SWHID" relationType="Other"
+          relationTypeInformation="was run by">swh:1:cnt:94a9ed02</relatedIdentifier>
+        <relatedIdentifier relatedIdentifierType="RAiD" relationType="IsCollectedBy"
+          resourceTypeGeneral="Presentation">https://raid.org/10.1/2</relatedIdentifier>
+      </relatedIdentifiers>
+      <relatedItems>
+        <relatedItem relatedItemType="Other" relationType="Other"
+          relationTypeInformation="hangs by">
+          <titles><title>Q</title></titles>
+        </relatedItem>
+      </relatedItems>
+    </resource>"""
+    about = metadata.read_record(record.encode(), "datacite")
+    assert about.resource_type == "Poster"
+    assert [one.scheme for one in about.relations] == ["SWHID", "RAiD"]
+    assert (about.relations[0].note, about.related[0].note) == ("was run by", "hangs by")
+    written = metadata.write_record(described(about), "datacite")
+    judged(written, "datacite-4.7.xsd")
+    again = metadata.read_record(written, "datacite")
+    assert (again.relations, again.related) == (about.relations, about.related)

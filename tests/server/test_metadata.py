@@ -363,7 +363,7 @@ def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str)
     root = etree.fromstring(answer.body)
     said = root.find("about/{http://datacite.org/schema/kernel-4}resource")
     assert said is not None
-    xml_text.load_schema("datacite-4.6.xsd").assertValid(etree.fromstring(etree.tostring(said)))
+    xml_text.load_schema("datacite-4.7.xsd").assertValid(etree.fromstring(etree.tostring(said)))
     shown = json.loads(site.get(f"/{named}?info", "Accept: application/json").body)
     assert shown["about"]["titles"][0]["value"] == "Words & <Things>"
 

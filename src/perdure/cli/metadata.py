@@ -27,7 +27,7 @@ _style = click.option(
     "--style",
     default="apa",
     metavar="NAME",
-    help="apa (default), mla, iso690, iso690-numeric, bibtex, ris or csl.",
+    help="apa (default), mla, iso690, iso690-numeric, bibtex, ris, csl, or a CSL style.",
 )
 _locale = click.option(
     "--locale", default="en", metavar="TAG", help="Language of the citation. Default: en."

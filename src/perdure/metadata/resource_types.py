@@ -1,6 +1,6 @@
 """Types of resources: one table from the terms of DataCite to those of other vocabularies.
 
-How it works: each general type of the DataCite kernel 4.6 has a row with its terms in CSL,
+How it works: each general type of the DataCite kernel 4.7 has a row with its terms in CSL,
 schema.org, BibTeX, RIS and the DCMI type vocabulary. In the other direction, the first row with a
 term counts.
 
@@ -39,6 +39,8 @@ ROWS = tuple(
   Dissertation          thesis           Thesis             phdthesis     THES   Text
   Report                report           Report             techreport    RPRT   Text
   Preprint              article          ScholarlyArticle   misc          UNPB   Text
+  Poster                graphic          Poster           misc          GEN    StillImage
+  Presentation          speech           PresentationDigitalDocument misc GEN  Text
   DataPaper             article-journal  ScholarlyArticle   article       JOUR   Text
   PeerReview            review           Review             misc          GEN    Text
   Journal               periodical       Periodical         misc          JFULL  Collection
@@ -78,6 +80,7 @@ _OTHER_WORDS = {
     ("csl", "post-weblog"): "Text",
     ("csl", "post"): "Text",
     ("csl", "webpage"): "InteractiveResource",
+    ("csl", "graphic"): "Image",
     ("csl", "speech"): "Text",
     ("csl", "manuscript"): "Text",
     ("csl", "personal_communication"): "Text",

