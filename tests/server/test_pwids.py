@@ -460,3 +460,17 @@ def test_a_pwid_is_registered_and_bound_as_all_others(site: Deployment) -> None:
     assert post("alias", {"other": "hdl:1/dr"}) == 201
     assert post("withdraw", {"reason": "a court said so"}) == 200
     assert site.get(mine).status == 410
+
+
+@pytest.mark.parametrize("coverage", ["site", "subsite"])
+def test_a_scope_needs_no_capture_of_its_own_address(site: Deployment, coverage: str) -> None:
+    """Ruling pwid-scope: 200 if anything within was captured; it is told about its own address."""
+    answer = site.get(f"/{name(coverage, f'{DR}crooked/')}")
+    assert answer.status == 200
+    assert answer.headers["perdure-verdict"] == "absent"
+    document = json.loads(answer.body)
+    assert document["verdict"] == "absent"
+    assert f"{DR}crooked/x?a=1&b=2" in [one["capture"]["uri"] for one in document["members"]]
+    assert site.get(f"/{name(coverage, 'http://never.example/')}").status == 404
+    page = site.get(f"/{name(coverage, f'{DR}crooked/')}", HTML)
+    assert page.status == 200

@@ -2,11 +2,11 @@
 
     {"uri":"http://a.example/private/","match":"prefix","first":"20140101000000",…,"reason":"…"}
 
-How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown: a URI, how
-captures match it, and a span of time. `PermittedCaptures` wraps every index of captures and
-leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction finds
-it. The archive files themselves stay as they are. Every process reads the file again when it has
-grown. Withdrawing a PWID of one's own archive adds a line, too (`perdure.writing.registrar`).
+How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown: a
+URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
+and leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction
+finds it. The archive files themselves stay as they are. Every process reads the file again when it
+has grown. Withdrawing a PWID of one's own archive adds a line, too (`perdure.writing.registrar`).
 
 What must stay true: a takedown holds from the moment its line is durable, also for archive files
 that are added later; a line is never changed; a line that cannot be read stops the service of
