@@ -474,3 +474,31 @@ def test_a_scope_needs_no_capture_of_its_own_address(site: Deployment, coverage:
     assert site.get(f"/{name(coverage, 'http://never.example/')}").status == 404
     page = site.get(f"/{name(coverage, f'{DR}crooked/')}", HTML)
     assert page.status == 200
+
+
+@pytest.mark.parametrize(
+    ("question", "uri"),
+    [
+        ("time=2016-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/a.png", f"{DR}a.png"),
+        (
+            "time=2016-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/crooked/x?a=1&b=2",
+            f"{DR}crooked/x?a=1&b=2",
+        ),
+        (
+            "item=http%3A%2F%2Fwww.dr.dk%2Fcrooked%2Fx%3Fa%3D1%26b%3D2&time=2016&coverage=part",
+            f"{DR}crooked/x?a=1&b=2",
+        ),
+    ],
+)
+def test_the_endpoint_of_the_draft(site: Deployment, question: str, uri: str) -> None:
+    """Draft-04 section 5: `/pwid?time=…&coverage=…&item=…` (ruling pwid-endpoint)."""
+    asked, named = site.get(f"/pwid?{question}"), site.get(f"/{parse(name('part', uri)).path}")
+    assert (asked.status, asked.body) == (200, named.body)
+    assert verdict(asked) == verdict(named) == "exact"
+
+
+def test_the_endpoint_says_what_it_needs(site: Deployment) -> None:
+    assert site.get("/pwid?time=2016&item=http://www.dr.dk/").status == 400
+    assert site.get("/pwid").status == 400
+    absent = site.get("/pwid?time=2015-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/")
+    assert absent.status == 404
