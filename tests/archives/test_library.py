@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -458,3 +459,23 @@ def test_a_file_that_was_changed_gives_no_other_capture(
     [again] = library.add_file(path)
     assert [one.problem for one in library.check_file(again.file)] == [""]
     assert [payload(library, one) for one in all_of(library)] == [b"two"]
+
+
+def test_a_payload_digest_of_the_whole_block_is_no_damage(library: Library, tmp_path: Path) -> None:
+    """warcprox 2.3 gives requests the digest of the block as that of the payload."""
+    block = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"
+    digest = base64.b32encode(hashlib.sha1(block).digest()).decode()
+    head = (
+        "WARC/1.0\r\nWARC-Type: request\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
+        "WARC-Date: 2020-01-01T00:00:00Z\r\nWARC-Target-URI: http://a.example/\r\n"
+        f"WARC-Block-Digest: sha1:{digest}\r\nWARC-Payload-Digest: sha1:{digest}\r\n"
+        f"Content-Type: application/http; msgtype=request\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    path = tmp_path / "warcprox.warc"
+    path.write_bytes(head.encode() + block + b"\r\n\r\n")
+    (added,) = library.add_file(path)
+    assert [one.problem for one in library.check_file(added.file)] == [""]
+    path.write_bytes(path.read_bytes().replace(b"Host: a", b"Host: b"))
+    (added,) = library.add_file(path)
+    problems = [one.problem for one in library.check_file(added.file)]
+    assert "payload digest" in problems[0]

@@ -460,3 +460,45 @@ def test_a_pwid_is_registered_and_bound_as_all_others(site: Deployment) -> None:
     assert post("alias", {"other": "hdl:1/dr"}) == 201
     assert post("withdraw", {"reason": "a court said so"}) == 200
     assert site.get(mine).status == 410
+
+
+@pytest.mark.parametrize("coverage", ["site", "subsite"])
+def test_a_scope_needs_no_capture_of_its_own_address(site: Deployment, coverage: str) -> None:
+    """Ruling pwid-scope: 200 if anything within was captured; it is told about its own address."""
+    answer = site.get(f"/{name(coverage, f'{DR}crooked/')}")
+    assert answer.status == 200
+    assert answer.headers["perdure-verdict"] == "absent"
+    document = json.loads(answer.body)
+    assert document["verdict"] == "absent"
+    assert f"{DR}crooked/x?a=1&b=2" in [one["capture"]["uri"] for one in document["members"]]
+    assert site.get(f"/{name(coverage, 'http://never.example/')}").status == 404
+    page = site.get(f"/{name(coverage, f'{DR}crooked/')}", HTML)
+    assert page.status == 200
+
+
+@pytest.mark.parametrize(
+    ("question", "uri"),
+    [
+        ("time=2016-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/a.png", f"{DR}a.png"),
+        (
+            "time=2016-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/crooked/x?a=1&b=2",
+            f"{DR}crooked/x?a=1&b=2",
+        ),
+        (
+            "item=http%3A%2F%2Fwww.dr.dk%2Fcrooked%2Fx%3Fa%3D1%26b%3D2&time=2016&coverage=part",
+            f"{DR}crooked/x?a=1&b=2",
+        ),
+    ],
+)
+def test_the_endpoint_of_the_draft(site: Deployment, question: str, uri: str) -> None:
+    """Draft-04 section 5: `/pwid?time=…&coverage=…&item=…` (ruling pwid-endpoint)."""
+    asked, named = site.get(f"/pwid?{question}"), site.get(f"/{parse(name('part', uri)).path}")
+    assert (asked.status, asked.body) == (200, named.body)
+    assert verdict(asked) == verdict(named) == "exact"
+
+
+def test_the_endpoint_says_what_it_needs(site: Deployment) -> None:
+    assert site.get("/pwid?time=2016&item=http://www.dr.dk/").status == 400
+    assert site.get("/pwid").status == 400
+    absent = site.get("/pwid?time=2015-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/")
+    assert absent.status == 404

@@ -140,21 +140,22 @@ def resolve_pwid(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict
     judgement = answering.answer_locally(registry.archive, pwid, nearest=nearest)
     document = answering.verdict_fields(pwid, judgement)
     capture = judgement.capture
-    assert capture is not None  # noqa: S101  (else NotCaptured was raised)
-    if judgement.is_ambiguous:
+    if judgement.is_ambiguous and not answering.is_scope(pwid):
         lines = [
             _capture_line(judgement.sentence, answering.capture_fields(pwid, one))
             for one in judgement.fits
         ]
         return document, "\n".join(lines)
-    lines = [_capture_line(judgement.sentence, document["capture"])]
-    if pwid.coverage in _LISTS:
-        document["members"], lines = [], []
+    own = document["capture"] if capture else {"uri": pwid.item, "date": "-"}
+    lines = [_capture_line(judgement.sentence, own)]
+    if answering.is_scope(pwid):
+        document["members"] = []
+        lines = lines if capture is None else []
         for member in _walk_members(registry, pwid):
             fields = answering.member_fields(pwid, member)
             document["members"].append(fields)
             lines.append(_capture_line(fields["sentence"], fields["capture"]))
-    elif pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
+    elif capture and pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
         page = pages.list_resources(captures, registry.archive.files, capture)
         document |= answering.page_fields(pwid, page)
         for one in document["resources"]:

@@ -2,53 +2,54 @@
 
 A request is about a page of the server or about an identifier; identifiers have a colon in them.
 
-    GET HEAD  /                                 own.show_start
-    GET HEAD  /healthz                          own.report_health
-    GET HEAD  /readyz                           own.report_readiness
-    GET HEAD  /metrics                          own.report_metrics
-    GET HEAD  /problems/<code>                  own.explain_code
-    GET HEAD  /uri-res/<service>?<uri>          thttp.ask_service
-    GET HEAD  /iiif/<version>/<name>            iiif.serve_image
-    GET HEAD  /iiif/<version>/<name>/info.json  iiif.serve_image
-    GET HEAD  /iiif/<version>/<name>/…          iiif.serve_image
-    GET HEAD  /cdx?url=<url>                    cdx.list_captures
-    GET HEAD  /timegate/<uri>                   memento.find_memento
-    GET HEAD  /timemap/<form>/<uri>             memento.list_mementos
-    GET HEAD  /replay/<time>/<uri>              replay.replay_capture
-    GET HEAD  /openapi.json                     table.publish_openapi
-    GET HEAD  /api/handles/<handle>             handles.serve_handle
-    POST      /api/handles/<handle>             handles.serve_handle
-    PUT       /api/handles/<handle>             handles.serve_handle
-    DELETE    /api/handles/<handle>             handles.serve_handle
-    TRACE     /api/handles/<handle>             handles.serve_handle
-    OPTIONS   /api/handles/<handle>             handles.serve_handle
-    GET HEAD  /api/handles?prefix=<prefix>      handles.serve_handle
-    TRACE     /api/handles                      handles.serve_handle
-    OPTIONS   /api/handles                      handles.serve_handle
-    GET HEAD  /hrls/handles/?<type>=<text>      handle_search.search_handles
-    GET HEAD  /proposals                        granting.list_proposals
-    GET HEAD  /tokens                           granting.manage_tokens
-    GET HEAD  /tokens/<name>                    granting.manage_tokens
-    POST      /tokens                           granting.manage_tokens
-    POST      /tokens/<name>?revoke             granting.manage_tokens
-    POST      /captures?url=<url>               capturing.capture_page
-    GET HEAD  /changes?since=<mark>&limit=<n>   changes.list_changes
-    OPTIONS   every page                        methods.answer_options
-    TRACE     every page                        methods.answer_trace
-    GET HEAD  <identifier>                      reading.answer_get
-    OPTIONS   <identifier>                      methods.answer_options
-    TRACE     <identifier>                      methods.answer_trace
-    PUT       <identifier>                      metadata.answer_put
-    PUT       <identifier>?metadata             metadata.answer_put
-    POST      <identifier>?mint                 metadata.answer_post
-    POST      <identifier>?register             metadata.answer_post
-    POST      <identifier>?bind                 metadata.answer_post
-    POST      <identifier>?break                metadata.answer_post
-    POST      <identifier>?alias                metadata.answer_post
-    POST      <identifier>?metadata             metadata.answer_post
-    POST      <identifier>?withdraw             metadata.answer_post
-    POST      <identifier>?refuse               metadata.answer_post
-    DELETE    <identifier>                      methods.refuse_delete
+    GET HEAD  /                                                 own.show_start
+    GET HEAD  /healthz                                          own.report_health
+    GET HEAD  /readyz                                           own.report_readiness
+    GET HEAD  /metrics                                          own.report_metrics
+    GET HEAD  /problems/<code>                                  own.explain_code
+    GET HEAD  /uri-res/<service>?<uri>                          thttp.ask_service
+    GET HEAD  /iiif/<version>/<name>                            iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/info.json                  iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/…                          iiif.serve_image
+    GET HEAD  /pwid?time=<time>&coverage=<coverage>&item=<uri>  pwid_queries.answer_pwid_query
+    GET HEAD  /cdx?url=<url>                                    cdx.list_captures
+    GET HEAD  /timegate/<uri>                                   memento.find_memento
+    GET HEAD  /timemap/<form>/<uri>                             memento.list_mementos
+    GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
+    GET HEAD  /openapi.json                                     table.publish_openapi
+    GET HEAD  /api/handles/<handle>                             handles.serve_handle
+    POST      /api/handles/<handle>                             handles.serve_handle
+    PUT       /api/handles/<handle>                             handles.serve_handle
+    DELETE    /api/handles/<handle>                             handles.serve_handle
+    TRACE     /api/handles/<handle>                             handles.serve_handle
+    OPTIONS   /api/handles/<handle>                             handles.serve_handle
+    GET HEAD  /api/handles?prefix=<prefix>                      handles.serve_handle
+    TRACE     /api/handles                                      handles.serve_handle
+    OPTIONS   /api/handles                                      handles.serve_handle
+    GET HEAD  /hrls/handles/?<type>=<text>                      handle_search.search_handles
+    GET HEAD  /proposals                                        granting.list_proposals
+    GET HEAD  /tokens                                           granting.manage_tokens
+    GET HEAD  /tokens/<name>                                    granting.manage_tokens
+    POST      /tokens                                           granting.manage_tokens
+    POST      /tokens/<name>?revoke                             granting.manage_tokens
+    POST      /captures?url=<url>                               capturing.capture_page
+    GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
+    OPTIONS   every page                                        methods.answer_options
+    TRACE     every page                                        methods.answer_trace
+    GET HEAD  <identifier>                                      reading.answer_get
+    OPTIONS   <identifier>                                      methods.answer_options
+    TRACE     <identifier>                                      methods.answer_trace
+    PUT       <identifier>                                      metadata.answer_put
+    PUT       <identifier>?metadata                             metadata.answer_put
+    POST      <identifier>?mint                                 metadata.answer_post
+    POST      <identifier>?register                             metadata.answer_post
+    POST      <identifier>?bind                                 metadata.answer_post
+    POST      <identifier>?break                                metadata.answer_post
+    POST      <identifier>?alias                                metadata.answer_post
+    POST      <identifier>?metadata                             metadata.answer_post
+    POST      <identifier>?withdraw                             metadata.answer_post
+    POST      <identifier>?refuse                               metadata.answer_post
+    DELETE    <identifier>                                      methods.refuse_delete
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the
 objects that live as long as the process). It makes a `Request` from the scope, finds the handler in

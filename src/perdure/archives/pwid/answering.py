@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.capture.pages import PageInventory, SiteMember
+from perdure.archives.capture.pages import PageInventory, SiteMember, list_members
 from perdure.archives.choosing import choose_capture, prefer_intact
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
@@ -53,11 +53,17 @@ def is_ours(settings: Settings, pwid: Pwid) -> bool:
     return pwid.archive.removeprefix("~") in tuple(filter(None, own))
 
 
+def is_scope(pwid: Pwid) -> bool:
+    """Return whether a PWID names a set of URLs."""
+    return pwid.coverage in ("subsite", "site")
+
+
 def answer_locally(library: Library, pwid: Pwid, *, nearest: bool) -> Judgement:
     """Return the verdict on a PWID of this registry, with the capture.
 
-    Raises CaptureWithdrawn if what the PWID names was taken down, NotCaptured if no capture fits;
-    that error lists the captures nearest to it.
+    A `site` or `subsite` names a set: if anything in it was captured, the verdict is about its own
+    address, perhaps without a capture. Raises CaptureWithdrawn if what the PWID names was taken
+    down, NotCaptured if no capture fits; that error lists the captures nearest to it.
     """
     captures, files = library.captures, library.files
     wanted = interpret_pwid(pwid)
@@ -65,6 +71,8 @@ def answer_locally(library: Library, pwid: Pwid, *, nearest: bool) -> Judgement:
     judgement = judge_evidence(wanted, look_up_evidence(captures, wanted))
     if nearest and judgement.verdict is not CaptureVerdict.EXACT:
         judgement = choose_capture(captures, files, wanted)
+    if judgement.capture is None and is_scope(pwid) and list_members(captures, wanted, limit=1)[0]:
+        return judgement  # ruling: pwid-scope
     if judgement.capture is None:
         once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
         distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]

@@ -49,7 +49,6 @@ from perdure.server.resource.describing import TYPES
 
 _OFFERS = ("application/json", "text/html")
 _VARY = (b"vary", b"accept")
-_LISTS = ("subsite", "site")
 _COVERAGES = {
     "part": "the single archived element",
     "page": "with everything that belongs to the page",
@@ -126,15 +125,16 @@ async def _answer_local(
         )
     except NotCaptured as error:
         return _answer_not_captured(service, request, pwid, error)
+    if answering.is_scope(pwid) and question.verb != "info":
+        return await _list_members(service, request, pwid, judgement, question)
     capture = judgement.capture
-    assert capture is not None  # noqa: S101  (else NotCaptured was raised)
-    if judgement.is_ambiguous and not question.nearest and pwid.coverage not in _LISTS:
+    if capture is None:
+        return _answer_document(service, request, pwid, judgement)
+    if judgement.is_ambiguous and not question.nearest and not answering.is_scope(pwid):
         choice = msgspec.structs.replace(judgement, capture=None, delta=None)
         return _answer_document(service, request, pwid, choice, status=HTTPStatus.MULTIPLE_CHOICES)
     if question.verb == "info":
         return _answer_document(service, request, pwid, judgement)
-    if pwid.coverage in _LISTS:
-        return await _list_members(service, request, pwid, judgement, question)
     if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
         page = await asyncio.to_thread(pages.list_resources, captures, files, capture)
         more = answering.page_fields(pwid, page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perdure import errors
 from perdure.server.apis import cdx, memento, replay
+from perdure.server.resource import pwid_queries
 from perdure.server.routes.model import (
     ANYTHING,
     JSON,
@@ -34,6 +35,44 @@ _ORIGINAL = Parameter(
 )
 
 ARCHIVED = (
+    Route(
+        methods=_GET,
+        pattern="/pwid",
+        handler=pwid_queries.answer_pwid_query,
+        operation="resolvePwidQuery",
+        text="the PWID of your own archive with this time, coverage and item "
+        "(PWID draft-04, section 5)",
+        shown="/pwid?time=<time>&coverage=<coverage>&item=<uri>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="time",
+                text="the time of archiving, such as `2016-01-22T11:20:29Z`",
+                schema=WORD,
+                required=True,
+            ),
+            Parameter(
+                name="coverage",
+                text="`part`, `page`, `site` … as in a PWID",
+                schema=WORD,
+                required=True,
+            ),
+            Parameter(
+                name="item",
+                text="the archived URI, escaped, or as it is if it is the last parameter",
+                schema=WORD,
+                required=True,
+            ),
+        ),
+        answers=(AnswerShape(status=200, text="As the PWID.", content={ANYTHING: None}),),
+        problems=(
+            errors.NotCaptured,
+            errors.CaptureWithdrawn,
+            errors.UnknownArchive,
+            errors.ArchiveClosed,
+            errors.InvalidRequest,
+        ),
+    ),
     Route(
         methods=_GET,
         pattern="/cdx",

@@ -14,6 +14,7 @@ from being checked; bytes are read in pieces, whatever their length.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
@@ -54,7 +55,12 @@ from perdure.model.collection import CollectionMember
 from perdure.model.queries import Fetch, Gone, Query, Redirect
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
-from perdure.upkeep.collection.digests import MeasuredBytes, digest_agrees, measure_bytes
+from perdure.upkeep.collection.digests import (
+    MeasuredBytes,
+    algorithm_of,
+    digest_agrees,
+    measure_bytes,
+)
 from perdure.upkeep.collection.status import MOST_NAMED, CheckedMember, State
 
 _STATES = {
@@ -244,7 +250,8 @@ def _with_nearest(
 def find_digest_fault(record: WarcRecord) -> str:
     """Return how a record differs from the digests recorded with it, or an empty text.
 
-    Some writers digest the payload with the chunks of the transfer, some without. A revisit does
+    Some writers digest the payload with the chunks of the transfer, some without, and some the
+    whole block. A revisit does
     not contain its payload, and the payload digest of a segmented record covers all segments, so
     neither is checked. Raises Corrupt.
     """
@@ -255,6 +262,8 @@ def find_digest_fault(record: WarcRecord) -> str:
     wrong = _describe_mismatch(block, (record.read_block,))
     if wrong or kind == "revisit" or segment:
         return wrong
+    if payload == block:  # as warcprox writes it for requests; the block has this digest
+        return ""
     return _describe_mismatch(payload, (record.read_entity, record.read_unchunked))
 
 
@@ -265,7 +274,11 @@ def _describe_mismatch(promised: str, several: Iterable[Callable[[], Iterator[by
         found = measure_bytes(pieces(), promised)
         if digest_agrees(promised, found) is not False:
             return ""
-    return f"{promised} was recorded with it, but it has {found.digest}" if found else ""
+    if found is None:
+        return ""
+    algorithm = algorithm_of(promised)
+    actual = base64.b32encode(found.values[algorithm]).decode()
+    return f"{promised} was recorded with it, but it has {algorithm}:{actual}"
 
 
 def _judge_measured(

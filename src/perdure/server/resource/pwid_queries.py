@@ -1,0 +1,65 @@
+"""`/pwid?time=…&coverage=…&item=…`: the query that draft-04 section 5 recommends to archives.
+
+How it works: the query names a capture of our own archive, so it is the PWID of that archive with
+this time, coverage and item, and is answered as that PWID is: by its record, if it has one, or by
+the captures. An item may be escaped as a whole. If it is not, it is everything after `item=`, with
+its own `?` and `&`, as the example of the draft has it.
+
+What must stay true: the answer is that of the PWID.  # ruling: pwid-endpoint
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, unquote
+
+from perdure.archives.pwid.making import make_pwid
+from perdure.errors import UnknownArchive
+from perdure.errors.requests import MissingParameter
+from perdure.reading.targets import is_escaped
+from perdure.server.common import asking
+from perdure.server.common.answers import Answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import reading
+
+_ITEM = re.compile("(?:^|&)item=")
+_AFTER = re.compile("&(?:time|coverage)=[^&]*(?=&|$)")
+
+
+async def answer_pwid_query(service: Service, request: Request) -> Answer:
+    """Answer GET or HEAD of `/pwid`.
+
+    Raises UnknownArchive if this registry has no archive of its own, InvalidRequest if a parameter
+    is missing, and what reading the PWID and resolving it raise.
+    """
+    archive = service.settings.archive_id
+    if not archive:
+        raise UnknownArchive(identifier="/pwid", archive="")
+    given = parse_pwid_query(request.target.question or "")
+    for name in ("time", "coverage", "item"):
+        if not given.get(name):
+            raise MissingParameter(
+                request="query", parameter=name, manual="docs/reference/web-archives.md"
+            )
+    pwid = make_pwid(archive, given["time"], given["coverage"], given["item"])
+    resolved = asking.resolve_name(service, request, str(pwid))
+    return await reading.answer_resource(service, request, resolved)
+
+
+def parse_pwid_query(question: str) -> dict[str, str]:
+    """Parse the query into its three parameters, as far as they are given.
+
+    >>> parse_pwid_query("time=2016-01-22T11:20:29Z&coverage=page&item=http://a.dk/?x=1&y=2")
+    {'time': '2016-01-22T11:20:29Z', 'coverage': 'page', 'item': 'http://a.dk/?x=1&y=2'}
+    """
+    begin = _ITEM.search(question)
+    if begin is None:
+        return dict(parse_qsl(question))
+    before, item = question[: begin.start()], question[begin.end() :]
+    missing = {"time", "coverage"} - dict(parse_qsl(before)).keys()
+    beside = [one[0] for one in _AFTER.finditer(item)] if missing else []
+    for one in beside:
+        item = item.replace(one, "", 1)
+    given = dict(parse_qsl("&".join((before, *beside))))
+    return given | {"item": unquote(item) if is_escaped(item) else item}
