@@ -30,13 +30,13 @@ class Known:
     def __init__(self, records: dict[str, Record]) -> None:
         self._records = {parse(name).key: record for name, record in records.items()}
 
-    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+    def hold_snapshot(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def record(self, key: str) -> Record | None:
+    def find_record(self, key: str) -> Record | None:
         return self._records.get(key)
 
-    def referring(self, _reference: str) -> list[str]:
+    def find_referring(self, _reference: str) -> list[str]:
         return []
 
 
