@@ -71,7 +71,14 @@ def list_routes() -> set[str]:
 
 def list_words() -> set[str]:
     """The words that ask something behind the `?` of a name."""
-    return {*targets._VERBS, *targets._PARAMETERS, *targets._TYPED, "nearest"}
+    return {
+        *targets._VERBS,
+        *targets._PARAMETERS,
+        *targets._TYPED,
+        *targets._OF_PROXIES,
+        *targets._OF_HANDLES,
+        "nearest",
+    }
 
 
 def list_commands() -> set[str]:

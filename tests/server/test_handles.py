@@ -765,3 +765,38 @@ def test_an_alias_that_leads_nowhere_answers_itself(api: Api, target: str) -> No
     api.put(f"{PREFIX}/loop", value(1, "HS_ALIAS", data))
     assert api.site.get(f"/hdl:{PREFIX}/loop").status == 200
     assert api.site.get(f"/uri-res/N2L?hdl:{PREFIX}/loop").status == 404
+
+
+# as at the proxies of the Handle System
+# --------------------------------------
+
+
+def test_a_handle_is_requested_as_at_a_public_proxy(api: Api) -> None:
+    """handle.net/proxy_servlet.html: "https://hdl.handle.net/20.1000/5555"."""
+    handle = f"{PREFIX}/proxied"
+    first, second = "http://first.example/", "http://second.example/"
+    api.put(handle, value(1, "URL", first), value(3, "URL", second), value(4, "EMAIL", "a@b"))
+    get = api.site.get
+    assert get(f"/{handle}").headers["location"] == first
+    assert get(f"/{handle}?index=3").headers["location"] == second
+    assert get(f"/{handle}?index=4").status == 200
+    assert get(f"/{handle}?type=URL").headers["location"] == first
+    assert get(f"/{handle}?type=EMAIL").status == 200
+    for question in ("noredirect", "noredirect&auth", "noredirect=true&ignore_aliases"):
+        assert get(f"/{handle}?{question}", "Accept: application/json").status == 200
+    assert get(f"/{handle}?auth").headers["location"] == first
+    assert get(f"/{handle}?noresolve").status == 400
+    site = api.site
+    site.bind("doi:10.5072/a1", "http://doi.example/")
+    assert get("/10.5072/a1").headers["location"] == "http://doi.example/"
+    assert get("/10.5072/unknown").status == 404
+    assert get("/10.5072").status == 404
+
+
+def test_aliases_are_ignored_on_request(api: Api) -> None:
+    api.put(f"{PREFIX}/aliased", value(1, "URL", "http://a.example/"))
+    own = value(1, "HS_ALIAS", f"{PREFIX}/aliased"), value(2, "URL", "http://own.example/")
+    api.put(f"{PREFIX}/ignored", *own)
+    there = api.site.get(f"/hdl:{PREFIX}/ignored?ignore_aliases").headers["location"]
+    assert there == "http://own.example/"
+    assert api.site.get(f"/hdl:{PREFIX}/ignored").headers["location"].endswith("/aliased")

@@ -56,6 +56,10 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     want: Want = Want.RESOURCE
     follow_aliases: bool = True
     """Resolve a handle with an HS_ALIAS value as the handle that it names."""
+    indexes: tuple[int, ...] = ()
+    types: tuple[str, ...] = ()
+    """The values of a handle that may redirect, by their indexes or types; all, if both are empty.
+    Other schemes have no values."""
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
     region: str | None = None

@@ -49,7 +49,7 @@ from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
 from perdure.policy.handles.names import find_home_prefix
-from perdure.policy.handles.values import find_alias, hide_private_locations
+from perdure.policy.handles.values import choose_locations, find_alias, hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.unfolding import (
     NameBeginning,
@@ -305,6 +305,8 @@ class ReadDoor:
             query.reader, resolved.whole, resolved.holder
         ):
             raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
+        if (query.indexes or query.types) and find_home_prefix(resolved.whole):
+            resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
@@ -371,6 +373,15 @@ class ReadDoor:
                 shown = hide_private_locations(record)
                 found.append(IdentifiedRecord(identify_record(key, record), shown))
         return found
+
+
+def _choose_values(resolved: Resolved, query: Query) -> Resolved:
+    """Leave only the locations of the values that the query names."""
+
+    def choose(record: Record | None) -> Record | None:
+        return record and choose_locations(record, query.indexes, query.types)
+
+    return replace(resolved, record=choose(resolved.record), holder=choose(resolved.holder))
 
 
 def _make_resolved(

@@ -70,6 +70,15 @@ _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "ur
                "region")  # fmt: skip
 
 
+_OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
+"""Words of the proxies of the Handle System. Ours is always the authoritative answer (`auth`)."""
+_OF_HANDLES = ("index", "type")
+"""Parameters of the same proxies; each can be given several times."""
+_HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*/[^/?#]", re.ASCII)
+"""The beginning of a Handle or DOI without its label, as in the links of the public proxies. A
+timestamp of an archive is longer."""
+
+
 class RequestTarget(msgspec.Struct, frozen=True):
     """A request target, split into its name and its query."""
 
@@ -108,6 +117,11 @@ class Question(msgspec.Struct, frozen=True):
     before: str | None = None
     """The text before the passage; `after` is the text after it."""
     after: str | None = None
+    follow_aliases: bool = True
+    """False for `?ignore_aliases`."""
+    indexes: tuple[int, ...] = ()
+    types: tuple[str, ...] = ()
+    """The indexes and types of the values of a handle that may redirect."""
 
 
 def read_target(raw: bytes) -> RequestTarget:
@@ -117,6 +131,8 @@ def read_target(raw: bytes) -> RequestTarget:
         text = text[1:]
     elif address := _OUR_ADDRESS.match(text):
         text = text[address.end() :].removeprefix("/")
+    if _HANDLE.match(text):
+        text = f"hdl:{text}"
     at = text.find("?")
     if is_escaped(text):
         return _read_escaped(text, at)
@@ -149,6 +165,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
     found: dict[str, str] = {}
+    chosen: dict[str, list[str]] = {name: [] for name in _OF_HANDLES}
     for piece in text.split("&"):
         name, equals, value = piece.partition("=")
         if name in _BARE and (equals or verbs):
@@ -159,7 +176,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             found[name] = unquote(value)
         elif name in _TYPED and equals:
             found[name] = unquote_plus(value)
-        elif name == "nearest" and not value:
+        elif name in _OF_HANDLES and equals:
+            chosen[name].append(unquote(value))
+        elif _is_flag(name, value, verbs):
             found[name] = name
         elif name and not equals:
             raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
@@ -168,7 +187,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     if "t" in found and "part" not in found:  # the form of Annodex: ?t=15.0/30.0
         found["part"] = str(media.read_time_query(found["t"]))
     return Question(
-        verb=found.get("verb", ""),
+        verb=found.get("verb", "info" if "noredirect" in found else ""),
         part=found.get("part"),
         cursor=found.get("cursor"),
         append=found.get("urlappend"),
@@ -181,7 +200,17 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         quote=found.get("quote"),
         before=found.get("before"),
         after=found.get("after"),
+        follow_aliases="ignore_aliases" not in found,
+        indexes=tuple(int(one) for one in chosen["index"] if re.fullmatch("[0-9]{1,10}", one)),
+        types=tuple(chosen["type"]),
     )
+
+
+def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
+    """Return True if a piece of a query is a word without a value."""
+    if name in _OF_PROXIES:
+        return "info" in verbs and value.lower() in ("", "true")
+    return name == "nearest" and not value
 
 
 def _read_positive(text: str) -> int:

@@ -267,6 +267,19 @@ def list_values(record: Record) -> tuple[Value, ...]:
     return tuple(sorted(shown, key=lambda one: one.index))
 
 
+def choose_locations(record: Record, indexes: tuple[int, ...], types: tuple[str, ...]) -> Record:
+    """The record with the locations that its values with these indexes or types state."""
+    chosen = {
+        location.uri
+        for one in list_values(record)
+        if one.index in indexes or one.type in types
+        for location in list_locations(one)
+    }
+    return msgspec.structs.replace(
+        record, locations=tuple(one for one in record.locations if one.uri in chosen)
+    )
+
+
 def is_url(value: Value) -> bool:
     """Return True if a value is an address."""
     return value.type == URL and value.format == "string"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+import msgspec
+
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import read_name, spell_part_path, spell_path
+from perdure.reading.targets import Question, read_name, spell_part_path, spell_path
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -51,24 +53,31 @@ def resolve_name(
     request: Request,
     text: str,
     *,
-    part: str | None = None,
-    region: str | None = None,
+    question: Question | None = None,
 ) -> Resolved:
-    """Resolve the name in a target. `part` is a part that was given outside the name.
+    """Resolve the name in a target, about which `question` may ask for a part, for example.
 
     Raises the errors of `read_name` and `ReadDoor.resolve`.
     """
+    question = question or Question()
+    part = question.part
     name = read_name(text, part)
     asked = make_query(
         service,
         request,
         name.identifier,
-        region=region,
+        region=question.region,
         part=name.part,
         delimiter="#" if part is None else "?part=",
         doubt=name.doubt,
     )
-    return service.reading.resolve(asked)
+    chosen = msgspec.structs.replace(
+        asked,
+        follow_aliases=question.follow_aliases,
+        indexes=question.indexes,
+        types=question.types,
+    )
+    return service.reading.resolve(chosen)
 
 
 def spell_resolved(resolved: Resolved) -> str:

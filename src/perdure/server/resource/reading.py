@@ -46,9 +46,7 @@ from perdure.server.resource.locating import list_locations
 async def answer_get(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of a name."""
     question = read_question(request.target.question)
-    resolved = asking.resolve_name(
-        service, request, request.target.text, part=question.part, region=question.region
-    )
+    resolved = asking.resolve_name(service, request, request.target.text, question=question)
     if resolved.is_pattern:
         return await list_pattern(service, request, resolved.asked, question)
     if resolved.via is not None:

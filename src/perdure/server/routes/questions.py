@@ -108,6 +108,28 @@ QUESTIONS = (
         "[web archives](web-archives.md#resolving-a-pwid)",
     ),
     Parameter(
+        name="noredirect",
+        schema=BARE,
+        shown="?noredirect",
+        text="the record, as with `?info`; the word of the proxies of the Handle System",
+    ),
+    Parameter(
+        name="ignore_aliases",
+        schema=BARE,
+        shown="?ignore_aliases",
+        text="for a handle: does not follow its HS_ALIAS value",
+    ),
+    Parameter(
+        name="auth", schema=BARE, text="accepted; every answer is authoritative", listed=False
+    ),
+    Parameter(
+        name="index",
+        shown="?index=<n>&type=<type>",
+        text="for a handle: redirects only to a location in one of these values, by its index or "
+        "its type; otherwise the record",
+    ),
+    Parameter(name="type", text="a type of values of a handle", listed=False),
+    Parameter(
         name="cursor",
         shown="?cursor=<cursor>&limit=<n>",
         text="a page of a listing; `next` of the previous page has the cursor, any other is 400",
