@@ -16,21 +16,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
 
 from perdure import settings
-from perdure.errors import Corrupt
+from perdure.errors import Conflict, Corrupt, PerdureError
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
-from perdure.storage.durable import replace_durably, sync_directory
-from perdure.storage.ports import Store, storage_errors
+from perdure.errors.root import quote
+from perdure.model.changes import ChainHead, ChangeMark
+from perdure.storage.durable import hold_lock, replace_durably, sync_above, sync_directory
+from perdure.storage.ports import Records, Store, storage_errors
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import segment_path
 from perdure.upkeep.transfer import captures
+from perdure.writing import peers as writers
 
 _PIECE = 1 << 20
+_DIRECTORIES = ("segments", "archive", "incoming", "aside")
+_WRITER = "a server or another command is writing to it"
 
 
 class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,20 +53,28 @@ def back_up(
 
     `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
     no protection against losing that disk. Raises InvalidRequest if `target` is something else,
-    Corrupt if a segment is missing or too short, StorageFailed if the disk is full.
+    Corrupt if a segment is missing or too short, StorageFailed if the disk is full, Unavailable if
+    another process writes to `target`.
     """
     _check_target(root, target)
-    with storage_errors("the backup"):
-        for name in ("segments", "archive", "incoming", "aside"):
+    with storage_errors("the backup"), ExitStack() as held:
+        for name in _DIRECTORIES:
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
+        running = "another backup is running; wait until it has ended"
+        held.enter_context(hold_lock(work, used=quote(target), user=running))
         for share in store.back_up(root, work):
             yield BackupProgress(phase="registry", share=share)
-        with closing(store.open_records(work)) as copy:
-            known = copy.list_segments()
-        if not _is_earlier_state(root, target, work, store, [number for number, _, _ in known]):
+        try:
+            with closing(store.open_records(work)) as copy:
+                known = copy.list_segments()
+                _check_past(root, target, copy, store)
+                lock = hold_lock(target / writers.LOCK, used=quote(target), user=_WRITER)
+                held.enter_context(lock)
+                _check_past(root, target, copy, store)  # again, now that nothing can be written
+        except PerdureError:
             store.drop_copy(work)
-            raise TargetOfOtherRegistry(target=str(target))
+            raise
         ocfl.make_storage_root(target)
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -70,6 +83,10 @@ def back_up(
             yield BackupProgress(phase="segments", share=done / total)
         captures.back_up_captures(root, target, _copy_file)
         _copy_file(root / settings.FILE, target / settings.FILE)
+        for name in _DIRECTORIES:
+            sync_directory(target / name)
+        sync_directory(target)
+        sync_directory(target.resolve().parent)
         store.install_registry(work, target)
 
 
@@ -81,13 +98,33 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _is_earlier_state(
-    root: Path, target: Path, work: Path, store: Store, numbers: list[int]
-) -> bool:
-    """Return whether `target` is empty or holds an earlier state of this registry. To overwrite
-    another registry, or another course of this one, could destroy data that exists only there."""
-    ours = store.is_past(target, work)
-    return ours and all(_is_same_object(root, target, number) for number in numbers)
+def _check_past(root: Path, target: Path, copy: Records, store: Store) -> None:
+    """Raise InvalidRequest unless `target` is empty or holds an earlier state of this registry.
+
+    To overwrite another registry, or another course of this one, could destroy data that exists
+    only there.  # ruling: copy-fence
+    """
+    same = all(_is_same_object(root, target, number) for number, _, _ in copy.list_segments())
+    if not (same and _is_past(target, copy, store)):
+        raise TargetOfOtherRegistry(target=str(target))
+
+
+def _is_past(target: Path, copy: Records, store: Store) -> bool:
+    """Return whether all changes in `target` are in the copy, too."""
+    if not (target / settings.FILE).exists():  # a backup that was interrupted, or none at all
+        return store.is_past(target, target / "incoming")
+    with closing(store.open_records(target)) as earlier:
+        head = earlier.find_head()
+    return store.is_past(target, target / "incoming") if head is None else _has_head(copy, head)
+
+
+def _has_head(records: Records, head: ChainHead) -> bool:
+    """Return whether a registry has the change of a head, after the same changes."""
+    try:
+        found = records.list_changes(ChangeMark(head.epoch, head.number - 1), limit=1)
+    except Conflict:
+        return False
+    return [one.head for one in found] == [head]
 
 
 def _is_same_object(root: Path, target: Path, number: int) -> bool:
@@ -102,9 +139,10 @@ def _is_same_object(root: Path, target: Path, number: int) -> bool:
 def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
     """Copy one segment, sealed or not. Raises Corrupt."""
     sealed = ocfl.object_path(target, number)
-    if sealed.exists():
-        return
     loose = segment_path(target, number)
+    if sealed.exists():
+        _drop_loose(target, sealed, loose)
+        return
     source = segment_path(root, number)
     try:
         copied = loose.stat().st_size if loose.exists() else -1
@@ -112,7 +150,13 @@ def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: b
             _copy_file(source, loose, length=length)
     except FileNotFoundError:  # it was sealed, perhaps a moment ago
         _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
-        loose.unlink(missing_ok=True)
+        _drop_loose(target, sealed, loose)
+
+
+def _drop_loose(target: Path, sealed: Path, loose: Path) -> None:
+    """Remove the earlier copy of a segment, after its object is durable in its place."""
+    sync_above(sealed, target / "archive")
+    loose.unlink(missing_ok=True)
 
 
 def _has_same_end(one: Path, other: Path, length: int) -> bool:

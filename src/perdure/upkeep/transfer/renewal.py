@@ -11,20 +11,19 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors.processes import InUse
+from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
-from perdure.policy.naming import list_references
+from perdure.policy.naming import identify_record, list_references
+from perdure.storage.durable import hold_lock
 from perdure.storage.ports import Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
@@ -32,6 +31,7 @@ from perdure.writing.peers import LOCK
 
 BY = "rebuild"
 _SOME = 1000
+_WRITER = "a server or another command is writing; stop it first"
 
 
 class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,8 @@ def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildS
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    with _write_lock(root), storage_errors("the new registry"):
+    lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
+    with lock, storage_errors("the new registry"):
         try:
             with store.open_salvage(root) as old:
                 shutil.rmtree(work, ignore_errors=True)
@@ -67,20 +68,6 @@ def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildS
             shutil.rmtree(work, ignore_errors=True)
 
 
-@contextmanager
-def _write_lock(root: Path) -> Iterator[None]:
-    """Keep writers out, at most until this process ends."""
-    fd = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        user = "a server or another command is writing; stop it first"
-        raise InUse(used="the registry", user=user) from None
-    finally:
-        os.close(fd)
-
-
 def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
     """Add to the new registry what the segments do not contain."""
     journal.begin_batch()
@@ -90,7 +77,10 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
         for key, record, position in some:
-            _add_record(journal, key, record, position, now)
+            try:
+                _add_record(journal, key, record, position, now)
+            except (PerdureError, ValueError) as error:
+                old.problems.append(f"{key}: {error}")
         journal.commit_batch()
         journal.tidy_up()
         count += len(some)
@@ -102,6 +92,7 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
 
 def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
     record, past = combine_records(old, journal.find_record(key)), None
+    identify_record(key, record)  # raises if the stored name is damaged
     if _without_places(record) != _without_places(old):
         record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
     journal.keep_record(key, record, position, past)
