@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
-from perdure.errors import StorageFailed
+from perdure.errors import Corrupt, StorageFailed
 from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.records import Record, Token
@@ -103,8 +103,14 @@ class Records(Protocol):
     def open_lookup(self) -> RecordLookUp:
         """A fast `find_stored` for one thread."""
 
-    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
-        """At most `limit` records with low <= key < high, in key order."""
+    def scan_records(
+        self, low: str, high: str, *, limit: int
+    ) -> list[tuple[str, Record | Corrupt]]:
+        """At most `limit` records with low <= key < high, in key order.
+
+        In the place of a damaged record is an error. A key that is not in UTF-8 has a surrogate for
+        each wrong byte.
+        """
 
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
