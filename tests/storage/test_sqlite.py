@@ -116,11 +116,11 @@ if os.geteuid() == 0:  # who may do everything; the interpreter itself may be ou
 with Registry(Path(sys.argv[1]), environment={}) as registry:
     try:
         step = registry.reading.resolve(query).step
-        print(registry.listings.read(step.representation).decode())
+        print(registry.listings.read_bytes(step.representation).decode())
     except PerdureError as error:
         print(error.code, error)
     try:
-        print(registry.door.execute(Mint(authority="oma.eop.gov.us")).identifier)
+        print(registry.door.execute_command(Mint(authority="oma.eop.gov.us")).identifier)
     except PerdureError as error:
         print(error.code, error)
 """
