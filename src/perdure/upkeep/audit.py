@@ -125,15 +125,15 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     segment: int
     records: int
     problem: str | None = None
-    """The place where reading stopped early, and the reason."""
+    """The places that could not be read, and the reasons."""
 
 
 def rebuild_index(root: Path, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments of `root`.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
-    from a backup. Serial numbers continue after those found. A segment that breaks off is read up
-    to its last complete record.
+    from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
+    on at the next complete record.
     """
     for number in segment.list_segments(root):
         yield _rebuild_segment(root, journal, number, now)
@@ -141,19 +141,24 @@ def rebuild_index(root: Path, journal: Renewal, *, now: str) -> Iterator[Rebuilt
 
 def _rebuild_segment(root: Path, journal: Renewal, number: int, now: str) -> RebuiltSegment:
     path = Segments(root).find_path(number)
-    count, end, problem = 0, 0, None
+    count, end = 0, 0
+    problems: list[str] = []
     journal.begin_batch()
     with path.open("rb") as file:
-        try:
-            for found in warc.read_records(file, where=path.name):
+        for found in warc.read_around_damage(file, where=path.name):
+            if isinstance(found, Corrupt):
+                problems.append(str(found))
+                continue
+            end = found.end
+            try:
                 _replay_record(journal, number, found, file.fileno())
-                count, end = count + 1, found.end
-        except Corrupt as error:
-            problem = str(error)
+                count += 1
+            except (PerdureError, msgspec.MsgspecError, ValueError) as error:  # a damaged name, say
+                problems.append(f"{path.name} at offset {found.offset}: {error}")
     journal.save_segment(number, end, now, grows=False)
     journal.commit_batch()
     journal.tidy_up()
-    return RebuiltSegment(number, count, problem)
+    return RebuiltSegment(number, count, "; ".join(problems) or None)
 
 
 def _replay_record(journal: Renewal, number: int, found: warc.SegmentRecord, fd: int) -> None:

@@ -20,7 +20,7 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
-from perdure.registry import Registry
+from perdure.registry import Registry, initialise
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.audit import verify_digests
@@ -205,3 +205,57 @@ def test_no_damage_ends_an_answer_or_a_rebuild(swept: Path, place: Path, seed: i
             desk.registry.close()
         read_everything(root)
         shutil.rmtree(root)
+
+
+# damaged segments
+# ----------------
+
+
+def replace_in_segment(desk: Desk, old: bytes, new: bytes, *, nth: int) -> None:
+    """Replace the nth occurrence, counted from 0."""
+    desk.registry.close()
+    (path,) = (desk.root / "segments").iterdir()
+    pieces = path.read_bytes().split(old)
+    path.write_bytes(old.join(pieces[: nth + 1]) + new + old.join(pieces[nth + 1 :]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"Content-Length", b"Cmntent-Length"),
+        (b"WARC/1.1", b"WARC/1.\xb1"),
+        (b"Content-Length: 2", b"Content-Length: 7"),
+        (b"\r\n\r\nWARC", b"\r\n\r\xffWARC"),
+        (b"Target-URI: pdi:", b"Target-URI: \xffdi:"),
+    ],
+)
+def test_a_rebuild_goes_on_behind_a_damaged_head(desk: Desk, old: bytes, new: bytes) -> None:
+    for number in range(5):
+        desk.mint(text(f"d{number}"))
+    replace_in_segment(desk, old, new, nth=1)
+    for path in desk.root.glob("registry.sqlite*"):
+        path.unlink()
+    assert len(rebuilt(desk.root)) == 2  # the segment, and the missing file
+    desk.reopen()
+    for number in (0, 2, 3, 4):
+        assert desk.served(f"{TODAY}/{number + 1}") == f"d{number}".encode()
+    assert desk.problems() == []
+
+
+def test_records_inside_a_damaged_record_are_not_taken_for_ours(desk: Desk, place: Path) -> None:
+    """A segment of another registry was deposited as a document, and its head is damaged."""
+    initialise(place / "other", series=("other.example.us",))
+    other = Desk(place / "other", Clock(NOON))
+    other.mint(text("a"), authority="other.example.us")
+    other.mint(text("b"), authority="other.example.us")
+    other.registry.close()
+    (segment,) = (place / "other" / "segments").iterdir()
+    desk.mint(text("one"))
+    desk.mint(text(segment.read_bytes(), "octet-stream", "application/octet-stream"))
+    desk.mint(text("three"))
+    replace_in_segment(desk, b"WARC-Block-Digest", b"WARC-Bl\xefck-Digest", nth=1)
+    (desk.root / FILE).unlink()
+    assert rebuilt(desk.root)
+    desk.reopen()
+    assert desk.registry.records.count_records() == 2
+    assert desk.served(f"{TODAY}/3") == b"three"
