@@ -16,7 +16,7 @@ import apsw
 import pytest
 from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, text
 
-from perdure.errors import Corrupt, PerdureError
+from perdure.errors import Conflict, Corrupt, PerdureError
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
@@ -29,6 +29,7 @@ from perdure.upkeep.transfer.exporting import export_lines
 from perdure.upkeep.transfer.renewal import RebuildStep, rebuild_registry
 
 NOW = "2026-11-22T00:00:00Z"
+TODAY_NOON = "2026-11-21T12:00:00Z"
 DOCUMENTS = 60
 ROUNDS = 64
 
@@ -57,8 +58,8 @@ def flush_log(root: Path) -> None:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-def rebuilt(root: Path) -> list[str]:
-    steps: list[RebuildStep] = list(rebuild_registry(root, SqliteStore(), now=NOW))
+def rebuilt(root: Path, *, now: str = NOW, highest: dict[str, int] | None = None) -> list[str]:
+    steps: list[RebuildStep] = list(rebuild_registry(root, SqliteStore(), now=now, highest=highest))
     return [step.problem for step in steps if step.problem]
 
 
@@ -259,3 +260,50 @@ def test_records_inside_a_damaged_record_are_not_taken_for_ours(desk: Desk, plac
     desk.reopen()
     assert desk.registry.records.count_records() == 2
     assert desk.served(f"{TODAY}/3") == b"three"
+
+
+# serial numbers after a loss
+# ---------------------------
+
+
+def test_no_number_is_given_twice_after_a_loss(desk: Desk) -> None:
+    """Architecture: "No identifier is used twice, even if it was withdrawn." """
+    desk.mint(text("one"))
+    desk.mint()  # reserved: it is in no segment
+    desk.registry.close()
+    for path in desk.root.glob("registry.sqlite*"):
+        path.unlink()
+    assert rebuilt(desk.root, now=TODAY_NOON)
+    desk.reopen()
+    for contents in ((text("two"),), ()):
+        with pytest.raises(Conflict, match="--highest"):
+            desk.mint(*contents)
+    desk.registry.close()
+    # The fence stays, although everything can be read now.
+    assert not rebuilt(desk.root, now="2026-11-21T13:00:00Z")
+    desk.reopen()
+    with pytest.raises(Conflict):
+        desk.mint(text("two"))
+    desk.registry.close()
+    rebuilt(desk.root, now="2026-11-21T14:00:00Z", highest={SERIES: 2})
+    desk.reopen()
+    assert desk.mint(text("two")).identifier == f"{TODAY}/3.text.1"
+    desk.clock.advance(days=1)
+    assert desk.mint(text("x")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
+
+
+def test_the_next_day_is_free(desk: Desk) -> None:
+    desk.registry.close()
+    (desk.root / FILE).unlink()
+    assert rebuilt(desk.root, now=TODAY_NOON)
+    desk.clock.advance(days=1)
+    desk.reopen()
+    assert desk.mint().identifier.startswith(f"pdi://{SERIES}/2026/11/22/1")
+
+
+def test_a_rebuild_that_loses_nothing_fences_nothing(desk: Desk) -> None:
+    desk.mint(text("one"))
+    desk.registry.close()
+    assert not rebuilt(desk.root, now=TODAY_NOON)
+    desk.reopen()
+    assert desk.mint(text("two")).identifier == f"{TODAY}/2.text.1"

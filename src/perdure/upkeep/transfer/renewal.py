@@ -12,7 +12,7 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import identify_record, list_references
+from perdure.storage import fence
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
@@ -43,13 +44,19 @@ class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildStep]:
+def rebuild_registry(
+    root: Path, store: Store, *, now: str, highest: Mapping[str, int] | None = None
+) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
+
+    If something cannot be read, no number of the day of `now` is given out any more, except in a
+    series whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
+    is_lossy = False
     lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
     with lock, storage_errors("the new registry"):
         try:
@@ -59,8 +66,12 @@ def rebuild_registry(root: Path, store: Store, *, now: str) -> Iterator[RebuildS
                 store.create_registry(work)
                 with closing(store.open_renewal(work)) as journal:
                     for number, step in enumerate(audit.rebuild_index(root, journal, now=now), 1):
+                        is_lossy |= step.problem is not None
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
+                    is_lossy |= bool(old.problems)
+            day = now[:10].replace("-", "/")
+            fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
             aside = root / "aside"
             aside.mkdir(exist_ok=True)
             store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
