@@ -40,7 +40,7 @@ from perdure.policy.handles import changes, values
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, PlainLine
+from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, PlainLine
 from perdure.writing.ledger import NOWHERE, make_representation
 from perdure.writing.load import join_records
 
@@ -229,8 +229,8 @@ def _reserved_format(line: Line, format: str | None) -> str:
     return format if reserved and format and format != "*" else ""
 
 
-def _read_location(given: object) -> Location:
-    return Location(uri=given) if isinstance(given, str) else given.location()  # type: ignore[attr-defined]
+def _read_location(given: str | LinePlace) -> Location:
+    return Location(uri=given) if isinstance(given, str) else given.as_location()
 
 
 def _list_contents(line: Line) -> Iterable[LineContent]:
