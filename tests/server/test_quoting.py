@@ -89,7 +89,7 @@ def test_words_that_occur_twice_are_no_reference(site: Deployment, letter: str) 
     assert [one["before"][-4:] for one in found] == ["Bis ", "bis "]
     assert found[0]["after"].startswith(", bis bald.")
     shown = html.fromstring(site.get(f"/{letter}?quote=bald", "Accept: text/html").body)
-    links = [one.attrib["href"].removeprefix(site.base) for one in shown.cssselect("ol a")]
+    links = [str(one.attrib["href"]).removeprefix(site.base) for one in shown.cssselect("ol a")]
     assert links == [f"/{one.replace('#', '%23')}?landing" for one in named]
     assert site.get(links[1]).status == 200
     (typed,) = shown.cssselect("form input")

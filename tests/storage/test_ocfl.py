@@ -13,6 +13,7 @@ import ocfl as validator
 import pytest
 from tests.conftest import TODAY, Desk, large, text
 
+from perdure.model.records import Record
 from perdure.registry import Registry
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import segment_path
@@ -44,6 +45,7 @@ def contents(desk: Desk) -> list[bytes]:
         return [
             fresh.listings.read_bytes(one.representations[0])
             for _, record in fresh.records.scan_records("", "~", limit=100)
+            if isinstance(record, Record)
             for one in record.versions
         ]
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
+_MOST_DIGITS = 18
+
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
@@ -103,12 +105,21 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
 
 
 @click.command(cls=PerdureCommand)
-def rebuild() -> None:
+@click.option(
+    "--highest",
+    "pairs",
+    metavar="SERIES=NUMBER",
+    multiple=True,
+    type=options.PAIR,
+    help="The highest serial number given out today in a series; may be repeated.",
+)
+def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """Rebuild the registry file from the segments, if it is damaged or lost.
 
     The segments do not contain locations, metadata, history and tokens: these come from the old
     file, as far as it can be read. The old file is kept in aside/. Stop every server and writer
-    first. Exits with 1 if something could not be read.
+    first. Exits with 1 if something could not be read. Names of today may then be lost, so no
+    serial number is given out before tomorrow (UTC), unless --highest says which ones are used.
     """
     from perdure import settings
     from perdure.registry import load_bytes, load_store
@@ -118,10 +129,12 @@ def rebuild() -> None:
     root = here().root
     chosen = settings.load_settings(root, os.environ)
     store, open_bytes = load_store(chosen.store), load_bytes(chosen.bytes)
+    highest = {series: _read_number(number) for series, number in pairs}
     problems = []
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
-        for step in renew(root, store, open_bytes, now=format_timestamp(utc_now())):
+        now = format_timestamp(utc_now())
+        for step in renew(root, store, open_bytes, now=now, highest=highest):
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -133,6 +146,12 @@ def rebuild() -> None:
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _read_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise click.BadParameter(f"'{text}' is not a number", param_hint="--highest")
+    return int(text)
 
 
 @click.command(cls=PerdureCommand)

@@ -17,6 +17,7 @@ from perdure.cli.output import output_file
 from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
+    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.model.commands import Joining
     from perdure.upkeep.transfer.blocks import Fault
@@ -198,18 +199,28 @@ def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
     """Write the registry as JSON Lines: all identifiers, or those that match PATTERN.
 
     If you `import` the output into an empty registry, that registry makes the same promises. With
-    --files, give `import` the same --files.
+    --files, give `import` the same --files. Damaged records are reported and left out; then it
+    exits with 1.
     """
     from perdure.upkeep.transfer.exporting import export_lines
+
+    damaged: list[Corrupt] = []
+
+    def report_damage(error: Corrupt) -> None:
+        damaged.append(error)
+        exits.report_error(error, as_json=here().as_json)
 
     with (
         here().open_registry() as registry,
         output_file(output) as file,
         show_progress("exporting", total=None, unit="identifiers") as bar,
     ):
-        for number, line in enumerate(export_lines(registry, within=pattern, files=files), 1):
+        lines = export_lines(registry, within=pattern, files=files, report=report_damage)
+        for number, line in enumerate(lines, 1):
             file.write(line)
             bar(number)
+    if damaged:
+        click.get_current_context().exit(exits.FINDINGS)
 
 
 @click.command(cls=PerdureCommand)

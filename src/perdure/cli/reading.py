@@ -230,6 +230,8 @@ def list_identifiers(
     pdi://oma.eop.gov.us/                      the whole series
     pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
+
+    Damaged records are reported on stderr, and the others listed; then it exits with 1.
     """
     with here().open_registry() as registry:
         pattern = pattern or _find_only_series(registry)
@@ -257,16 +259,22 @@ def _print_pages(
 ) -> None:
     """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
+    damaged = False
     while True:
         page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
+        for error in page.damaged:
+            damaged = True
+            exits.report_error(error, as_json=here().as_json)
         names = [str(one) for one in page.identifiers]
         here().print_answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
-        if cursor is None:
-            return
-        if limit is not None:
+        if cursor is not None and limit is None:
+            continue
+        if cursor is not None:
             here().print_note(f"there is more: --cursor '{cursor}'")
-            return
+        if damaged:
+            click.get_current_context().exit(exits.FINDINGS)
+        return
 
 
 @click.command(cls=PerdureCommand)

@@ -20,6 +20,20 @@ class SerialsUsedUp(Conflict):
     reason = "no serial number is left"
 
 
+class SerialsFenced(Conflict):
+    """A rebuild could not read everything, so serial numbers of the day may be in use."""
+
+    series: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            "a rebuild could not read everything, so numbers of this day may be in use; mint again "
+            "on the next day (UTC), or stop the server and tell the highest number that was given "
+            f"out: perdure rebuild --highest {self.series}=NUMBER"
+        )
+
+
 class NameWithdrawn(Conflict):
     """The resource was withdrawn."""
 

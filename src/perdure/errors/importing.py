@@ -139,11 +139,11 @@ class TargetNotBackup(UnusableTarget):
 
 
 class TargetOfOtherRegistry(UnusableTarget):
-    """The directory has a backup of another registry, or of this one before it was restored."""
+    """The directory holds changes that this registry does not have."""
 
     reason = (
-        "it holds a backup of another registry, or of this one before it was restored; "
-        "back up to another directory"
+        "it holds changes that this registry does not have: it is a copy that was written to, "
+        "a backup from before a restore, or another registry; back up to another directory"
     )
 
 

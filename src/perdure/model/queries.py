@@ -9,7 +9,7 @@ import enum
 
 import msgspec
 
-from perdure.errors import MalformedIdentifier
+from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Representation, Tombstone
 
@@ -124,6 +124,8 @@ class ListingPage(msgspec.Struct, frozen=True, kw_only=True):
 
     identifiers: tuple[Identifier, ...]
     cursor: str | None = None
+    damaged: tuple[Corrupt, ...] = ()
+    """Records that cannot be read; they may match, too."""
 
 
 class ListingInterval(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from perdure.errors import MalformedIdentifier
+from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
 from perdure.ids.urls import list_spellings
@@ -24,6 +24,7 @@ from perdure.policy.naming import PROPOSAL, identify_record, qualify_identifier,
 from perdure.policy.proposals import find_standing
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Bytes, Records
+from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
@@ -60,37 +61,40 @@ class Listings:
         if cursor:
             _check_cursor(pattern, cursor)
         found: list[Identifier] = []
+        damaged: list[Corrupt] = []
         matched = 0
         last = cursor or ""
-        for looked, (key, name, record) in enumerate(self._walk_records(pattern, cursor)):
+        looked = 0
+        for row in self._walk_records(pattern, cursor):
+            if isinstance(row, DamagedRecord):
+                damaged.append(row.error)
+                continue
             if matched == limit or looked == _MOST_LOOKED:
-                return ListingPage(identifiers=tuple(found), cursor=last)
-            members = _find_members(pattern, name, record)
+                return ListingPage(identifiers=tuple(found), cursor=last, damaged=tuple(damaged))
+            members = _find_members(pattern, row.name, row.record)
             matched += bool(members)
             found += members
-            last = key
-        return ListingPage(identifiers=tuple(found))
+            looked += 1
+            last = row.key
+        return ListingPage(identifiers=tuple(found), damaged=tuple(damaged))
 
     def _walk_records(
         self, pattern: Identifier, cursor: str | None
-    ) -> Iterator[tuple[str, Identifier, Record]]:
-        """Records that may match the pattern, in key order."""
+    ) -> Iterator[ScannedRecord | DamagedRecord]:
+        """Records that may match the pattern, in key order, and damaged ones between them."""
         low, high = pattern.key_range()
-        start = max(low, _find_next_key(cursor)) if cursor else low
+        start: str | None = max(low, _find_next_key(cursor)) if cursor else low
         rows = 16
-        while True:
-            batch = self.records.scan_records(start, high, limit=rows)
-            for key, record in batch:
-                name = identify_record(key, record)
-                jump = pattern.next_key(name)
-                yield key, name, record
+        while start is not None:
+            batch, start = scan_readable(self.records, start, high, limit=rows)
+            for row in batch:
+                yield row
+                jump = None if isinstance(row, DamagedRecord) else pattern.next_key(row.name)
                 if jump is not None:
-                    start, rows = max(jump, _find_next_key(key)), 16
+                    start, rows = max(jump, _find_next_key(row.key)), 16
                     break
             else:
-                if len(batch) < rows:
-                    return
-                start, rows = _find_next_key(batch[-1][0]), min(rows * 4, _MOST_ROWS)
+                rows = min(rows * 4, _MOST_ROWS)
 
     def list_interval(self, pattern: Identifier) -> ListingInterval:
         """The years, months or days of an interval that have identifiers."""

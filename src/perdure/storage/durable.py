@@ -6,12 +6,33 @@ returned, a power cut cannot undo its work.
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from perdure.errors import Corrupt
+from perdure.errors.processes import InUse
 
 _PIECE = 1 << 20
+
+
+@contextmanager
+def hold_lock(path: Path, *, used: str, user: str) -> Iterator[None]:
+    """Hold the lock of a file or directory, which ends at the latest with this process.
+
+    Raises Unavailable if another process holds it: `used` is in use, and `user` says by what.
+    """
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InUse(used=used, user=user) from None
+    finally:
+        os.close(fd)
 
 
 def write_durably(path: Path, text: bytes) -> None:
@@ -57,6 +78,14 @@ def sync_file(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def sync_above(path: Path, top: Path) -> None:
+    """Flush every directory above a path, up to `top`, so that a power cut loses none of them."""
+    for directory in path.parents:
+        sync_directory(directory)
+        if directory == top:
+            return
 
 
 def sync_directory(path: Path) -> None:

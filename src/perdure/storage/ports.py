@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 
-from perdure.errors import StorageFailed
+from perdure.errors import Corrupt, StorageFailed
 from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
@@ -108,8 +108,14 @@ class Records(Protocol):
     def open_lookup(self) -> RecordLookUp:
         """A fast `find_stored` for one thread."""
 
-    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
-        """At most `limit` records with low <= key < high, in key order."""
+    def scan_records(
+        self, low: str, high: str, *, limit: int
+    ) -> list[tuple[str, Record | Corrupt]]:
+        """At most `limit` records with low <= key < high, in key order.
+
+        In the place of a damaged record is an error. A key that is not in UTF-8 has a surrogate for
+        each wrong byte.
+        """
 
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
@@ -457,10 +463,11 @@ class Bytes(Protocol):
     def list_numbers(self) -> list[int]:
         """The numbers of all segments, in order."""
 
-    def read_records(self, number: int) -> Iterator[KeptRecord]:
-        """The records of a segment, in order, for a rebuild.
+    def read_records(self, number: int) -> Iterator[KeptRecord | Corrupt]:
+        """The records of a segment, in order, for a rebuild, and an error for each damaged place.
 
-        Raises Corrupt at the first record that is not complete.
+        Behind the damage, reading goes on at the next complete record whose bytes have their
+        digest. Raises Corrupt if there is no such segment.
         """
 
     def open_writer(

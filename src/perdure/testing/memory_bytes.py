@@ -130,11 +130,12 @@ class MemoryBytes:
     def list_numbers(self) -> list[int]:
         return sorted(self._segments)
 
-    def read_records(self, number: int) -> Iterator[KeptRecord]:
+    def read_records(self, number: int) -> Iterator[KeptRecord | Corrupt]:
         segment = self._find_segment(number)
         for record in segment.records:
             if record.end > len(segment.data):
-                raise _make_short(number, promised=record.end, found=len(segment.data))
+                yield _make_short(number, promised=record.end, found=len(segment.data))
+                return
             yield record
 
     def open_writer(

@@ -21,6 +21,7 @@ from typing import Self
 
 import msgspec
 
+from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
 from perdure.errors.processes import FileUnusable
 from perdure.ids.pdi import Pdi
@@ -112,7 +113,9 @@ class MemoryRecords:
         keys = self._state.keys
         return keys[bisect_left(keys, low) : max(bisect_left(keys, high), bisect_left(keys, low))]
 
-    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+    def scan_records(
+        self, low: str, high: str, *, limit: int
+    ) -> list[tuple[str, Record | Corrupt]]:
         texts = self._state.records
         return [
             (key, stored.decode_stored(texts[key])) for key in self._select_keys(low, high)[:limit]

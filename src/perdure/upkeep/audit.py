@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
-from perdure.policy.naming import identify_record, list_references, qualify_identifier, spell_name
+from perdure.policy.naming import list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
 _LAST = "\U0010ffff"
@@ -58,46 +59,36 @@ def walk_representations(
     record that cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
     low, high = within.key_range() if within else ("", _LAST)
-    for batch in _read_pages(records, low, high):
-        if isinstance(batch, IntegrityFinding):
-            yield batch
-            continue
-        found = [
-            KeptRepresentation(
-                qualify_identifier(identify_record(key, record), version.number, one.format),
-                version,
-                one,
-            )
-            for key, record in batch
-            if within is None or _is_within(within, within.from_key(key))
-            for version in record.versions
-            for one in version.representations
-        ]
+    following: str | None = low
+    while following is not None:
+        batch, following = scan_readable(records, following, high, limit=_PAGE)
+        found: list[KeptRepresentation] = []
+        for row in batch:
+            if isinstance(row, DamagedRecord):
+                yield _make_finding(row.error.identifier, str(row.error))
+                continue
+            try:
+                if within is None or _is_within(within, row.name):
+                    found += _list_kept(row)
+            except PerdureError as error:  # a damaged format, say
+                yield _make_finding(str(row.name), str(error))
         yield from sorted(found, key=_place_of)
+
+
+def _list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
+    return [
+        KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
+        for version in row.record.versions
+        for one in version.representations
+    ]
+
+
+def _make_finding(name: str, problem: str) -> IntegrityFinding:
+    return IntegrityFinding(identifier=name, segment=0, offset=0, length=0, problem=problem)
 
 
 def _place_of(one: KeptRepresentation) -> tuple[int, int]:
     return one.representation.segment, one.representation.offset
-
-
-def _read_pages(
-    records: Records, low: str, high: str
-) -> Iterator[list[tuple[str, Record]] | IntegrityFinding]:
-    """Yield all records, a page at a time, and a finding for each record that cannot be read."""
-    while True:
-        try:
-            batch = records.scan_records(low, high, limit=_PAGE)
-        except Corrupt as error:  # the records before it can be read
-            yield from _read_pages(records, low, error.identifier)
-            yield IntegrityFinding(
-                identifier=error.identifier, segment=0, offset=0, length=0, problem=str(error)
-            )
-            low = error.identifier + "\0"
-            continue
-        if not batch:
-            return
-        yield batch
-        low = batch[-1][0] + "\0"
 
 
 def _is_within(pattern: Identifier, name: Identifier) -> bool:
@@ -129,33 +120,41 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     segment: int
     records: int
     problem: str | None = None
-    """The place where reading stopped early, and the reason."""
+    """The places that could not be read, and the reasons."""
 
 
 def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
-    from a backup. Serial numbers continue after those found. A segment that breaks off is read up
-    to its last complete record.
+    from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
+    on at the next complete record.
     """
     for number in held.list_numbers():
         yield _rebuild_segment(held, journal, number, now)
 
 
 def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> RebuiltSegment:
-    count, end, problem = 0, 0, None
+    count, end = 0, 0
+    problems: list[str] = []
     journal.begin_batch()
     try:
         for kept in held.read_records(number):
-            _replay_record(journal, kept)
-            count, end = count + 1, kept.end
-    except Corrupt as error:
-        problem = str(error)
+            if isinstance(kept, Corrupt):
+                problems.append(str(kept))
+                continue
+            end = kept.end
+            try:
+                _replay_record(journal, kept)
+                count += 1
+            except (PerdureError, ValueError) as error:  # a damaged name, for example
+                problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
+    except Corrupt as error:  # the segment is missing
+        problems.append(str(error))
     journal.save_segment(number, end, now, grows=False)
     journal.commit_batch()
     journal.tidy_up()
-    return RebuiltSegment(number, count, problem)
+    return RebuiltSegment(number, count, "; ".join(problems) or None)
 
 
 def _replay_record(journal: Renewal, kept: KeptRecord) -> None:

@@ -31,6 +31,7 @@ from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.durable import sync_directory
+from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
 from perdure.storage.ports import (
     SERIALS_END,
@@ -103,6 +104,7 @@ class Ledger:
         """The ledger owns the journal from now on, and closes it."""
         self._root = root
         self.journal = journal
+        self._fence = load_fence(root)
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
@@ -298,11 +300,15 @@ class Ledger:
     # --------------
 
     def find_serials(self, series: str, day: str) -> Serials:
-        """The numbers of a series on a day (`2026/11/21`), for this batch."""
+        """The numbers of a series on a day (`2026/11/21`), for this batch.
+
+        Raises Conflict if numbers of this day may be in use by names that were lost.
+        """
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
-            last = self.journal.find_last_serial(make_resource_key(series, day, None))
+            floor = self._fence.find_floor(series, day)
+            last = max(floor, self.journal.find_last_serial(make_resource_key(series, day, None)))
             found = self._serials[series, day] = Serials(series, day, last)
         return found
 

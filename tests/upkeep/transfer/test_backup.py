@@ -11,13 +11,15 @@ import apsw
 import pytest
 from tests.conftest import SERIES, TODAY, Clock, Desk, large, text
 
-from perdure.errors import Corrupt, InvalidRequest
+from perdure.errors import Corrupt, InvalidRequest, Unavailable
 from perdure.registry import Registry, initialise
+from perdure.storage.durable import hold_lock
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.backup import BackupProgress, back_up
 from perdure.upkeep.transfer.renewal import rebuild_registry
+from perdure.writing.peers import LOCK
 
 _CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
@@ -195,14 +197,108 @@ def test_what_a_restored_registry_lost_is_not_taken_for_its_own(
         if body == "before":
             backed_up(desk, place / "tuesday")
             restored(desk, place / "monday")
-    if sealed:
-        with pytest.raises(InvalidRequest, match="before it was restored"):
-            backed_up(desk, place / "tuesday")
-    else:
+    with pytest.raises(InvalidRequest, match="before a restore"):
         backed_up(desk, place / "tuesday")
     copy = opened(place / "tuesday")
-    assert copy.served("pdi://oma.eop.gov.us/2026/11/22/1") == (b"before" if sealed else b"after!")
+    assert copy.served("pdi://oma.eop.gov.us/2026/11/22/1") == b"before"
     assert copy.problems() == []
+
+
+def test_a_copy_that_was_written_to_is_not_overwritten(desk: Desk, place: Path) -> None:
+    """Both courses have the same names, and as many."""
+    desk.mint(text("one"))
+    backed_up(desk, place / "copy")
+    copy = opened(place / "copy")
+    copy.mint(text("three"))
+    copy.registry.close()
+    desk.mint(text("two"))
+    with pytest.raises(InvalidRequest, match="written to"):
+        backed_up(desk, place / "copy")
+    assert opened(place / "copy").served(f"{TODAY}/2") == b"three"
+
+
+def test_two_backups_into_one_directory_exclude_each_other(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    steps = back_up(desk.root, place / "copy", SqliteStore(), Segments)
+    next(steps)
+    with pytest.raises(Unavailable, match="another backup is running"):
+        backed_up(desk, place / "copy")
+    list(steps)
+    backed_up(desk, place / "copy")
+    assert opened(place / "copy").problems() == []
+
+
+def test_a_copy_in_use_by_a_writer_is_not_overwritten(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    backed_up(desk, place / "copy")
+    copy = opened(place / "copy")
+    with hold_lock(place / "copy" / LOCK, used="it", user="a test"):
+        desk.mint(text("two"))
+        with pytest.raises(Unavailable, match="writing to it"):
+            backed_up(desk, place / "copy")
+    assert copy.problems() == []
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Flushed directories and removed files, in order."""
+    seen: list[tuple[str, str]] = []
+    flush, unlink = os.fsync, Path.unlink
+
+    def note_flush(fd: int) -> None:
+        seen.append(("flush", str(Path(f"/proc/self/fd/{fd}").readlink())))
+        flush(fd)
+
+    def note_unlink(path: Path, missing_ok: bool = False) -> None:
+        seen.append(("unlink", str(path)))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(os, "fsync", note_flush)
+    monkeypatch.setattr(Path, "unlink", note_unlink)
+    return seen
+
+
+def list_above(root: Path) -> list[str]:
+    """The directories that hold the name of the first segment's object, the highest last."""
+    place = ocfl.object_path(root, 1)
+    return [str(one) for one in place.parents if one.is_relative_to(root / "archive")]
+
+
+def test_an_object_is_durable_before_the_loose_copy_goes(
+    desk: Desk, place: Path, calls: list[tuple[str, str]]
+) -> None:
+    """fsync(2): "Calling fsync() does not necessarily ensure that the entry in the directory
+    containing the file has also reached disk. For that an explicit fsync() on a file descriptor for
+    the directory is also needed." """
+    copy = place / "copy"
+    desk.mint(text("one"))
+    backed_up(desk, copy)
+    desk.clock.advance(days=1)
+    desk.mint(text("two"))
+    desk.registry.seal()
+    calls.clear()
+    backed_up(desk, copy)
+    gone = calls.index(("unlink", str(copy / "segments" / "000001.warc")))
+    assert {("flush", one) for one in list_above(copy)} <= set(calls[:gone])
+    behind = {path for call, path in calls[gone:] if call == "flush"}
+    assert {str(copy / "segments"), str(copy), str(place.resolve())} <= behind
+
+
+def test_a_seal_repeats_its_flushes_after_a_crash(
+    desk: Desk, place: Path, calls: list[tuple[str, str]]
+) -> None:
+    desk.mint(text("one"))
+    loose = desk.root / "segments" / "000001.warc"
+    kept = place / "kept"
+    os.link(loose, kept)
+    desk.clock.advance(days=1)
+    desk.mint(text("two"))
+    desk.registry.seal()
+    os.link(kept, loose)  # as if the crash had come before it was removed
+    calls.clear()
+    ocfl.seal_segment(desk.root, 1, loose, at="2026-11-22T00:00:00Z")
+    gone = calls.index(("unlink", str(loose)))
+    assert {("flush", one) for one in list_above(desk.root)} <= set(calls[:gone])
 
 
 def test_a_missing_segment_is_told(desk: Desk, place: Path) -> None:

@@ -22,7 +22,6 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
-from perdure.ids import Identifier
 from perdure.model.records import Record
 from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
@@ -30,9 +29,11 @@ from perdure.policy.handles.values import is_shown, list_values
 from perdure.policy.naming import identify_record
 from perdure.server.apis import handle_admins, handle_codes
 from perdure.server.apis.handle_codes import HandleCode
+from perdure.server.common import logs
 from perdure.server.common.answers import Answer, join_links, make_answer, write_link
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 MOST_COUNTED = 100_000
 MOST_LOOKED = 20_000
@@ -44,7 +45,6 @@ _MOST_STARS = 20
 _OWN = ("limit", "cursor", "page")
 _LIST = frozenset((Permission.LIST_HANDLES,))
 
-Row = tuple[str, Identifier, Record]
 Criteria = tuple[tuple[str, str], ...]
 
 
@@ -109,17 +109,17 @@ def _list_page(
     return found, total, None
 
 
-def _walk_records(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
-    """Records whose keys begin with `low`, in key order, after the cursor."""
+def _walk_records(service: Service, low: str, cursor: str | None) -> Iterator[ScannedRecord]:
+    """Readable records whose keys begin with `low`, in key order, after the cursor."""
     high = low[:-1] + chr(ord(low[-1]) + 1)
-    start = max(low, f"{cursor}\0") if cursor else low
-    while True:
-        rows = service.registry.records.scan_records(start, high, limit=_ROWS)
-        for key, record in rows:
-            yield key, identify_record(key, record), record
-        if len(rows) < _ROWS:
-            return
-        start = f"{rows[-1][0]}\0"
+    start: str | None = max(low, f"{cursor}\0") if cursor else low
+    while start is not None:
+        rows, start = scan_readable(service.registry.records, start, high, limit=_ROWS)
+        for row in rows:
+            if isinstance(row, DamagedRecord):
+                logs.get_log().error("corrupt", detail=str(row.error))
+            else:
+                yield row
 
 
 # handles by their values

@@ -31,7 +31,7 @@ from typing import TypeVar
 import msgspec
 
 from perdure.archives.index import cdx
-from perdure.errors import PerdureError
+from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import read_plain_key
 from perdure.model import stored
@@ -326,7 +326,10 @@ class FastPath:
             self._lookup.hold_state()
             self._held = True
             asyncio.get_running_loop().call_soon(self._release_lookup)
-        return self._lookup(key)
+        try:
+            return self._lookup(key)
+        except Corrupt:  # the plain way reports it
+            return None
 
     def _release_lookup(self) -> None:
         if self._held:

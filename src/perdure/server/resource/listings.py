@@ -19,7 +19,7 @@ from perdure.errors import NotFound, PartNotSupported
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
-from perdure.server.common import lists
+from perdure.server.common import lists, logs
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -49,6 +49,8 @@ async def list_pattern(
         )
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     page = await asyncio.to_thread(resolver.list_page, pattern, cursor=question.cursor, limit=limit)
+    for error in page.damaged:
+        logs.get_log().error("corrupt", detail=str(error))
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"

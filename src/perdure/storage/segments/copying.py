@@ -10,7 +10,13 @@ import os
 import shutil
 from pathlib import Path
 
-from perdure.storage.durable import copy_durably, replace_durably, sync_directory, sync_file
+from perdure.storage.durable import (
+    copy_durably,
+    replace_durably,
+    sync_above,
+    sync_directory,
+    sync_file,
+)
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import make_missing, segment_path
 
@@ -29,9 +35,10 @@ def is_same_object(root: Path, target: Path, number: int) -> bool:
 def copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
     """Copy one segment, sealed or not. Raises Corrupt."""
     sealed = ocfl.object_path(target, number)
-    if sealed.exists():
-        return
     loose = segment_path(target, number)
+    if sealed.exists():
+        _drop_loose(target, sealed, loose)
+        return
     source = segment_path(root, number)
     try:
         copied = loose.stat().st_size if loose.exists() else -1
@@ -39,7 +46,13 @@ def copy_segment(root: Path, target: Path, number: int, length: int, *, link: bo
             copy_durably(source, loose, length=length)
     except FileNotFoundError:  # it was sealed, perhaps a moment ago
         _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
-        loose.unlink(missing_ok=True)
+        _drop_loose(target, sealed, loose)
+
+
+def _drop_loose(target: Path, sealed: Path, loose: Path) -> None:
+    """Remove the earlier copy of a segment, after its object is durable in its place."""
+    sync_above(sealed, target / "archive")
+    loose.unlink(missing_ok=True)
 
 
 def _has_same_end(one: Path, other: Path, length: int) -> bool:

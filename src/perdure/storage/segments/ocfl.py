@@ -18,7 +18,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import quote
 
-from perdure.storage.durable import replace_durably, sync_directory, write_durably
+from perdure.storage.durable import replace_durably, sync_above, sync_directory, write_durably
 
 LAYOUT = "0003-hash-and-id-n-tuple-storage-layout"
 _ALGORITHM = "sha512"
@@ -91,8 +91,7 @@ def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
             sync_directory(directory)
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(building, place)
-        for above in (place.parents[1], place.parents[2], root / "archive"):
-            sync_directory(above)
+    sync_above(place, root / "archive")  # again, if a crash came before it
     loose.unlink(missing_ok=True)
     sync_directory(loose.parent)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -63,13 +64,14 @@ class Segments:
     def list_numbers(self) -> list[int]:
         return directory.list_segments(self._root)
 
-    def read_records(self, number: int) -> Iterator[KeptRecord]:
+    def read_records(self, number: int) -> Iterator[KeptRecord | Corrupt]:
         path = directory.find_path(self._root, number)
         with path.open("rb") as file:
-            for record in warc.read_records(file, where=path.name):
-                if record.type == "metadata":
-                    file.seek(record.offset)
-                    yield _read_tombstone(record, file.read(record.block.length), path.name)
+            for record in warc.read_around_damage(file, where=path.name):
+                if isinstance(record, Corrupt):
+                    yield record
+                elif record.type == "metadata":
+                    yield _read_tombstone(file, record, path.name)
                 else:
                     yield _read_representation(record, number)
 
@@ -121,16 +123,17 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(record: warc.SegmentRecord, text: bytes, where: str) -> KeptRecord:
+def _read_tombstone(file: BinaryIO, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+    file.seek(record.offset)
     try:
-        tombstone = _decode_tombstone(text)
+        tombstone = _decode_tombstone(file.read(record.block.length))
     except msgspec.DecodeError as error:
-        raise Corrupt(
+        return Corrupt(
             identifier=where,
             where=f"offset {record.offset}",
             promised="a tombstone",
             found=str(error),
-        ) from error
+        )
     block = record.block
     return KeptRecord(
         name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone

@@ -6,12 +6,13 @@ and version; the named fields that begin with `Perdure-` hold what a rebuild can
 A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry rebuilt
 from its segments does not serve withdrawn content again.
 
-What must stay true: any WARC reader can read a segment without our code; a reader stops at the
-first incomplete record, and never invents one.
+What must stay true: any WARC reader can read a segment without our code; a reader reports an
+incomplete record, and never invents one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from perdure.errors import Corrupt
 VERSION = b"WARC/1.1\r\n"
 TRAILER = b"\r\n\r\n"
 LONGEST_HEAD = 64 * 1024
+_SEARCHED = 1024 * 1024
 TOMBSTONE = "application/vnd.perdure.tombstone+json"
 
 
@@ -130,6 +132,79 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
             raise _make_corrupt(where, offset, "a record without an end")
         yield SegmentRecord(type=type, block=block, offset=begin, end=end)
         offset = end
+
+
+def read_around_damage(file: BinaryIO, *, where: str) -> Iterator[SegmentRecord | Corrupt]:
+    """The records of a segment, in order, and an error for each place that cannot be read.
+
+    Behind the damage, reading goes on at the next complete record whose block has its digest.
+    """
+    start: int | None = 0
+    while start is not None:
+        problem = None
+        try:
+            for record in read_records(file, where=where, start=start):
+                start = record.end
+                yield record
+        except Corrupt as error:
+            problem = error
+        if problem is None:
+            return
+        following = _find_next_record(file, where, start + 1)
+        behind = "nothing behind it" if following is None else f"the next record at {following}"
+        yield _make_corrupt(where, start, f"{problem.found}; {behind}")
+        start = following
+
+
+def _find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
+    """The place of the next complete record whose block has its digest, or None.
+
+    A document can itself be a WARC file. Its records are not ours: behind the last one is the end
+    of the record that contains the document.
+    """
+    inner = 0
+    for place in _find_heads(file, start):
+        if place < inner:
+            continue
+        end = place
+        try:
+            for record in read_records(file, where=where, start=place):
+                if end == place and not _has_digest(file, record):
+                    break
+                end = record.end
+        except Corrupt:
+            file.seek(end)
+            if file.read(len(TRAILER)) == TRAILER:
+                inner = end
+                continue
+        if end > place:
+            return place
+    return None
+
+
+def _find_heads(file: BinaryIO, start: int) -> Iterator[int]:
+    """The places from `start` on at which a head may begin."""
+    mark = VERSION + b"WARC-Type: "
+    while True:
+        file.seek(start)
+        piece = file.read(_SEARCHED)
+        found = piece.find(mark)
+        if found >= 0:
+            yield start + found
+            start += found + 1
+        elif len(piece) < _SEARCHED:
+            return
+        else:
+            start += len(piece) - len(mark) + 1
+
+
+def _has_digest(file: BinaryIO, record: SegmentRecord) -> bool:
+    digest, left = hashlib.sha512(), record.block.length
+    file.seek(record.offset)
+    while left and (piece := file.read(min(left, _SEARCHED))):
+        digest.update(piece)
+        left -= len(piece)
+    return digest.hexdigest() == record.block.sha512
 
 
 def _read_fields(text: bytes) -> dict[str, str]:

@@ -60,7 +60,7 @@ CREATE TRIGGER epochs_stay BEFORE DELETE ON epochs
 CREATE TRIGGER epochs_hold BEFORE UPDATE ON epochs
   BEGIN SELECT RAISE(ABORT, 'epochs are only added to'); END;
 """
-_FULL_EVERY = 32
+FULL_EVERY = 32
 _SALTS = 256  # drawn at once
 _FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED = 1, 2, 4, 8, 16, 32
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -284,7 +284,7 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
     Raises Corrupt, with the mark of a change in `identifier`, if a row is damaged or missing, or if
     the chain before it is not the one stored with it.
     """
-    start = after // _FULL_EVERY * _FULL_EVERY + 1
+    start = after // FULL_EVERY * FULL_EVERY + 1
     rows = ask(_ROWS, (start, after + limit - start + 1))
     epochs = Epochs.load_epochs(
         ask
@@ -297,7 +297,7 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
         try:
             row, stated = unpack_row(data, before)
             deed = Deed(words(row.act), row.at, words(row.actor))
-        except (ValueError, IndexError, KeyError) as error:
+        except (ValueError, IndexError, KeyError, TypeError) as error:
             raise _make_corrupt(mark, "a row", str(error)) from error
         if stated is not None:
             if is_begun and mark.number > 1 and stated != numbering.chain:
@@ -376,7 +376,8 @@ class ChangeLog:
         try:
             return self._words[text]
         except KeyError:
-            number = self._words[text] = len(self._words)
+            number = max(self._words.values(), default=-1) + 1
+            self._words[text] = number
             self._connection.execute("INSERT INTO words VALUES(?,?)", (number, text))
             return number
 
@@ -416,7 +417,7 @@ class ChangeLog:
 
     def add_change(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
         """Add a change whose digest is known, and return its position."""
-        chain = self._numbering.chain if self.position % _FULL_EVERY == 0 else None
+        chain = self._numbering.chain if self.position % FULL_EVERY == 0 else None
         self._numbering.count_change(deed, scope, digest)
         return self._append_row(deed, scope, (digest, salt), chain)
 

@@ -29,7 +29,7 @@ from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, Journ
 from perdure.storage.sqlite import opening, reconstruct
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.records import SqliteRecords, make_corrupt
 from perdure.storage.sqlite.references import Merging
 
 _WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
@@ -135,9 +135,21 @@ class SqliteJournal(SqliteRecords):
         return self._only
 
     @_in_our_terms
-    def _fetch_all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
-        """Query the registry. Raises JournalError, since any error may have ended the batch."""
-        return self._only.execute(statement, bindings).fetchall()
+    def _fetch_all(
+        self, statement: str, bindings: tuple[str | bytes | int | None, ...] = ()
+    ) -> list[Any]:
+        """Query the registry. Raises JournalError, since any error may have ended the batch, or
+        Corrupt if a text is damaged.
+        """
+        try:
+            return self._only.execute(statement, bindings).fetchall()
+        except UnicodeDecodeError as error:
+            raise make_corrupt("a row", "text in UTF-8", error) from error
+
+    def _ask_plainly(
+        self, statement: str, bindings: tuple[str | bytes | int | None, ...] = ()
+    ) -> list[Any]:
+        return self._fetch_all(statement, bindings)
 
     @_in_our_terms
     def begin_epoch(self, reason: str, at: str, actor: str) -> None:

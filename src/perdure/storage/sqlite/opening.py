@@ -102,7 +102,7 @@ def make_unusable(what: str, error: Exception, file: Path | None = None) -> Unav
     """
     if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
         return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
-    damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
+    damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError))
     return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
 
 
@@ -113,7 +113,7 @@ def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
         yield
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
-    except UNUSABLE as error:
+    except (apsw.SQLError, *UNUSABLE) as error:  # the schema can be damaged, too
         raise make_unusable(what, error, file) from error
 
 

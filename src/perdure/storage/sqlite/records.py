@@ -44,7 +44,11 @@ from perdure.storage.sqlite.opening import FILE, UNUSABLE, make_unusable, open_f
 from perdure.storage.sqlite.references import References
 
 _RECORD = "SELECT record FROM records WHERE key=?"
-
+_SCAN = "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
+_SCAN_BYTES = """
+SELECT CAST(key AS BLOB), CAST(record AS BLOB) FROM records
+  WHERE key>=CAST(? AS TEXT) AND key<CAST(? AS TEXT) ORDER BY key LIMIT ?
+"""
 _PAST = "SELECT record, position FROM history WHERE key=? AND revision=?"
 _RUN = """
 SELECT key, record FROM records WHERE key>=? AND key<=? AND position IS ?
@@ -57,7 +61,7 @@ SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
   WHERE name=? ORDER BY number
 """
 
-_decode_token = msgspec.json.Decoder(Token).decode
+_read_token = msgspec.json.Decoder(Token).decode
 
 
 def decode_record(key: str, text: str) -> Record:
@@ -65,9 +69,38 @@ def decode_record(key: str, text: str) -> Record:
     try:
         return stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise Corrupt(
-            identifier=_name_key(key), where=FILE, promised="a record", found=f"{error}"[:200]
-        ) from error
+        raise make_corrupt(_name_key(key), "a record", error) from error
+
+
+def decode_token(text: str) -> Token:
+    """Decode a token. Raises Corrupt if the text is not a token."""
+    try:
+        return _read_token(text)
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise make_corrupt("a token", "a token", error) from error
+
+
+def _decode_or_report(key: str, text: str) -> Record | Corrupt:
+    try:
+        return decode_record(key, text)
+    except Corrupt as error:
+        return error
+
+
+def _decode_bytes(key: bytes | None, text: bytes | None) -> tuple[str, Record | Corrupt]:
+    """A key and its record. A key that is not in UTF-8 has surrogates in place of wrong bytes."""
+    name = (key or b"").decode("utf-8", "surrogateescape")
+    try:
+        name.encode()
+        return name, decode_record(name, (text or b"").decode())
+    except UnicodeError as error:
+        return name, make_corrupt(name, "text in UTF-8", error)
+    except Corrupt as error:
+        return name, error
+
+
+def make_corrupt(identifier: str, promised: str, error: Exception) -> Corrupt:
+    return Corrupt(identifier=identifier, where=FILE, promised=promised, found=f"{error}"[:200])
 
 
 def _name_key(key: str) -> str:
@@ -116,18 +149,33 @@ class SqliteRecords:
         name = f"file:{quote(str(self._path))}?immutable=1"
         return open_file(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
-    def _fetch_all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
+    def _fetch_all(
+        self, statement: str, bindings: tuple[str | bytes | int | None, ...] = ()
+    ) -> list[Any]:
+        try:
+            return self._ask_plainly(statement, bindings)
+        except apsw.SQLError as error:  # our statements are right, so the schema is damaged
+            raise make_unusable("the registry", error) from error
+
+    def _ask_plainly(
+        self, statement: str, bindings: tuple[str | bytes | int | None, ...] = ()
+    ) -> list[Any]:
+        """The same, but let SQLError pass, which a table of a later format may cause."""
         try:
             return self.connection.execute(statement, bindings).fetchall()
         except (apsw.IOError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
+        except UnicodeDecodeError as error:
+            raise make_corrupt("a row", "text in UTF-8", error) from error
 
     def find_stored(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
             found: str | None = self.connection.execute(_RECORD, (key,)).get
-        except (apsw.IOError, *UNUSABLE) as error:
+        except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
+        except UnicodeDecodeError as error:
+            raise make_corrupt(key, "a record", error) from error
         return found
 
     def open_lookup(self) -> SqliteLookUp:
@@ -150,12 +198,15 @@ class SqliteRecords:
         text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
 
-    def scan_records(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
-        rows = self._fetch_all(
-            "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
-            (low, high, limit),
-        )
-        return [(key, decode_record(key, text)) for key, text in rows]
+    def scan_records(
+        self, low: str, high: str, *, limit: int
+    ) -> list[tuple[str, Record | Corrupt]]:
+        try:
+            rows = self._fetch_all(_SCAN, (low, high, limit))
+        except (Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
+            ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
+            return [_decode_bytes(*row) for row in self._fetch_all(_SCAN_BYTES, (*ends, limit))]
+        return [(key, _decode_or_report(key, text)) for key, text in rows]
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(
@@ -164,7 +215,10 @@ class SqliteRecords:
         return rows[0][0] if rows else None
 
     def find_referring(self, reference: str) -> list[str]:
-        return self._references.find_keys(reference, self._fetch_all)
+        try:
+            return self._references.find_keys(reference, self._ask_plainly)
+        except apsw.SQLError as error:
+            raise make_unusable("the registry", error) from error
 
     def list_revisions(self, key: str) -> list[Record]:
         rows = self._fetch_all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
@@ -174,15 +228,15 @@ class SqliteRecords:
 
     def find_token(self, digest: str) -> Token | None:
         rows = self._fetch_all("SELECT token FROM tokens WHERE digest=?", (digest,))
-        return _decode_token(rows[0][0]) if rows else None
+        return decode_token(rows[0][0]) if rows else None
 
     def find_token_named(self, name: str) -> Token | None:
         rows = self._fetch_all("SELECT token FROM tokens WHERE name=?", (name,))
-        return _decode_token(rows[0][0]) if rows else None
+        return decode_token(rows[0][0]) if rows else None
 
     def list_tokens(self) -> list[Token]:
         return [
-            _decode_token(text)
+            decode_token(text)
             for (text,) in self._fetch_all("SELECT token FROM tokens ORDER BY name")
         ]
 
@@ -307,8 +361,10 @@ class SqliteLookUp:
         """The current revision in its stored form."""
         try:
             row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
-        except (apsw.IOError, *UNUSABLE) as error:
+        except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
+        except UnicodeDecodeError as error:
+            raise make_corrupt(key, "a record", error) from error
         return row[0] if row else None
 
     def hold_state(self) -> None:

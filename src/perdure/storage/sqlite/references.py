@@ -22,6 +22,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from perdure.errors import Corrupt
 from perdure.storage.reference_hashes import reference_hash
 
 MOST_RECENT = 32_768
@@ -192,6 +193,15 @@ class References:
         if merges != self._merges:
             self._merges, self._last, self._keys = merges, 0, {}
         for number, rows in ask(_RECENT, (self._last,)):
+            try:
+                decoded = _decode(rows)
+            except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
+                raise Corrupt(
+                    identifier=f"recent references {number}",
+                    where="registry.sqlite",
+                    promised="references",
+                    found=str(error),
+                ) from error
             self._last = number
-            for one, key in _decode(rows):
+            for one, key in decoded:
                 self._keys.setdefault(one, []).append(key)

@@ -10,20 +10,24 @@ record keeps the position of its change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import apsw
 
+from perdure.errors import Corrupt
 from perdure.errors.processes import InUse
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
+from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT
+from perdure.storage.sqlite.records import decode_record, decode_token, make_corrupt
 
 ACT = "rebuild"
 _OF_NO_CHANGE = -1  # position of a record until `note_renewed`
@@ -43,8 +47,41 @@ _LATER = ("words", "epochs", "changes")
 _ABSENT = "no such table: token_changes"
 """The error for a file of a release that did not have this table yet."""
 _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?)"
-Saved = tuple[str, str, int | None]
-"""The key and the stored form of a record, and the position of its change."""
+_PLACES = {"epochs": 1, "changes": 0}
+"""Columns with the position of a change, in tables that end with the last change."""
+_SELECT = "SELECT {} FROM {} {}"
+_NUMBERS = {
+    "revision",
+    "position",
+    "number",
+    "epoch",
+    "start",
+    "previous_epoch",
+    "previous_number",
+    "NULL",
+}
+Row = tuple[Any, ...]
+
+
+def _as_bytes(columns: str) -> str:
+    """The same columns, with texts as bytes: one damaged text then hides no other row."""
+    names = columns.split(", ")
+    return ", ".join(one if one in _NUMBERS else f"CAST({one} AS BLOB)" for one in names)
+
+
+def _precedes(value: Any, known: Any) -> bool:
+    """True if a value is not behind another of the same column."""
+    return type(value) is type(known) and value <= known
+
+
+def _check_row(table: str, row: Row) -> None:
+    """Raise Corrupt if a row that is copied unchanged could not be read later."""
+    if table == "history":
+        if not isinstance(row[1], int):
+            raise make_corrupt(str(row[0]), "a revision", TypeError(repr(row[1])))
+        decode_record(str(row[0]), row[2])
+    elif table == "tokens":
+        decode_token(row[2])
 
 
 class SqliteSalvage:
@@ -59,6 +96,8 @@ class SqliteSalvage:
         self._has_positions = False
         self.is_unnumbered = False
         """True if its changes certainly never had numbers."""
+        self.lost_changes = False
+        """True if some of its last changes cannot be read."""
         path = root / FILE
         if not path.exists():
             self.problems.append("it does not exist")
@@ -92,31 +131,126 @@ class SqliteSalvage:
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions with the positions of their changes, in the order of their keys."""
         for key, text, position in self._read_rows("records", "key, record, position"):
-            yield (
-                str(key),
-                stored.decode_stored(str(text)),
-                position if position is None else int(position),
-            )
+            try:
+                if not (position is None or isinstance(position, int)):
+                    raise make_corrupt(str(key), "a position", TypeError(repr(position)))
+                yield str(key), decode_record(str(key), text), position
+            except Corrupt as error:
+                self.problems.append(str(error))
 
     def copy_into(self, journal: SqliteJournal) -> None:
         """Copy the tables that are taken over unchanged. Runs in the caller's transaction."""
+        last = 0 if self.is_unnumbered else self._find_last_readable()
         for table, columns in _COPIED.items():
-            if table not in _LATER or not self.is_unnumbered:
-                marks = ",".join("?" * (columns.count(",") + 1))
-                statement = f"INSERT OR IGNORE INTO {table}({columns}) VALUES({marks})"
-                journal.connection.executemany(statement, self._read_rows(table, columns))
+            if table in _LATER and not last:
+                continue
+            marks = ",".join("?" * (columns.count(",") + 1))
+            statement = f"INSERT OR IGNORE INTO {table}({columns}) VALUES({marks})"
+            rows = self._read_rows(table, columns)
+            place = _PLACES.get(table)
+            if place is not None:
+                rows = (row for row in rows if isinstance(row[place], int) and row[place] <= last)
+            self._copy_rows(journal, table, statement, rows)
 
-    def _read_rows(self, table: str, columns: str) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+    def _copy_rows(
+        self, journal: SqliteJournal, table: str, statement: str, rows: Iterator[Row]
+    ) -> None:
+        for row in rows:
+            try:
+                _check_row(table, row)
+                journal.connection.execute(statement, row)
+            except (Corrupt, apsw.ConstraintError, apsw.MismatchError) as error:
+                self.problems.append(f"{table}, {row[0]!r}: {error}")
+
+    def _find_last_readable(self) -> int:
+        """The last position from which the sequence of changes can go on, or 0.
+
+        Later changes cannot be read, and are left out with their epochs: the chain could not be
+        continued behind them.
+        """
+        ask = self._ask_old
+        try:
+            end: int = ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
+            words = dict(ask("SELECT number, text FROM words", ()))
+        except (Corrupt, apsw.Error) as error:
+            self.problems.append(f"changes: {error}")
+            self.lost_changes = True
+            return 0
+        last = end
+        while last > 0:
+            try:
+                if list(read_changes(ask, words.__getitem__, last - 1, 1)):
+                    break
+            except (Corrupt, apsw.Error, TypeError, ValueError):
+                pass
+            last = (last - 1) // FULL_EVERY * FULL_EVERY
+        if last < end:
+            self.problems.append(f"changes: those from position {last + 1} to {end} are lost")
+            self.lost_changes = True
+        return last
+
+    def _ask_old(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
+        if self._connection is None:
+            return [(0,)] if "max" in statement else []
+        try:
+            return self._connection.execute(statement, bindings).fetchall()
+        except UnicodeDecodeError as error:
+            raise make_corrupt("a row", "text in UTF-8", error) from error
+
+    def _read_rows(self, table: str, columns: str) -> Iterator[Row]:
+        """The readable rows of a table, in the order of their first columns.
+
+        If a page is damaged, reading goes on behind it, at the first row that can be reached from
+        the end of the table. A row whose text is not in UTF-8 is left out. Both are noted in
+        `problems`.
+        """
         if self._connection is None:
             return
-        if not self._has_positions:
-            columns = columns.replace("position", "NULL")
+        first = columns.partition(",")[0]
+        shown = _as_bytes(columns if self._has_positions else columns.replace("position", "NULL"))
+        known: apsw.SQLiteValue = None
         try:
-            statement = f"SELECT {columns} FROM {table} ORDER BY 1"  # noqa: S608
-            yield from self._connection.execute(statement)
+            for row in self._connection.execute(_SELECT.format(shown, table, f"ORDER BY {first}")):
+                known = row[0]
+                yield from self._decode_row(table, row)
         except apsw.Error as error:
-            if str(error) != _ABSENT:
-                self.problems.append(f"{table}: {error}")
+            if str(error) == _ABSENT:
+                return
+            self.problems.append(f"{table}: {error}")
+            yield from self._read_behind(table, shown, first, known)
+
+    def _read_behind(
+        self, table: str, shown: str, first: str, known: apsw.SQLiteValue
+    ) -> Iterator[Row]:
+        """The rows behind the damage, if `known` is the first column of the last row before it."""
+        assert self._connection is not None  # noqa: S101
+        start = None
+        with suppress(apsw.Error):
+            backwards = _SELECT.format(_as_bytes(first), table, f"ORDER BY {first} DESC")
+            for (value,) in self._connection.execute(backwards):
+                if value is None or (known is not None and _precedes(value, known)):
+                    break
+                start = value
+        if start is None:
+            return
+        place = "CAST(? AS TEXT)" if isinstance(start, bytes) else "?"
+        forwards = _SELECT.format(shown, table, f"WHERE {first}>={place} ORDER BY {first}")
+        try:
+            for row in self._connection.execute(forwards, (start,)):
+                yield from self._decode_row(table, row)
+        except apsw.Error as error:
+            self.problems.append(f"{table}: {error}")
+
+    def _decode_row(self, table: str, row: Sequence[Any]) -> Iterator[Row]:
+        """The row with text in place of bytes, or nothing if it is damaged."""
+        kinds = _COPIED.get(table, "key, record, position").split(", ")
+        try:
+            yield tuple(
+                value.decode() if isinstance(value, bytes) and name != "row" else value
+                for name, value in zip(kinds, row, strict=True)
+            )
+        except UnicodeDecodeError as error:
+            self.problems.append(f"{table}, {row[0]!r}: {error}")
 
 
 def _open_alone(path: Path) -> apsw.Connection:
@@ -136,6 +270,7 @@ class RenewedJournal(SqliteJournal):
     """The new file."""
 
     _is_unnumbered = False
+    _lost_changes = False
 
     def put_record(self, key: str, record: Record) -> None:
         """Store a record read from the segments, in place of any other."""
@@ -168,20 +303,24 @@ class RenewedJournal(SqliteJournal):
         old.copy_into(self)
         self._changes.load_state()
         self._is_unnumbered = old.is_unnumbered
+        self._lost_changes = old.lost_changes
 
     def note_renewed(self, at: str, actor: str) -> None:
         """Begin a new epoch, with a change for each record that no earlier change wrote.
 
-        If the old changes cannot be read, the earlier epochs are not known. The number of the new
+        If some old changes cannot be read, not all earlier epochs are known. The number of the new
         one is then the minutes since 1970. If the changes of the registry never had numbers, they
         are numbered as if a writer had opened it.
         """
         is_numbered = not self._is_unnumbered
         if is_numbered:
             self.begin_batch()
-            if self._changes.head is None:
+            head = self._changes.head
+            if head is None or self._lost_changes:
                 minutes = int(datetime.fromisoformat(at).timestamp()) // 60
-                self._changes.begin_epoch(Epoch(epoch=minutes, reason=ACT), at, actor)
+                number = max(minutes, head.epoch + 1 if head else 0)
+                epoch = Epoch(epoch=number, reason=ACT, previous=head)
+                self._changes.begin_epoch(epoch, at, actor)
             else:
                 self.begin_epoch(ACT, at, actor)
             self.commit_batch()

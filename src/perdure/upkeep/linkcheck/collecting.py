@@ -8,6 +8,7 @@ What must stay true: a name that is not registered is an error, never an empty l
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import msgspec
@@ -18,9 +19,11 @@ from perdure.ids import Identifier, parse, scheme_of
 from perdure.model.records import Record
 from perdure.policy.naming import identify_record
 from perdure.storage.ports import Records
+from perdure.storage.scanning import DamagedRecord, scan_readable
 from perdure.upkeep.linkcheck.state import BoundLocation
 from perdure.upkeep.linkcheck.verdict import ExpectedContent
 
+_log = logging.getLogger(__name__)
 _AT_ONCE = 1000
 _END = "\U0010ffff"
 
@@ -74,22 +77,18 @@ def walk_records(store: Records, within: Within | None = None) -> Iterator[tuple
             raise NotFound(identifier=str(within))
         yield within.key, found
         return
-    while True:
-        batch = store.scan_records(low, high, limit=_AT_ONCE)
-        for key, record in batch:
-            if (
+    following: str | None = low
+    while following is not None:
+        batch, following = scan_readable(store, following, high, limit=_AT_ONCE)
+        for row in batch:
+            if isinstance(row, DamagedRecord):
+                _log.warning("left out a damaged record: %s", row.error)
+            elif (
                 within is None
                 or isinstance(within, IdentifierPrefix)
-                or _matches_pattern(within, key, record)
+                or within.resource.matches(row.name)
             ):
-                yield key, record
-        if len(batch) < _AT_ONCE:
-            return
-        low = batch[-1][0] + "\0"
-
-
-def _matches_pattern(pattern: Identifier, key: str, record: Record) -> bool:
-    return pattern.resource.matches(identify_record(key, record))
+                yield row.key, row.record
 
 
 def walk_bound(store: Records, within: Within | None = None) -> Iterator[BoundLocation]:

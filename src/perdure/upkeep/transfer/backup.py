@@ -14,17 +14,24 @@ of the same registry, and never takes files of others for its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
 
 from perdure import settings
 from perdure.archives import withholding
+from perdure.errors import Conflict, PerdureError
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
-from perdure.storage.durable import copy_durably
-from perdure.storage.ports import Bytes, OpenBytes, Store, storage_errors
+from perdure.errors.root import quote
+from perdure.model.changes import ChainHead, ChangeMark
+from perdure.storage.durable import copy_durably, hold_lock, sync_directory
+from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.transfer import captures
+from perdure.writing import peers as writers
+
+_DIRECTORIES = ("segments", "archive", "incoming", "aside")
+_WRITER = "a server or another command is writing to it"
 
 
 class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,24 +49,30 @@ def back_up(
 
     `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
     no protection against losing that disk. Raises InvalidRequest if `target` is something else,
-    Corrupt if a segment is missing or too short, StorageFailed if the disk is full.
+    Corrupt if a segment is missing or too short, StorageFailed if the disk is full, Unavailable if
+    another process writes to `target`.
     """
     _check_target(root, target)
-    with (
-        storage_errors("the backup"),
-        closing(open_bytes(root)) as held,
-        closing(open_bytes(target)) as copied,
-    ):
-        for name in ("incoming", "aside"):
+    with storage_errors("the backup"), ExitStack() as opened:
+        held = opened.enter_context(closing(open_bytes(root)))
+        copied = opened.enter_context(closing(open_bytes(target)))
+        for name in _DIRECTORIES:
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
+        running = "another backup is running; wait until it has ended"
+        opened.enter_context(hold_lock(work, used=quote(target), user=running))
         for share in store.back_up(root, work):
             yield BackupProgress(phase="registry", share=share)
-        with closing(store.open_records(work)) as copy:
-            known = copy.list_segments()
-        if not _is_earlier_state(held, target, work, store, [number for number, _, _ in known]):
+        try:
+            with closing(store.open_records(work)) as copy:
+                known = copy.list_segments()
+                _check_past(held, target, copy, store)
+                lock = hold_lock(target / writers.LOCK, used=quote(target), user=_WRITER)
+                opened.enter_context(lock)
+                _check_past(held, target, copy, store)  # again, now that nothing can be written
+        except PerdureError:
             store.drop_copy(work)
-            raise TargetOfOtherRegistry(target=str(target))
+            raise
         copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -70,6 +83,10 @@ def back_up(
         if (root / withholding.FILE).exists():
             copy_durably(root / withholding.FILE, target / withholding.FILE)
         copy_durably(root / settings.FILE, target / settings.FILE)
+        for name in _DIRECTORIES:
+            sync_directory(target / name)
+        sync_directory(target)
+        sync_directory(target.resolve().parent)
         store.install_registry(work, target)
 
 
@@ -81,10 +98,30 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _is_earlier_state(
-    held: Bytes, target: Path, work: Path, store: Store, numbers: list[int]
-) -> bool:
-    """Return whether `target` is empty or holds an earlier state of this registry. To overwrite
-    another registry, or another course of this one, could destroy data that exists only there."""
-    ours = store.is_past(target, work)
-    return ours and all(held.is_same_sealed(number, target) for number in numbers)
+def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
+    """Raise InvalidRequest unless `target` is empty or holds an earlier state of this registry.
+
+    To overwrite another registry, or another course of this one, could destroy data that exists
+    only there.  # ruling: copy-fence
+    """
+    same = all(held.is_same_sealed(number, target) for number, _, _ in copy.list_segments())
+    if not (same and _is_past(target, copy, store)):
+        raise TargetOfOtherRegistry(target=str(target))
+
+
+def _is_past(target: Path, copy: Records, store: Store) -> bool:
+    """Return whether all changes in `target` are in the copy, too."""
+    if not (target / settings.FILE).exists():  # a backup that was interrupted, or none at all
+        return store.is_past(target, target / "incoming")
+    with closing(store.open_records(target)) as earlier:
+        head = earlier.find_head()
+    return store.is_past(target, target / "incoming") if head is None else _has_head(copy, head)
+
+
+def _has_head(records: Records, head: ChainHead) -> bool:
+    """Return whether a registry has the change of a head, after the same changes."""
+    try:
+        found = records.list_changes(ChangeMark(head.epoch, head.number - 1), limit=1)
+    except Conflict:
+        return False
+    return [one.head for one in found] == [head]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,9 +22,10 @@ from perdure.errors import Corrupt
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.policy.naming import identify_record, qualify_identifier
+from perdure.policy.naming import qualify_identifier
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
+from perdure.storage.scanning import DamagedRecord, scan_readable
 from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, write_line
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
@@ -33,20 +34,29 @@ _LAST = "\U0010ffff"
 
 
 def export_lines(
-    registry: Registry, *, within: Identifier | None = None, files: Path | None = None
+    registry: Registry,
+    *,
+    within: Identifier | None = None,
+    files: Path | None = None,
+    report: Callable[[Corrupt], None] | None = None,
 ) -> Iterator[bytes]:
     """Yield a line for each identifier, or for those of an interval or pattern, in order.
 
-    With `files`, bytes go to files there. Raises Corrupt, InvalidRequest if there are too many
+    With `files`, bytes go to files there. Damaged records are passed to `report` and left out;
+    without it, the first one ends the export. Raises Corrupt, InvalidRequest if there are too many
     bytes for a line, OSError if a file cannot be written.
     """
     low, high = within.key_range() if within else ("", _LAST)
-    while batch := registry.records.scan_records(low, high, limit=_PAGE):
-        for key, record in batch:
-            identifier = identify_record(key, record)
-            if within is None or _is_covered(within, identifier):
-                yield write_line(_export_record(identifier, record, registry.bytes, files))
-        low = batch[-1][0] + "\0"
+    following: str | None = low
+    while following is not None:
+        batch, following = scan_readable(registry.records, following, high, limit=_PAGE)
+        for row in batch:
+            if isinstance(row, DamagedRecord):
+                if report is None:
+                    raise row.error
+                report(row.error)
+            elif within is None or _is_covered(within, row.name):
+                yield write_line(_export_record(row.name, row.record, registry.bytes, files))
 
 
 def _is_covered(within: Identifier, identifier: Identifier) -> bool:

@@ -11,20 +11,20 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors.processes import InUse
+from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
-from perdure.policy.naming import list_references
+from perdure.policy.naming import identify_record, list_references
+from perdure.storage import fence
+from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
@@ -32,6 +32,7 @@ from perdure.writing.peers import LOCK
 
 BY = "rebuild"
 _SOME = 1000
+_WRITER = "a server or another command is writing; stop it first"
 
 
 class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,15 +45,25 @@ class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rebuild_registry(
-    root: Path, store: Store, open_bytes: OpenBytes, *, now: str
+    root: Path,
+    store: Store,
+    open_bytes: OpenBytes,
+    *,
+    now: str,
+    highest: Mapping[str, int] | None = None,
 ) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
+
+    If something cannot be read, no number of the day of `now` is given out any more, except in a
+    series whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    with _write_lock(root), storage_errors("the new registry"):
+    is_lossy = False
+    lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
+    with lock, storage_errors("the new registry"):
         try:
             with store.open_salvage(root) as old:
                 shutil.rmtree(work, ignore_errors=True)
@@ -63,27 +74,17 @@ def rebuild_registry(
                     closing(store.open_renewal(work)) as journal,
                 ):
                     for number, step in enumerate(audit.rebuild_index(held, journal, now=now), 1):
+                        is_lossy |= step.problem is not None
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
+                    is_lossy |= bool(old.problems)
+            day = now[:10].replace("-", "/")
+            fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
             aside = root / "aside"
             aside.mkdir(exist_ok=True)
             store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
         finally:
             shutil.rmtree(work, ignore_errors=True)
-
-
-@contextmanager
-def _write_lock(root: Path) -> Iterator[None]:
-    """Keep writers out, at most until this process ends."""
-    fd = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        user = "a server or another command is writing; stop it first"
-        raise InUse(used="the registry", user=user) from None
-    finally:
-        os.close(fd)
 
 
 def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
@@ -95,7 +96,10 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
         for key, record, position in some:
-            _add_record(journal, key, record, position, now)
+            try:
+                _add_record(journal, key, record, position, now)
+            except (PerdureError, ValueError) as error:
+                old.problems.append(f"{key}: {error}")
         journal.commit_batch()
         journal.tidy_up()
         count += len(some)
@@ -107,6 +111,7 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
 
 def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
     record, past = combine_records(old, journal.find_record(key)), None
+    identify_record(key, record)  # raises if the stored name is damaged
     if _without_places(record) != _without_places(old):
         record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
     journal.keep_record(key, record, position, past)

@@ -1,0 +1,76 @@
+"""Walking the records of a registry, of which some may be damaged.
+
+How it works: `Records.scan_records` gives an error in the place of each damaged record.
+`scan_readable` adds the names of the others; a record whose stored name is not an identifier is
+damaged, too.
+
+What must stay true: one damaged record hides no other, and is never left out silently.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from perdure.errors import Corrupt, PerdureError
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Record
+from perdure.policy.naming import identify_record
+from perdure.storage.ports import Records
+
+
+class ScannedRecord(NamedTuple):
+    """A record that was read, with its key and its name."""
+
+    key: str
+    name: Identifier
+    record: Record
+
+
+class DamagedRecord(NamedTuple):
+    """A record that cannot be read. `error` names it as well as its key allows."""
+
+    key: str
+    error: Corrupt
+
+
+class ScannedPage(NamedTuple):
+    """Records in key order, and the key from which to read on, or None at the end."""
+
+    rows: list[ScannedRecord | DamagedRecord]
+    following: str | None
+
+
+def scan_readable(records: Records, low: str, high: str, *, limit: int) -> ScannedPage:
+    """At most `limit` records with low <= key < high, in key order. Raises Unavailable."""
+    rows = records.scan_records(low, high, limit=limit)
+    following = None
+    if len(rows) == limit:
+        # A damaged key may be out of order: read on after the last record that is in its place.
+        whole = len(rows)
+        while whole and (isinstance(rows[whole - 1][1], Corrupt) or rows[whole - 1][0] < low):
+            whole -= 1
+        rows = rows[: whole or limit]
+        following = rows[-1][0] + "\0" if rows[-1][0] >= low else None
+    return ScannedPage([_identify_row(key, record) for key, record in rows], following)
+
+
+def _identify_row(key: str, record: Record | Corrupt) -> ScannedRecord | DamagedRecord:
+    if isinstance(record, Corrupt):
+        return DamagedRecord(key, _name_damage(record))
+    try:
+        return ScannedRecord(key, identify_record(key, record), record)
+    except (PerdureError, ValueError) as error:
+        found = Corrupt(
+            identifier=key, where="the registry", promised="the name of a record", found=str(error)
+        )
+        return DamagedRecord(key, _name_damage(found))
+
+
+def _name_damage(error: Corrupt) -> Corrupt:
+    """The same error with the name in place of the key, if the key tells the name."""
+    name = error.identifier.encode("utf-8", "backslashreplace").decode()
+    with suppress(PerdureError, ValueError, IndexError):
+        name = str(Pdi.from_key(name))
+    return Corrupt(identifier=name, where=error.where, promised=error.promised, found=error.found)
