@@ -229,7 +229,7 @@ def test_a_relation_to_a_pdi_is_a_urn_for_datacite(label: str) -> None:
     relation = description.Relation(value=name, scheme="PDI", relation="Cites")
     about = description.check_description(msgspec.structs.replace(FULL, relations=(relation,)))
     written = metadata.write_record(described(about), "datacite")
-    judged(written, "datacite-4.6.xsd")
+    judged(written, "datacite-4.7.xsd")
     [related] = etree.fromstring(written).iter("{*}relatedIdentifier")
     assert related.get("relatedIdentifierType") == "URN"
     assert related.text is not None

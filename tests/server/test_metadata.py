@@ -217,7 +217,8 @@ def test_browsers_are_given_what_they_show(
 ) -> None:
     field = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     assert site.get(f"/{named}?{question}", field).headers["content-type"] == kind
-    assert site.get(f"/{resource(named)}", field).headers["content-type"].startswith("text/plain")
+    page = site.get(f"/{resource(named)}", field)  # ruling: page-or-thing
+    assert page.headers["content-type"].startswith("text/html")
 
 
 def test_a_type_that_is_named_is_given_by_that_name(site: Deployment, named: str) -> None:

@@ -154,7 +154,7 @@ def test_part_of_another_standard(
         answer = site.get(target)
         assert answer.status == HTTPStatus.OK, (target, answer.body)
         assert measure(answer.body) == value, target
-        canonical = answer.headers["content-location"]
+        canonical = answer.headers["content-location"].replace("%23", "#")
         assert str(perdure.parse(canonical)) == str(perdure.parse(name)), target
     with perdure.open(site.root) as registry:
         assert measure(registry.read(name)) == value

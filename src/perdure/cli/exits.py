@@ -54,7 +54,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.NotAcceptable: 13,
     errors.PartNotFound: 14,
     errors.NotCaptured: 60,
-    errors.CaptureWithdrawn: GONE,
+    errors.CaptureWithdrawn: 64,
     errors.UnknownArchive: 61,
     errors.ArchiveClosed: 62,
     errors.OriginalMissing: 63,

@@ -81,6 +81,7 @@ _OTHER_WORDS = {
     ("csl", "post"): "Text",
     ("csl", "webpage"): "InteractiveResource",
     ("csl", "graphic"): "Image",
+    ("dcmi", "StillImage"): "Image",
     ("csl", "speech"): "Text",
     ("csl", "manuscript"): "Text",
     ("csl", "personal_communication"): "Text",

@@ -177,6 +177,7 @@ def select_part(identifier: Identifier, media_type: str) -> Selector | None:
 def spell_part(identifier: Identifier, selector: Selector) -> str:
     """Return the canonical text of the part that an identifier names, as its scheme writes it.
 
+    >>> from perdure.ids import parse
     >>> pdi = parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#quote=a%20name")
     >>> spell_part(pdi, select_part(pdi, "text/plain"))
     'quote=a%20name'

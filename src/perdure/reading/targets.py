@@ -240,7 +240,8 @@ def read_identifier(text: str) -> Identifier:
     try:
         return parse(text)
     except MalformedIdentifier:
-        if text != original:  # a format that begins with %23, as earlier releases spelled it
+        # A format that begins with %23, as earlier releases spelled it.
+        if text != original and _PDI.match(original):
             with suppress(MalformedIdentifier):
                 return parse(original)
         if "%23" not in text or "#" in text or not _PDI.match(text):
