@@ -1,0 +1,95 @@
+"""Joining two records of one identifier: what is taken over, and what contradicts."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import sha512
+
+from perdure.errors.conflicts import (
+    BytesBound,
+    LanguageContradicted,
+    LocationBoundOtherwise,
+    NameWithdrawn,
+    WithdrawalContradicted,
+)
+from perdure.ids import parse
+from perdure.model.commands import Joining
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy.joining import join_records
+
+AT = "2026-11-21T12:00:00Z"
+NAME = parse("pdi://oma.eop.gov.us/1997/09/01/1")
+GONE = Tombstone(reason="a court said so", at=AT, by="oma")
+
+
+def held_bytes(data: bytes, format: str = "text", language: str | None = None) -> Representation:
+    return Representation(
+        format=format,
+        media_type="text/plain" if format == "text" else "text/html",
+        length=len(data),
+        sha512=sha512(data),
+        segment=1,
+        offset=0,
+        language=language,
+    )
+
+
+def holding(*representations: Representation, tombstone: Tombstone | None = None) -> Record:
+    version = Version(number=1, at=AT, representations=tuple(representations), tombstone=tombstone)
+    return Record(at=AT, versions=(version,))
+
+
+def test_another_format_of_a_version_is_added() -> None:
+    text, page = held_bytes(b"one"), held_bytes(b"<p>one", "html")
+    joined = join_records(NAME, holding(text), holding(text, page))
+    assert joined == holding(text, page)
+    assert join_records(NAME, joined, holding(page)) == joined
+
+
+@pytest.mark.parametrize("how", Joining)
+def test_other_bytes_are_refused_in_every_way_of_joining(how: Joining) -> None:
+    """Section 2.1: a version stays bound to its bytes."""
+    with pytest.raises(BytesBound) as refused:
+        join_records(NAME, holding(held_bytes(b"one")), holding(held_bytes(b"two")), how)
+    assert refused.value.identifier == f"{NAME}.text.1"
+    assert refused.value.current == f"sha512 {sha512(b'one')}"
+
+
+def test_another_language_of_the_same_bytes_is_refused() -> None:
+    with pytest.raises(LanguageContradicted) as refused:
+        join_records(
+            NAME,
+            holding(held_bytes(b"one", language="en")),
+            holding(held_bytes(b"one", language="da")),
+        )
+    assert refused.value.current == "en"
+
+
+def test_withdrawn_resources_take_no_bytes() -> None:
+    with pytest.raises(NameWithdrawn):
+        join_records(NAME, Record(at=AT, tombstone=GONE), holding(held_bytes(b"one")))
+    with pytest.raises(NameWithdrawn):
+        join_records(NAME, holding(tombstone=GONE), holding(held_bytes(b"one")))
+
+
+def test_the_reason_of_a_withdrawal_stays() -> None:
+    other = Tombstone(reason="a mistake", at=AT, by="oma")
+    record = Record(at=AT, tombstone=GONE)
+    assert join_records(NAME, record, Record(at=AT)).tombstone == GONE
+    assert join_records(NAME, Record(at=AT), record).tombstone == GONE
+    for held, more in (
+        (record, Record(at=AT, tombstone=other)),
+        (holding(tombstone=GONE), holding(tombstone=other)),
+    ):
+        with pytest.raises(WithdrawalContradicted) as refused:
+            join_records(NAME, held, more)
+        assert refused.value.current == "a court said so"
+
+
+def test_bytes_must_be_those_that_a_location_promised() -> None:
+    promised = Location(uri="https://a.example/1", version=1, format="text", sha512=sha512(b"one"))
+    record = Record(at=AT, locations=(promised,))
+    assert join_records(NAME, record, holding(held_bytes(b"one"))).locations == (promised,)
+    with pytest.raises(LocationBoundOtherwise) as refused:
+        join_records(NAME, record, holding(held_bytes(b"two")))
+    assert refused.value.uri == "https://a.example/1"
