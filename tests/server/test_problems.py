@@ -15,6 +15,8 @@ from perdure.errors import (
     PerdureError,
     PreconditionFailed,
     RefusedThere,
+    ShareUsedUp,
+    ShareUsedUpThere,
     Unauthenticated,
     Unavailable,
     UnavailableThere,
@@ -32,6 +34,7 @@ DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
@@ -79,7 +82,7 @@ def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
     fields: dict[str, object] = {
         name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
-    fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
+    fields |= {name: 1 for name in ("at", "limit", "version", "wait") if name in whole.fields}
     problem = problems.make_problem(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code

@@ -33,7 +33,12 @@ from perdure.errors.root import (
     UrlQuoted,
 )
 from perdure.errors.texts import BadSettings, BadSettingsThere
-from perdure.errors.unavailable import Unavailable, UnavailableThere
+from perdure.errors.unavailable import (
+    ShareUsedUp,
+    ShareUsedUpThere,
+    Unavailable,
+    UnavailableThere,
+)
 
 AREAS = (
     "captures",
@@ -44,6 +49,7 @@ AREAS = (
     "credentials",
     "describing",
     "importing",
+    "limits",
     "locations",
     "naming",
     "processes",
@@ -54,6 +60,7 @@ AREAS = (
 _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
