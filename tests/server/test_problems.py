@@ -11,6 +11,7 @@ from perdure.errors import (
     BadSettings,
     Conflict,
     Forbidden,
+    InvalidMetadata,
     InvalidRequest,
     PerdureError,
     PreconditionFailed,
@@ -21,7 +22,7 @@ from perdure.errors import (
 )
 from perdure.errors.naming import SerialNotCome
 from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
-from perdure.errors.texts import BadSettingsThere
+from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
@@ -36,6 +37,7 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
 }
 
 

@@ -7,7 +7,7 @@ docs/reference/errors.md) tells the caller what to do: correct the text, look el
 obtain the right, distrust the bytes. A class without its own code is one reason of its parent. A
 caller looks at the class or the code and reads the fields; it never parses the sentence.
 
-    texts (configuring), invalid (requests, naming, contents, tokens, locations,
+    texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       describing, captures, importing)  correct the text
     lookup, parts                       look elsewhere
     unavailable (servers, processes)    try again

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import FaultQuoted, quote
+from typing import Literal
+
+from perdure.errors.root import FaultQuoted, ReasonedError, quote
 from perdure.errors.texts import BadSettings
 
 # values
@@ -136,15 +138,37 @@ class ArchivesTableUnknown(BadSettings):
         return f"the only table allowed is [[archive]]; found {', '.join(map(quote, self.found))}"
 
 
-class ArchiveEntryInvalid(BadSettings):
-    """An entry in a file of web archives is invalid."""
+EntryFault = Literal["names", "dates", "address", "slot-unknown", "slot-twice", "slot-missing"]
+"""The ways in which an entry in a list of web archives can be invalid."""
+
+
+class EntryFaulty(ReasonedError):
+    """An entry in a list of web archives is invalid. It has no code: a class gives it one."""
 
     archive: str
-    fault: str
+    fault: EntryFault
+    address: str = ""
+    """The address with slots that is at fault, if it is one."""
+    slots: tuple[str, ...] = ()
+    """The slots that are allowed, or that are missing."""
 
     @property
     def reason(self) -> str:
-        return f"archive {self.archive}: {self.fault}"
+        slots = ", ".join(f"{{{slot}}}" for slot in self.slots)
+        says: dict[str, str] = {
+            "names": "its id and aliases must be domains in lower case",
+            "dates": "since, until and seen must be dates like 2018, 2018-05 or 2018-05-31",
+            "address": "it is not an http(s) address with a host before its first slot",
+            "slot-unknown": f"a slot must be one of {slots}",
+            "slot-twice": "it has the same slot twice",
+            "slot-missing": f"it lacks {slots}",
+        }
+        where = f": {self.address}" if self.address else ""
+        return f"archive {self.archive}: {says[self.fault]}{where}"
+
+
+class ArchiveEntryInvalid(EntryFaulty, BadSettings):
+    """An entry in a file of web archives is invalid."""
 
 
 class ArchiveNameTwice(BadSettings):

@@ -25,14 +25,13 @@ from perdure.errors.rights import (
     Unauthenticated,
     UnauthenticatedThere,
 )
-from perdure.errors.root import (
-    FaultQuoted,
-    IdentifierQuoted,
-    PerdureError,
-    ReasonedError,
-    UrlQuoted,
+from perdure.errors.root import PerdureError
+from perdure.errors.texts import (
+    BadSettings,
+    BadSettingsThere,
+    InvalidMetadata,
+    InvalidMetadataThere,
 )
-from perdure.errors.texts import BadSettings, BadSettingsThere
 from perdure.errors.unavailable import Unavailable, UnavailableThere
 
 AREAS = (
@@ -47,6 +46,7 @@ AREAS = (
     "locations",
     "naming",
     "processes",
+    "records",
     "requests",
     "servers",
     "tokens",
@@ -58,11 +58,8 @@ _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
 }
-_SHAPES: frozenset[type[PerdureError]] = frozenset(
-    (ReasonedError, FaultQuoted, IdentifierQuoted, UrlQuoted)
-)
-"""Classes that only save repetition: no error has one of them as its code or its class."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
@@ -79,9 +76,15 @@ def list_classes() -> Iterator[type[PerdureError]]:
         if kind in seen:
             continue
         seen.add(kind)
-        if kind not in _SHAPES:
+        if not _is_shape(kind):
             yield kind
         waiting += kind.__subclasses__()
+
+
+def _is_shape(kind: type[PerdureError]) -> bool:
+    """Return whether a class of ours only saves repetition. No error has it as its class."""
+    own = kind.__module__.startswith("perdure.errors.")
+    return own and kind is not PerdureError and kind.code == PerdureError.code
 
 
 def pack_error(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:

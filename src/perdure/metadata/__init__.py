@@ -21,9 +21,10 @@ import msgspec
 
 from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
+from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format
 from perdure.model.about import About, DescriptionText, read_pairs, split_names
 from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
@@ -99,8 +100,7 @@ def guess_format(data: bytes) -> str:
     matching = (name for name, signature in signatures.items() if signature.matches_record(data))
     found = min(matching, key=lambda name: signatures[name].generality, default=None)
     if found is None:
-        known = ", ".join(load_formats())
-        raise make_fault("metadata", f"the format is not recognised: name one of {known}")
+        raise RecordNotRecognised(known=tuple(load_formats()))
     return found
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.errors.records import quote_parser
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.model.about import About, check_description
 
 _NAME = "json"
@@ -27,7 +28,7 @@ def read_record(data: bytes) -> About:
     try:
         return check_description(_decode(data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise make_fault(_NAME, error) from None
+        raise quote_parser(_NAME, "msgspec", error) from None
 
 
 FORMAT = Format(
