@@ -17,22 +17,19 @@ from hypothesis import strategies as st
 
 from perdure import errors
 from perdure.errors import (
-    BadSettings,
     Conflict,
-    InvalidMetadata,
-    InvalidRequest,
     MalformedIdentifier,
     NotFound,
     PerdureError,
     RefusedThere,
-    Unauthenticated,
-    Unavailable,
     UnavailableThere,
 )
 from perdure.errors.configuring import SettingUnknown
 from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
 from perdure.errors.credentials import NoCredential
+from perdure.errors.limits import PixelsTooMany, TreeTooLong, UploadTooLarge
 from perdure.errors.naming import DayNotCome, SerialNotCome
+from perdure.errors.parts import OverBudgetThere
 from perdure.errors.processes import MissingLibrary
 from perdure.errors.records import ItemTypeMissing
 from perdure.errors.rights import (
@@ -40,8 +37,16 @@ from perdure.errors.rights import (
     PreconditionFailedThere,
     UnauthenticatedThere,
 )
+from perdure.errors.stored import TooLargeThere
 from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
-from perdure.errors.tree import AREAS, list_classes, pack_error, read_document, unpack_error
+from perdure.errors.tree import (
+    _QUOTING,
+    AREAS,
+    list_classes,
+    pack_error,
+    read_document,
+    unpack_error,
+)
 from perdure.extractors.messages import build_failure, rebuild_error
 from perdure.writing.peers import decode_answer, encode_answer
 
@@ -185,8 +190,7 @@ def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
 
 
 def test_a_class_that_is_abstract_has_classes_below() -> None:
-    kinds = {InvalidRequest, InvalidMetadata, Unavailable, Conflict, Unauthenticated, BadSettings}
-    assert kinds <= ABSTRACT
+    assert set(_QUOTING) <= ABSTRACT
     for kind in ABSTRACT:
         assert kind.__subclasses__()
 
@@ -238,10 +242,15 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         "TokenExpired(token='a')",
         "InvalidMetadata(format='csl', line=None)",
         "VariableNotText()",
+        "TreeTooLong(source='a')",
+        "OverBudget()",
+        "TooLarge(limit=1)",
     )
     file = tmp_path / "wrong.py"
     file.write_text(
         "from perdure.errors import Conflict, InvalidMetadata, InvalidRequest, NotFound\n"
+        "from perdure.errors import OverBudget, TooLarge\n"
+        "from perdure.errors.limits import TreeTooLong\n"
         "from perdure.errors.credentials import TokenExpired\n"
         "from perdure.errors.naming import SerialNotCome\n"
         "from perdure.errors.records import VariableNotText\n"
@@ -257,7 +266,7 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         env={"MYPYPATH": str(ROOT / "src"), "PATH": ""},
     ).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if line.startswith("wrong.py")}
-    assert lines == set(range(6, 6 + len(wrong))), found
+    assert lines == set(range(8, 8 + len(wrong))), found
 
 
 def test_errors_are_equal_by_class_and_fields() -> None:
@@ -313,6 +322,8 @@ def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
         (NoCredential(), UnauthenticatedThere),
         (SettingUnknown(setting="a", value="b"), BadSettingsThere),
         (ItemTypeMissing(), InvalidMetadataThere),
+        (TreeTooLong(source="a", most=1), OverBudgetThere),
+        (UploadTooLarge(limit=1), TooLargeThere),
         (errors.StorageFailed(what="a", reason="b"), errors.StorageFailed),
         (UnavailableThere(what="a", reason="b", mend="c"), UnavailableThere),
     ],
@@ -333,3 +344,11 @@ def test_a_missing_library_is_named_and_waiting_is_not_advised() -> None:
         "citing is not available now: the library citeproc is not installed; install perdure with "
         "its extra 'metadata', for example with: pip install 'perdure[metadata]'"
     )
+
+
+def test_a_limit_is_a_number_in_a_unit() -> None:
+    error = PixelsTooMany(source="pdi://a", pixels=7, most=5)
+    assert (error.what, error.limit) == ("decoding 7 pixels of pdi://a", "5 pixels")
+    assert str(error).startswith("decoding 7 pixels of pdi://a needs more than 5 pixels; ")
+    assert str(UploadTooLarge(limit=5)) == "the upload exceeds the limit of 5 bytes"
+    assert str(TreeTooLong(source="{most}", most=5)).startswith("the tree of {most} needs more")

@@ -13,15 +13,19 @@ from perdure.errors import (
     Forbidden,
     InvalidMetadata,
     InvalidRequest,
+    OverBudget,
     PerdureError,
     PreconditionFailed,
     RefusedThere,
+    TooLarge,
     Unauthenticated,
     Unavailable,
     UnavailableThere,
 )
 from perdure.errors.naming import SerialNotCome
+from perdure.errors.parts import OverBudgetThere
 from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
+from perdure.errors.stored import TooLargeThere
 from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import list_classes
 from perdure.server.common import problems
@@ -38,6 +42,8 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
     InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
 }
 
 

@@ -9,10 +9,10 @@ caller looks at the class or the code and reads the fields; it never parses the 
 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       describing, captures, importing)  correct the text
-    lookup, parts                       look elsewhere
+    lookup, parts (limits)              look elsewhere
     unavailable (servers, processes)    try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
-    stored                              distrust the bytes
+    stored (limits)                     distrust the bytes
 
 Every class with a code can be imported from here. The code that raises a reason imports it from the
 module of its area, in brackets above, so that no program loads all modules. Only `tree` loads them

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
 from perdure.errors.root import PerdureError, quote
 
 
@@ -103,14 +106,32 @@ class Undecodable(PerdureError, ValueError):
 
 
 class OverBudget(PerdureError):
-    """The request would exceed the time or memory limit for one request."""
+    """The request would exceed the time or memory limit for one request.
+
+    Abstract: each reason has a class in `limits`.
+    """
 
     code = "over-budget"
-    what: str
-    limit: str
+    computed = ("what", "limit")
+    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
+
+        @property
+        @abstractmethod
+        def what(self) -> str: ...
+
+        @property
+        @abstractmethod
+        def limit(self) -> str: ...
 
     def problem(self) -> str:
         return f"{self.what} needs more than {self.limit}"
 
     def repair(self) -> str:
         return "request less, or download the whole and process it with another program"
+
+
+class OverBudgetThere(OverBudget):
+    """Another process reports a limit, in its own words."""
+
+    what: str
+    limit: str

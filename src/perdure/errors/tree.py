@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from perdure.errors.invalid import InvalidRequest, RefusedThere
+from perdure.errors.parts import OverBudget, OverBudgetThere
 from perdure.errors.rights import (
     Conflict,
     ConflictThere,
@@ -26,6 +27,7 @@ from perdure.errors.rights import (
     UnauthenticatedThere,
 )
 from perdure.errors.root import PerdureError
+from perdure.errors.stored import TooLarge, TooLargeThere
 from perdure.errors.texts import (
     BadSettings,
     BadSettingsThere,
@@ -43,6 +45,7 @@ AREAS = (
     "credentials",
     "describing",
     "importing",
+    "limits",
     "locations",
     "naming",
     "processes",
@@ -59,6 +62,8 @@ _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
     InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
 }
 
 

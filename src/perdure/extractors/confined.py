@@ -29,7 +29,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import OverBudget, PerdureError, Undecodable
+from perdure.errors import PerdureError, Undecodable
+from perdure.errors.limits import TimeExceeded
 from perdure.errors.processes import Stopping
 from perdure.extractors.messages import (
     CHUNKS,
@@ -257,8 +258,7 @@ class _Worker:
     def _explain_failure(self, trouble: Exception, source: Source) -> PerdureError:
         self.kill()
         if isinstance(trouble, TimeoutError) or -self._process.returncode == signal.SIGXCPU:
-            what = f"this part of {source.name or source.path.name}"
-            return OverBudget(what=what, limit=f"{self._budget.seconds} seconds")
+            return TimeExceeded(source=source.name or source.path.name, most=self._budget.seconds)
         return self.make_breakdown(source)
 
     def make_breakdown(self, source: Source) -> Undecodable:

@@ -7,7 +7,8 @@ document. A resolver knows the member itself: the server redirects there instead
 
 from __future__ import annotations
 
-from perdure.errors import InvalidMetadata, OverBudget, PartNotFound, PartNotSupported
+from perdure.errors import InvalidMetadata, PartNotFound, PartNotSupported
+from perdure.errors.limits import CollectionTooLong
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.model import collection as members
 from perdure.parts import Member, Selector
@@ -63,7 +64,7 @@ def _find_entry(source: Source, selector: Member) -> tuple[int, int, bytes | Non
 def read_collection(source: Source) -> bytes:
     """Read a document that may be a collection. Raises OverBudget."""
     if source.length > members.LARGEST:
-        raise OverBudget(what=f"reading {source.name}", limit=f"{members.LARGEST} bytes")
+        raise CollectionTooLong(source=source.name, most=members.LARGEST)
     return source.read_bytes()
 
 

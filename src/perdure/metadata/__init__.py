@@ -19,8 +19,8 @@ from functools import cache
 
 import msgspec
 
-from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
+from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
@@ -128,7 +128,7 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
     if find_format(format).name != "json":
         return msgspec.json.encode(read_record(data, format))
     if len(data) > LARGEST:
-        raise TooLarge(what="the json record", limit=LARGEST)
+        raise MetadataTooLarge(format="json", limit=LARGEST)
     return msgspec.json.encode(read_patch(data))
 
 

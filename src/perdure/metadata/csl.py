@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import ItemTypeMissing, NotOneItem, VariableNotText, quote_parser
 from perdure.ids import parse, scheme_of
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
@@ -227,7 +227,7 @@ class _Date(msgspec.Struct, frozen=True, rename="kebab"):
 def read_record(data: bytes) -> About:
     """Read an item. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what="the csl record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
         if isinstance(found, list) and len(found) == 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import NotOneNode, quote_parser
 from perdure.metadata import homes
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
@@ -229,7 +229,7 @@ def _make_container(one: RelatedItem) -> Node:
 def read_record(data: bytes) -> About:
     """Read a node, or the first node of a graph. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what="the jsonld record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -19,7 +19,8 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata, TooLarge
+from perdure.errors import InvalidMetadata
+from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.processes import MissingLibrary
 from perdure.errors.records import DoctypeForbidden, quote_parser
 from perdure.metadata.port import LARGEST
@@ -55,7 +56,7 @@ def load_lxml() -> Any:
 def parse_xml(data: bytes, format: str) -> Any:
     """Parse a document and return its root. Raises InvalidMetadata (with the line) or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what=f"the {format} record", limit=LARGEST)
+        raise MetadataTooLarge(format=format, limit=LARGEST)
     _check_document(data, format)
     etree = load_lxml()
     parser = etree.XMLParser(

@@ -24,7 +24,8 @@ from perdure.archives.files import heads
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead, Fields
 from perdure.archives.files.windows import GZIP, PIECE, DamagedBytes, Readable, Window
 from perdure.archives.libraries import import_library
-from perdure.errors import Corrupt, OverBudget
+from perdure.errors import Corrupt
+from perdure.errors.limits import HttpHeadTooLong, PayloadTooLong
 
 UNMEASURED = 64 << 20
 """Bytes of a payload that are always allowed."""
@@ -158,8 +159,7 @@ class WarcRecord:
         Raises Corrupt, or OverBudget if the head is longer than `LONGEST_HEAD`.
         """
         if self._head_is_endless:
-            what = f"the head of the HTTP message in {self._where}"
-            raise OverBudget(what=what, limit=f"{LONGEST_HEAD} bytes")
+            raise HttpHeadTooLong(record=self._where, most=LONGEST_HEAD)
         behind = len(self._http)
         for piece in self.read_block():
             if behind >= len(piece):
@@ -196,7 +196,7 @@ class WarcRecord:
         for piece in pieces:
             total += len(piece)
             if total > limit:
-                raise OverBudget(what=f"the payload of {self._where}", limit=f"{limit} bytes")
+                raise PayloadTooLong(record=self._where, most=limit)
             yield piece
 
     def _decode_pieces(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:

@@ -22,7 +22,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perdure.errors import OverBudget, PartNotSupported
+from perdure.errors import PartNotSupported
+from perdure.errors.limits import FrameTooLarge
 from perdure.extractors import container
 from perdure.extractors.film.picture import Picture, is_known_format, read_picture
 from perdure.extractors.port import Source
@@ -265,7 +266,7 @@ def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
     if context is None:
         raise _make_unsupported(source, "in an unknown codec")
     if context.width * context.height > _MOST_PIXELS:
-        raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
+        raise FrameTooLarge(source=source.name, most=_MOST_PIXELS)
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
     audio = found.streams.audio[0] if found.streams.audio else None

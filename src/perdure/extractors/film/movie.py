@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotSupported
+from perdure.errors import PartNotSupported
+from perdure.errors.limits import EditsTooMany, MovieHeaderTooLong, TracksTooMany
 from perdure.extractors.film.boxes import (
     BadBox,
     index_boxes,
@@ -150,9 +151,7 @@ def read_movie(source: Source) -> Movie:
             raise _make_unsupported(source, "in fragments")
         elif kind == b"moov":
             if span.length > _LONGEST:
-                raise OverBudget(
-                    what=f"the table of contents of {source.name}", limit=f"{_LONGEST} bytes"
-                )
+                raise MovieHeaderTooLong(source=source.name, most=_LONGEST)
             return _parse_movie(
                 source, brands, memoryview(source.read_bytes(span.start, span.stop))
             )
@@ -170,7 +169,7 @@ def _parse_movie(source: Source, brands: memoryview | None, content: memoryview)
         raise BadBox("it states no unit for its times")
     contents = [track for kind, track in iterate_boxes(content) if kind == b"trak"]
     if len(contents) > _MOST_TRACKS:
-        raise OverBudget(what=source.name, limit=f"{_MOST_TRACKS} tracks")
+        raise TracksTooMany(source=source.name, most=_MOST_TRACKS)
     tracks = [_parse_track(source, index_boxes(track), unit) for track in contents]
     return Movie(brands, header, unit, tuple(track for track in tracks if track))
 
@@ -238,7 +237,7 @@ def _parse_edits(
     form = _choose_form(content, _EDITS)
     (count,) = unpack_fields(_EDIT_COUNT, content)
     if count > _MOST_EDITS:
-        raise OverBudget(what=source.name, limit=f"{_MOST_EDITS} edits")
+        raise EditsTooMany(source=source.name, most=_MOST_EDITS)
     found: list[Edit] = []
     at = Fraction(0)
     for number in range(count):

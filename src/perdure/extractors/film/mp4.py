@@ -23,7 +23,8 @@ from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
-from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors.limits import PiecesTooMany
 from perdure.extractors import lasting
 from perdure.extractors.film import boxes, movie
 from perdure.extractors.film.boxes import BadBox
@@ -262,7 +263,7 @@ def _locate_samples(source: Source, shares: Sequence[_Share]) -> list[tuple[int,
         )
     ]
     if len(places) > _MOST_PIECES:
-        raise OverBudget(what=f"this part of {source.name}", limit=f"{_MOST_PIECES} pieces")
+        raise PiecesTooMany(source=source.name, most=_MOST_PIECES)
     if any(piece.start + piece.length > source.length for _, piece in places):
         raise BadBox("it is truncated: frames of this part are missing")
     if sum(piece.length for _, piece in places) > source.length:

@@ -25,7 +25,7 @@ from itertools import accumulate, groupby
 from operator import mul, sub
 from typing import NamedTuple
 
-from perdure.errors import OverBudget
+from perdure.errors.limits import FramesTooMany
 from perdure.extractors.film.boxes import BadBox, build_full_box, require_box, unpack_fields
 
 _COUNT = struct.Struct(">4xI")
@@ -153,7 +153,7 @@ class SampleTable:
         first = self.find_first_since(start - max(offsets, default=0))
         last = self.find_first_since(end - min(offsets, default=0))
         if last - first > _MOST_SHOWN:
-            raise OverBudget(what="this part", limit=f"{_MOST_SHOWN} frames")
+            raise FramesTooMany(most=_MOST_SHOWN)
         found = [
             (sample, time)
             for sample, time in self._list_showing_times(first, last)

@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
+from perdure.errors.limits import MemoryUsedUp, PixelsTooMany, SamplesTooLarge
 from perdure.extractors.image.animated_png import Animation, compose_frame, read_animation
 from perdure.extractors.image.copy import cut_from_copy, make_copy
 from perdure.extractors.libraries import import_library
@@ -170,9 +171,7 @@ class Frame:
         """Raise OverBudget if decoding a box would cost more than the limit."""
         area = (box.right - box.left) * (box.bottom - box.top)
         if area * self.image.bands * _count_sample_bytes(self.image) > _MOST_BYTES:
-            raise OverBudget(
-                what=f"{area} pixels of {self.source.name}", limit=f"{_MOST_BYTES} bytes"
-            )
+            raise SamplesTooLarge(source=self.source.name, pixels=area, most=_MOST_BYTES)
         decoded = self.width * self.height
         if self._has_tiles:
             tile = self._read_note("tile-width", 0), self._read_note("tile-height", 0)
@@ -192,9 +191,7 @@ class Frame:
 
     def _check_bound(self, pixels: int, most: int) -> None:
         if pixels > most:
-            raise OverBudget(
-                what=f"decoding {pixels} pixels of {self.source.name}", limit=f"{most} pixels"
-            )
+            raise PixelsTooMany(source=self.source.name, pixels=pixels, most=most)
 
     def _read_note(self, name: str, otherwise: int) -> int:
         return int(self.image.get(name)) if self.image.get_typeof(name) else otherwise
@@ -258,7 +255,7 @@ def _explain_failure(error: Any, source: Source) -> Undecodable | OverBudget:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = lines[-1] if lines else "libvips gave no reason"
     if "out of memory" in reason:
-        return OverBudget(what=f"decoding {source.name}", limit="the memory of one request")
+        return MemoryUsedUp(source=source.name)
     return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 

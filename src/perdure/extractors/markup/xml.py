@@ -24,6 +24,7 @@ from xml.parsers import expat
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
+from perdure.errors.limits import NestingTooDeep
 from perdure.extractors.markup.tagged import XML_TYPES, Markup, describe_choice
 from perdure.extractors.markup.tags import read_attributes
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
@@ -212,7 +213,7 @@ class _Reading:
 
     def _start_element(self, name: str, pairs: list[str]) -> None:
         if len(self._open) == DEEPEST:
-            raise OverBudget(what=f"nesting in {self._source.name}", limit=f"{DEEPEST} levels")
+            raise NestingTooDeep(source=self._source.name, most=DEEPEST)
         number = len(self._firsts)
         if not number:
             self._by_name = not _IDS_BY_NAME.isdisjoint(pairs)
