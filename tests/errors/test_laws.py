@@ -27,9 +27,10 @@ from perdure.errors import (
 from perdure.errors.configuring import SettingUnknown
 from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
 from perdure.errors.credentials import NoCredential
+from perdure.errors.damage import DecoderFailed, FilmDamaged, SamplesMissing
 from perdure.errors.limits import PixelsTooMany, TreeTooLong, UploadTooLarge
 from perdure.errors.naming import DayNotCome, SerialNotCome
-from perdure.errors.parts import OverBudgetThere
+from perdure.errors.parts import OverBudgetThere, UndecodableThere
 from perdure.errors.processes import MissingLibrary
 from perdure.errors.records import ItemTypeMissing
 from perdure.errors.rights import (
@@ -245,11 +246,16 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         "TreeTooLong(source='a')",
         "OverBudget()",
         "TooLarge(limit=1)",
+        "Undecodable(identifier='a', media_type='b')",
+        "SamplesMissing(**SubjectFields(identifier='a', media_type='b'))",
+        "FilmDamaged(identifier='a', media_type='b', fault='it is damaged')",
     )
     file = tmp_path / "wrong.py"
     file.write_text(
         "from perdure.errors import Conflict, InvalidMetadata, InvalidRequest, NotFound\n"
-        "from perdure.errors import OverBudget, TooLarge\n"
+        "from perdure.errors import OverBudget, TooLarge, Undecodable\n"
+        "from perdure.errors.damage import FilmDamaged, SamplesMissing\n"
+        "from perdure.extractors.port import SubjectFields\n"
         "from perdure.errors.limits import TreeTooLong\n"
         "from perdure.errors.credentials import TokenExpired\n"
         "from perdure.errors.naming import SerialNotCome\n"
@@ -266,7 +272,7 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         env={"MYPYPATH": str(ROOT / "src"), "PATH": ""},
     ).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if line.startswith("wrong.py")}
-    assert lines == set(range(8, 8 + len(wrong))), found
+    assert lines == set(range(10, 10 + len(wrong))), found
 
 
 def test_errors_are_equal_by_class_and_fields() -> None:
@@ -324,6 +330,7 @@ def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
         (ItemTypeMissing(), InvalidMetadataThere),
         (TreeTooLong(source="a", most=1), OverBudgetThere),
         (UploadTooLarge(limit=1), TooLargeThere),
+        (SamplesMissing(identifier="a", media_type="b", at=1), UndecodableThere),
         (errors.StorageFailed(what="a", reason="b"), errors.StorageFailed),
         (UnavailableThere(what="a", reason="b", mend="c"), UnavailableThere),
     ],
@@ -352,3 +359,13 @@ def test_a_limit_is_a_number_in_a_unit() -> None:
     assert str(error).startswith("decoding 7 pixels of pdi://a needs more than 5 pixels; ")
     assert str(UploadTooLarge(limit=5)) == "the upload exceeds the limit of 5 bytes"
     assert str(TreeTooLong(source="{most}", most=5)).startswith("the tree of {most} needs more")
+
+
+def test_damage_is_a_class_or_an_enumeration_with_fields() -> None:
+    film = FilmDamaged(
+        identifier="a", media_type="video/mp4", fault="box-too-large", box="moov",
+        expected=9, found=4,
+    )  # fmt: skip
+    assert film.reason == "a box moov claims 9 bytes, but 4 are left"
+    silent = DecoderFailed(identifier="a", media_type="image/png", decoder="libvips", fault="")
+    assert silent.reason == "libvips gave no reason"

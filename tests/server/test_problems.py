@@ -21,9 +21,10 @@ from perdure.errors import (
     Unauthenticated,
     Unavailable,
     UnavailableThere,
+    Undecodable,
 )
 from perdure.errors.naming import SerialNotCome
-from perdure.errors.parts import OverBudgetThere
+from perdure.errors.parts import OverBudgetThere, UndecodableThere
 from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
 from perdure.errors.stored import TooLargeThere
 from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
@@ -44,6 +45,7 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidMetadata: InvalidMetadataThere,
     OverBudget: OverBudgetThere,
     TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import PerdureError, quote
+from perdure.errors.root import PerdureError, ReasonedError, quote
 
 
 class PartNotFound(PerdureError, LookupError):
@@ -87,22 +87,27 @@ class PartNotSupported(PerdureError):
         return "request the whole document"
 
 
-class Undecodable(PerdureError, ValueError):
-    """The bytes do not match their media type, or are damaged."""
+class Undecodable(ReasonedError, ValueError):
+    """The bytes do not match their media type, or are damaged.
+
+    Abstract: each reason has a class in `damage`.
+    """
 
     code = "undecodable"
     identifier: str
     media_type: str
-    reason: str
 
     def problem(self) -> str:
-        return (
-            f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: "
-            f"{quote(self.reason)}"
-        )
+        return f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: {self.reason}"
 
     def repair(self) -> str:
         return "request the whole document, or a range of bytes"
+
+
+class UndecodableThere(Undecodable):
+    """Another process cannot decode bytes, and says why in its own words."""
+
+    reason: str
 
 
 class OverBudget(PerdureError):

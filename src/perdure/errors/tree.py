@@ -17,7 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from perdure.errors.invalid import InvalidRequest, RefusedThere
-from perdure.errors.parts import OverBudget, OverBudgetThere
+from perdure.errors.parts import (
+    OverBudget,
+    OverBudgetThere,
+    Undecodable,
+    UndecodableThere,
+)
 from perdure.errors.rights import (
     Conflict,
     ConflictThere,
@@ -43,6 +48,7 @@ AREAS = (
     "conflicts",
     "contents",
     "credentials",
+    "damage",
     "describing",
     "importing",
     "limits",
@@ -64,6 +70,7 @@ _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidMetadata: InvalidMetadataThere,
     OverBudget: OverBudgetThere,
     TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
 
 

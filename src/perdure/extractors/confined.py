@@ -30,6 +30,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import PerdureError, Undecodable
+from perdure.errors.damage import DecoderCrashed
 from perdure.errors.limits import TimeExceeded
 from perdure.errors.processes import Stopping
 from perdure.extractors.messages import (
@@ -262,7 +263,7 @@ class _Worker:
         return self.make_breakdown(source)
 
     def make_breakdown(self, source: Source) -> Undecodable:
-        return source.make_undecodable("the decoder crashed")
+        return DecoderCrashed(**source.subject)
 
     def stop(self) -> None:
         """End the process, so that a waiting caller can go on."""

@@ -23,6 +23,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perdure.errors import PartNotSupported
+from perdure.errors.damage import FrameDamaged, FrameWithoutTime, VideoMissing
 from perdure.errors.limits import FrameTooLarge
 from perdure.extractors import container
 from perdure.extractors.film.picture import Picture, is_known_format, read_picture
@@ -215,7 +216,7 @@ class Footage:
             frames: Iterable[Any] = packet.decode()
             for frame in frames:
                 if frame.is_corrupt:
-                    raise self.source.make_undecodable("one of its frames is damaged")
+                    raise FrameDamaged(**self.source.subject)
                 if packet.stream is self.audio:
                     sound = self._make_sound(frame, expected)
                     expected = sound.first + len(sound.rows)
@@ -244,7 +245,7 @@ class Footage:
 
     def _compute_time(self, timed: Any, pts: int | None) -> Fraction:
         if pts is None or timed.time_base is None:
-            raise self.source.make_undecodable("one of its frames has no time")
+            raise FrameWithoutTime(**self.source.subject)
         return pts * Fraction(timed.time_base) - self._zero
 
 
@@ -260,7 +261,7 @@ def open_footage(source: Source, selector: Selector | str) -> Iterator[Footage]:
 
 def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
     if not found.streams.video:
-        raise source.make_undecodable("it contains no video")
+        raise VideoMissing(**source.subject)
     video = found.streams.video[0]
     context = video.codec_context
     if context is None:

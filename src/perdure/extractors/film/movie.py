@@ -155,7 +155,7 @@ def read_movie(source: Source) -> Movie:
             return _parse_movie(
                 source, brands, memoryview(source.read_bytes(span.start, span.stop))
             )
-    raise BadBox("it has no table of contents (moov)")
+    raise BadBox("contents-missing")
 
 
 def _parse_movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
@@ -166,7 +166,7 @@ def _parse_movie(source: Source, brands: memoryview | None, content: memoryview)
     header = require_box(boxes, b"mvhd")
     unit, _ = unpack_fields(_choose_form(header, _TIMES), header)
     if not unit:
-        raise BadBox("it states no unit for its times")
+        raise BadBox("unit-missing")
     contents = [track for kind, track in iterate_boxes(content) if kind == b"trak"]
     if len(contents) > _MOST_TRACKS:
         raise TracksTooMany(source=source.name, most=_MOST_TRACKS)
@@ -187,7 +187,7 @@ def _parse_track(
     media_header = require_box(in_media, b"mdhd")
     unit, _ = unpack_fields(_choose_form(media_header, _TIMES), media_header)
     if not unit:
-        raise BadBox(f"its track {number} states no unit for its times")
+        raise BadBox("unit-missing", track=number)
     information = require_box(in_media, b"minf")
     in_information = index_boxes(information)
     _check_references(in_information)
@@ -260,7 +260,7 @@ def _check_references(information: dict[bytes, memoryview]) -> None:
         return
     for _, reference in iterate_boxes(references[_EDIT_COUNT.size :]):
         if not reference[:4].tobytes().endswith(b"\1"):
-            raise BadBox("its media are in another file")
+            raise BadBox("media-elsewhere")
 
 
 def _find_sample_size(source: Source, descriptions: memoryview, said: int) -> int:
@@ -293,7 +293,7 @@ def read_frame_size(track: FilmTrack) -> tuple[int, int]:
 def _choose_form(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
     (version,) = unpack_fields(_VERSION, content)
     if version > 1:
-        raise BadBox(f"a box has the unknown version {version}")
+        raise BadBox("box-version", found=version)
     return forms[version]
 
 

@@ -158,8 +158,10 @@ def _read_if_cuttable(source: Source) -> Movie | None:
 def _report_bad_boxes(source: Source) -> Iterator[None]:
     try:
         yield
-    except (BadBox, struct.error, OverflowError, IndexError) as error:
-        raise source.make_undecodable(str(error)) from None
+    except BadBox as error:
+        raise error.explain(source) from None
+    except (struct.error, OverflowError, IndexError) as error:
+        raise source.quote_decoder("Python", error) from None
 
 
 # choosing
@@ -265,9 +267,9 @@ def _locate_samples(source: Source, shares: Sequence[_Share]) -> list[tuple[int,
     if len(places) > _MOST_PIECES:
         raise PiecesTooMany(source=source.name, most=_MOST_PIECES)
     if any(piece.start + piece.length > source.length for _, piece in places):
-        raise BadBox("it is truncated: frames of this part are missing")
+        raise BadBox("frames-missing")
     if sum(piece.length for _, piece in places) > source.length:
-        raise BadBox("its frames overlap")
+        raise BadBox("frames-overlap")
     return sorted(places, key=lambda place: place[1].start)
 
 

@@ -97,11 +97,11 @@ class SampleTable:
         self._layout = _Layout(require_box(boxes, b"stsc"), len(self._chunks))
         self.count = self._deltas.count
         if isinstance(self._sizes, array) and len(self._sizes) != self.count:
-            raise BadBox(f"it has {self.count} samples, but sizes for {len(self._sizes)}")
+            raise BadBox("sizes-missing", expected=self.count, found=len(self._sizes))
         if self._offsets is not None and self._offsets.count < self.count:
-            raise BadBox(f"it has {self.count} samples, but offsets for {self._offsets.count}")
+            raise BadBox("offsets-missing", expected=self.count, found=self._offsets.count)
         if self._layout.count < self.count:
-            raise BadBox(f"it has {self.count} samples, but places for {self._layout.count}")
+            raise BadBox("places-missing", expected=self.count, found=self._layout.count)
 
     @property
     def has_equal_sizes(self) -> bool:
@@ -279,7 +279,7 @@ class _Layout:
         behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
         lengths = [*map(mul, map(sub, behind, self._first), self._per)]
         if self._first and (self._first[0] != 1 or min(lengths) <= 0):
-            raise BadBox("its chunks are out of order")
+            raise BadBox("chunks-unordered")
         self._starts: list[int] = [*accumulate(lengths, initial=0)]
 
     @property
@@ -309,7 +309,7 @@ def _read_numbers(content: memoryview, start: int, count: int, code: str) -> arr
     found = array(code)
     stop = start + count * found.itemsize
     if stop > len(content):
-        raise BadBox(f"a table of {count} numbers has only {len(content) - start} bytes")
+        raise BadBox("table-cut-off", expected=count, found=len(content) - start)
     found.frombytes(content[start:stop])
     if sys.byteorder == "little":
         found.byteswap()

@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
+from perdure.errors.damage import PixelsCoded
 from perdure.errors.limits import MemoryUsedUp, PixelsTooMany, SamplesTooLarge
 from perdure.extractors.image.animated_png import Animation, compose_frame, read_animation
 from perdure.extractors.image.copy import cut_from_copy, make_copy
@@ -108,7 +109,7 @@ class Frame:
         """
         self.check_budget(box)
         if self.image.coding != "none":
-            raise self._make_undecodable(f"its pixels are coded as {self.image.coding}")
+            raise PixelsCoded(**self.source.subject, coding=self.image.coding)
         pyvips = _import_pyvips(self.source)
         try:
             return self._decode_pixels(pyvips, box, indexes)
@@ -196,11 +197,6 @@ class Frame:
     def _read_note(self, name: str, otherwise: int) -> int:
         return int(self.image.get(name)) if self.image.get_typeof(name) else otherwise
 
-    def _make_undecodable(self, reason: str) -> Undecodable:
-        return Undecodable(
-            identifier=self.source.name, media_type=self.source.media_type, reason=reason
-        )
-
 
 def open_frame(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
     """Open a frame of a source, counted from 0; only its header is read.
@@ -253,10 +249,10 @@ def _import_pyvips(source: Source, selector: Selector | str = "") -> Any:
 def _explain_failure(error: Any, source: Source) -> Undecodable | OverBudget:
     """Translate an error of libvips, whose message lists the names of operations line by line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = lines[-1] if lines else "libvips gave no reason"
+    reason = lines[-1] if lines else ""
     if "out of memory" in reason:
         return MemoryUsedUp(source=source.name)
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+    return source.quote_decoder("libvips", reason)
 
 
 def _count_sample_bytes(image: Any) -> int:

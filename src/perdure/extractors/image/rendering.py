@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
 from perdure.errors.limits import MemoryUsedUp, PixelsTooMany
 from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
 from perdure.extractors.libraries import import_library
@@ -81,11 +81,8 @@ def _render_picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
     except pyvips.Error as error:
         if "out of memory" in str(error):
             raise MemoryUsedUp(source=frame.source.name, part=str(picture)) from None
-        raise Undecodable(
-            identifier=frame.source.name,
-            media_type=frame.source.media_type,
-            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gave no reason",
-        ) from None
+        reason = str(error).strip().rpartition("\n")[2]
+        raise frame.source.quote_decoder("libvips", reason) from None
     return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
 
 

@@ -17,7 +17,7 @@ import re
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
 from perdure.errors.limits import DocumentTooLongForXPath, NestingTooDeep
 from perdure.extractors.libraries import import_library
 from perdure.extractors.markup import css
@@ -126,9 +126,7 @@ class _Evaluation:
         except (etree.XMLSyntaxError, UnicodeError) as error:
             if getattr(error, "code", None) == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
                 raise NestingTooDeep(source=source.name, most=_DEEPEST_OF_LIBXML2) from None
-            raise Undecodable(
-                identifier=source.name, media_type=source.media_type, reason=str(error)
-            ) from None
+            raise source.quote_decoder("libxml2", error) from None
 
     def find_element(self) -> _Found:
         """Return the one element that the expression selects. Names have no namespaces: in CSS, `p`

@@ -30,6 +30,7 @@ from perdure.errors import (
     PartOutOfRange,
     PerdureError,
 )
+from perdure.errors.damage import PdfEncrypted
 from perdure.errors.limits import EmbeddedFileTooLong, NestingUnsupported
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
@@ -93,12 +94,12 @@ def _open_pdf(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]
         with source.open_file() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
             yield pdf
     except pikepdf.PasswordError:
-        raise source.make_undecodable("it is encrypted and needs a password") from None
+        raise PdfEncrypted(**source.subject) from None
     except PerdureError:
         raise
     except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
         # raised for an object of the wrong type
-        raise source.make_undecodable(str(error)) from None
+        raise source.quote_decoder("pikepdf", error) from None
     except RecursionError:
         raise NestingUnsupported(source=source.name) from None
 

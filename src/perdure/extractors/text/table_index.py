@@ -21,7 +21,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import islice
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
+from perdure.errors.damage import QuotedFieldEndless
 from perdure.errors.limits import RowTooLong
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text.ascii_view import Encoding, make_ascii_view
@@ -137,11 +138,7 @@ def build_marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int =
 
 def _refuse_row(source: Source, at: int, rows: int, *, whole: bool, size: int) -> None:
     if whole:
-        raise Undecodable(
-            identifier=source.name,
-            media_type=source.media_type,
-            reason=f"a quoted field of row {rows + 1}, at byte {at}, never ends",
-        )
+        raise QuotedFieldEndless(**source.subject, row=rows + 1, at=at)
     if size > _LONGEST_ROW:
         raise RowTooLong(row=rows + 1, most=_LONGEST_ROW)
 
