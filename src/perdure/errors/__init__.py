@@ -9,7 +9,7 @@ caller looks at the class or the code and reads the fields; it never parses the 
 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       describing, captures, importing)  correct the text
-    lookup, parts (damage, limits)        look elsewhere
+    lookup, parts (cutting, damage, limits)        look elsewhere
     unavailable (servers, processes)    try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
     stored (limits)                     distrust the bytes

@@ -61,15 +61,25 @@ class SettingOutOfRange(BadSettings):
         return f"use a number from {self.low} to {self.high}"
 
 
+SettingForm = Literal["domain", "origin", "header", "url", "url-without-slash"]
+"""The forms that the value of a setting can need."""
+
+
 class SettingNotOfForm(BadSettings):
     """The value of a setting does not have the documented form."""
 
-    form: str
-    """The form, such as `an http(s) URL`."""
+    form: SettingForm
 
     @property
     def reason(self) -> str:
-        return f"use {self.form}"
+        says: dict[str, str] = {
+            "domain": "use a domain in lower case",
+            "origin": "use http(s)://host[:port] in lower case, other than base_url",
+            "header": "use the name of a header field",
+            "url": "use an http(s) URL",
+            "url-without-slash": "use an http(s) URL without final slash",
+        }
+        return says[self.form]
 
 
 class SettingUnreadable(FaultQuoted, BadSettings):
@@ -112,6 +122,49 @@ class StoreUnknown(BadSettings):
 
 class PluginUnusable(FaultQuoted, BadSettings):
     """A plug-in cannot be loaded; `fault` quotes the plug-in or its loader."""
+
+
+class PluginOfOtherType(BadSettings):
+    """The object that a plug-in names does not have the type of its group."""
+
+    found: str
+    needed: str
+
+    @property
+    def reason(self) -> str:
+        return f"it has the type {self.found}, not {self.needed}"
+
+
+class ClaimTaken(BadSettings):
+    """Two plug-ins claim the same thing: a prefix, a name, a media type."""
+
+    claim: str
+    owners: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return f"{self.claim} is claimed by {' and by '.join(self.owners)}"
+
+
+ClaimFault = Literal["prefix", "mark", "names", "reserved"]
+"""The ways in which what a plug-in claims can be invalid."""
+
+
+class ClaimInvalid(BadSettings):
+    """A plug-in claims something that no plug-in may have."""
+
+    fault: ClaimFault
+    claim: str
+
+    @property
+    def reason(self) -> str:
+        says: dict[str, str] = {
+            "prefix": "is not a prefix of lower-case ASCII with a colon in it",
+            "mark": "is a mark that matches every text",
+            "names": "needs lower-case names and at least one media type",
+            "reserved": "is reserved for attached records",
+        }
+        return f"{quote(self.claim)} {says[self.fault]}"
 
 
 class MintingSettingUnknown(BadSettings):

@@ -48,6 +48,7 @@ AREAS = (
     "conflicts",
     "contents",
     "credentials",
+    "cutting",
     "damage",
     "describing",
     "importing",

@@ -30,7 +30,7 @@ from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
-from perdure.plugins import load_plugins
+from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import naming
 
 __all__ = [
@@ -69,9 +69,9 @@ def load_formats() -> dict[str, Format]:
 def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
     names = (format.name, *format.aliases)
     if not all(name and name == name.lower() for name in names) or not format.media_types:
-        raise ValueError(f"{format.name!r} needs lower-case names and at least one media type")
+        raise InvalidClaim("names", format.name)
     if cmdi.NAME in names:
-        raise ValueError(f"{cmdi.NAME!r} is reserved for attached records")
+        raise InvalidClaim("reserved", cmdi.NAME)
     yield from (("name", name) for name in names)
     yield from (("media type", media_type) for media_type in format.media_types)
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import PartNotSupported
+from perdure.errors.cutting import FilmForm, FilmFormNotSupported
 from perdure.errors.limits import EditsTooMany, MovieHeaderTooLong, TracksTooMany
 from perdure.extractors.film.boxes import (
     BadBox,
@@ -148,7 +149,7 @@ def read_movie(source: Source) -> Movie:
                 source.read_bytes(span.start, min(span.stop, span.start + _LONGEST_TYPE))
             )
         elif kind == b"moof":
-            raise _make_unsupported(source, "in fragments")
+            raise _make_unsupported(source, "fragments")
         elif kind == b"moov":
             if span.length > _LONGEST:
                 raise MovieHeaderTooLong(source=source.name, most=_LONGEST)
@@ -160,9 +161,13 @@ def read_movie(source: Source) -> Movie:
 
 def _parse_movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
     boxes = index_boxes(content)
-    for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with a compressed table of contents")):
+    refused: tuple[tuple[bytes, FilmForm], ...] = (
+        (b"mvex", "fragments"),
+        (b"cmov", "compressed-contents"),
+    )
+    for kind, form in refused:
         if kind in boxes:
-            raise _make_unsupported(source, how)
+            raise _make_unsupported(source, form)
     header = require_box(boxes, b"mvhd")
     unit, _ = unpack_fields(_choose_form(header, _TIMES), header)
     if not unit:
@@ -193,7 +198,7 @@ def _parse_track(
     _check_references(in_information)
     in_table = index_boxes(require_box(in_information, b"stbl"))
     if b"stz2" in in_table:
-        raise _make_unsupported(source, "with packed sample sizes")
+        raise _make_unsupported(source, "packed-sizes")
     descriptions = require_box(in_table, b"stsd")
     one_size = read_common_size(in_table)
     least = (
@@ -245,7 +250,7 @@ def _parse_edits(
         seconds = Fraction(length, movie_unit)
         if media >= 0:
             if rate != NORMAL_RATE:
-                raise _make_unsupported(source, "with still frames")
+                raise _make_unsupported(source, "still-frames")
             left = max(whole - Fraction(media, unit), Fraction(0))
             seconds = min(seconds, left) if length else left  # zero: to the end of the track
             found.append(Edit(at, seconds, media))
@@ -269,10 +274,10 @@ def _find_sample_size(source: Source, descriptions: memoryview, said: int) -> in
     if version == 1:
         per_packet, size = unpack_fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
         if per_packet > 1:
-            raise _make_unsupported(source, "with sound in packets of several samples")
+            raise _make_unsupported(source, "sound-packets")
         return size
     if version > 1 and said == 1:
-        raise _make_unsupported(source, "with sound samples of unknown size")
+        raise _make_unsupported(source, "sound-sizes")
     return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
 
 
@@ -297,10 +302,11 @@ def _choose_form(content: memoryview, forms: tuple[struct.Struct, struct.Struct]
     return forms[version]
 
 
-def _make_unsupported(source: Source, how: str) -> PartNotSupported:
-    return PartNotSupported(
-        media_type=f"{source.media_type} {how}",
+def _make_unsupported(source: Source, form: FilmForm) -> PartNotSupported:
+    return FilmFormNotSupported(
+        media_type=source.media_type,
+        form=form,
         selector="an interval",
         install=None,
-        offered=("byte range", "crop of an interval"),
+        offered=("byte range", "cropped interval"),
     )

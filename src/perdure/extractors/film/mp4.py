@@ -191,7 +191,7 @@ def _resolve_selector(
             raise PartNotSupported(
                 media_type=source.media_type,
                 selector=str(selector),
-                offered=("time intervals", "tracks by number"),
+                offered=("time intervals", "track numbers"),
             )
     return start, end, tracks
 

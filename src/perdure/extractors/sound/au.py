@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported
+from perdure.errors.cutting import CodingNotSupported
 from perdure.errors.damage import (
     NotAu,
     SamplesCutOff,
@@ -86,8 +86,9 @@ def read_sound(source: Source) -> AuSound:
         raise SoundHeaderTruncated(**source.subject)
     _, start, length, encoding, rate, channels = _HEAD.unpack(head)
     if encoding not in _SIZES:
-        raise PartNotSupported(
-            media_type=f"{source.media_type} with encoding {encoding}",
+        raise CodingNotSupported(
+            media_type=source.media_type,
+            coding=str(encoding),
             selector="an interval",
             offered=("byte range",),
         )

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.cutting import CodingNotSupported
 from perdure.errors.damage import (
     FrameWithoutTime,
     SampleFormMissing,
@@ -156,7 +157,7 @@ class _Sound:
             raise SampleFormMissing(**source.subject)
         kind = form.packed.name
         if kind not in _FORMATS:
-            raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
+            raise CodingNotSupported(media_type=source.media_type, coding=kind, selector="samples")
         name, code, width = _FORMATS[kind]
         self.form = SampleForm(name, code, width, stream.channels, stream.rate)
 
@@ -299,8 +300,9 @@ def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
         if not streams:
             raise SoundMissing(**source.subject)
         if streams[0].codec_context is None:
-            raise PartNotSupported(
-                media_type=f"{source.media_type} in an unknown codec",
+            raise CodingNotSupported(
+                media_type=source.media_type,
+                coding=None,
                 selector=str(selector),
                 install=None,
                 offered=("byte range",),

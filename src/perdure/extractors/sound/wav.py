@@ -18,7 +18,7 @@ from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported
+from perdure.errors.cutting import CodingNotSupported
 from perdure.errors.damage import (
     ChunksTooMany,
     DataChunkMissing,
@@ -126,8 +126,9 @@ def _check_sound(source: Source, format: bytes, data: Span) -> WavSound:
     if code == _EXTENSIBLE and len(format) >= _SUBFORMAT.stop:
         code = int.from_bytes(format[_SUBFORMAT], "little")
     if code not in _BY_SAMPLE:
-        raise PartNotSupported(
-            media_type=f"{source.media_type} with format {code:#06x}",
+        raise CodingNotSupported(
+            media_type=source.media_type,
+            coding=f"{code:#06x}",
             selector="an interval",
             offered=("byte range",),
         )

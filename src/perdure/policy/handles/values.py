@@ -110,8 +110,7 @@ def read_values(body: bytes) -> tuple[Value, ...]:
         else:
             sent = msgspec.json.decode(body, type=_Body).values
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        fault = f"it is not JSON with handle values: {error}"
-        raise MalformedBody(fault=fault, manual=_RULE) from error
+        raise MalformedBody(fault=str(error), manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
         raise SecretsTooMany(limit=MOST_SECRETS)
     found = tuple(_make_value(one) for one in sent)
