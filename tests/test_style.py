@@ -34,6 +34,9 @@ def check(path: Path) -> str:
         "The file lies in the archive.",
         "Reads so many bytes.",
         "The registry is made anew.",
+        "A page of what is held here.",
+        "None if there is none.",
+        "Shown to everyone who asks for it.",
     ],
 )
 def test_a_sentence_that_is_hard_to_read_is_found(tmp_path: Path, sentence: str) -> None:

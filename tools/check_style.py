@@ -56,6 +56,14 @@ PATTERNS = {
         r"\b(is|are|was|were) to be had\b",
         re.IGNORECASE,
     ),
+    "name the thing": re.compile(
+        r"\bwhat (is|was|are|were) (held|said|known|kept|stored|meant|recorded|named|done)\b",
+        re.IGNORECASE,
+    ),
+    "write 'if it has none', or what happens then": re.compile(
+        r"\bnone if there is none\b|\bif there is none at all\b|\bto every(one|body) who asks\b",
+        re.IGNORECASE,
+    ),
     "write 'n' or the number": re.compile(r"\b(so|that) many (bytes|characters|lines|seconds)\b"),
     "write 'is'": re.compile(
         r"\b(lies|lie|lay|stands|stand|stood) (in|on|at|beside|behind|before|there|here|alone)\b",

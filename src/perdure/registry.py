@@ -248,9 +248,9 @@ class Registry:
         return self.described(resolved, "").part
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """The selector of a part that is in the source. Raises the errors of cutting it.
+        """The selector of a part. Raises the errors of cutting it, unless the source contains it.
 
-        Nothing is said of a part that does not exist.  # ruling: part-exists
+        # ruling: part-exists
         """
         selector = self.selector(identifier, source, text)
         self.parts.outline_part(source, selector)

@@ -304,8 +304,8 @@ class Settings:
     )
     pages: str = _define_setting(
         "not-for-html",
-        "browsers get the landing page of what is held here: never, not-for-html (they get "
-        "documents in HTML themselves) or always",
+        "whether browsers get the landing page of a document: never, not-for-html (documents in "
+        "HTML are sent themselves) or always",
         allow_words("never", "not-for-html", "always"),
     )
     largest_upload: int = _define_setting(
@@ -386,7 +386,7 @@ class Settings:
         return identifier.assigned_under in getattr(self, minting.setting)
 
     def find_authority(self, name: str) -> Authority | None:
-        """Find the owned authority with this name. Returns None if there is none."""
+        """Find the authority with this name, or None if this registry does not own it."""
         return next((one for one in self.owned_authorities if one.name == name), None)
 
 

@@ -2,7 +2,7 @@
 
 How it works: a PWID that was registered is an identifier like any other.
 `perdure.archives.pwid.answering` judges all others: PWIDs of our own archive by its captures, those
-of another archive by what is known about that archive.
+of another archive by the entry of that archive.
 
 What must stay true: a capture that is not exact is returned only with `--nearest`; the verdict is
 always printed, on stderr if stdout carries the bytes.

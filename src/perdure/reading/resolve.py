@@ -271,7 +271,7 @@ _ELSEWHERE = {
     Want.RESOURCES: Want.LOCATIONS,
     Want.LOCATIONS: Want.LOCATIONS,
 }
-"""The only answers about a part that is elsewhere; nothing else is known of such a part."""
+"""The only answers about a part that is elsewhere. Nothing else is known about such a part."""
 
 
 class ReadDoor:

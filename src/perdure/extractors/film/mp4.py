@@ -216,9 +216,7 @@ def _is_video(track: FilmTrack) -> bool:
 
 
 def _choose_samples(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
-    """Return what is shown of a track in [start, end), with the samples that a decoder needs for
-    it.
-    """
+    """Return the share of a track in [start, end), with the samples that a decoder needs for it."""
     strips: list[_Strip] = []
     borders: list[int] = []
     for edit in track.edits:
