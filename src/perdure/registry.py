@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -182,12 +181,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:

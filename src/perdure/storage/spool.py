@@ -16,7 +16,6 @@ import os
 import time
 import uuid
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import blake3
@@ -48,12 +47,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

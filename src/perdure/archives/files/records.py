@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Self
 
 from perdure.archives.dates import format_second, parse_second
@@ -226,12 +225,7 @@ class WarcRecord:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
