@@ -11,19 +11,25 @@ from perdure.errors import (
     BadSettings,
     Conflict,
     Forbidden,
+    InvalidMetadata,
     InvalidRequest,
+    OverBudget,
     PerdureError,
     PreconditionFailed,
     RefusedThere,
     ShareUsedUp,
     ShareUsedUpThere,
+    TooLarge,
     Unauthenticated,
     Unavailable,
     UnavailableThere,
+    Undecodable,
 )
 from perdure.errors.naming import SerialNotCome
+from perdure.errors.parts import OverBudgetThere, UndecodableThere
 from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
-from perdure.errors.texts import BadSettingsThere
+from perdure.errors.stored import TooLargeThere
+from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
@@ -39,6 +45,10 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
 
 

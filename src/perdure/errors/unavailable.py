@@ -48,7 +48,7 @@ class UnavailableThere(Unavailable):
 class ShareUsedUp(Unavailable):
     """A client or a series has used what it may use in a period. Wait, or ask for a larger share.
 
-    Abstract, as `Unavailable` is: the reasons are in `limits`.
+    Abstract, as `Unavailable` is: the reasons are in `quotas`.
     """
 
     code = "too-many-requests"

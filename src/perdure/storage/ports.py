@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
@@ -271,12 +270,7 @@ class Salvage(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions in the order of their keys, each with the position of its change.

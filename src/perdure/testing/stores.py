@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import urandom
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -396,12 +395,7 @@ class MemorySalvage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: there are no resources to release."""
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:

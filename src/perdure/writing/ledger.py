@@ -22,8 +22,8 @@ import msgspec
 
 from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import SerialsUsedUp
-from perdure.errors.limits import SeriesQuotaUsedUp
 from perdure.errors.naming import SpooledFileIsPath
+from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.ids import Identifier
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored

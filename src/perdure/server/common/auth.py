@@ -14,7 +14,7 @@ from datetime import UTC
 
 from perdure.errors import UnknownAuthority
 from perdure.errors.credentials import CredentialMalformed, NoCredential, TokenUnknown
-from perdure.errors.limits import MintsUsedUp
+from perdure.errors.quotas import MintsUsedUp
 from perdure.ids import Identifier
 from perdure.model.records import Token
 from perdure.policy import rights, tokens

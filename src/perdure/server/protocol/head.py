@@ -135,7 +135,7 @@ def explain_refusal(head: bytes) -> Refusal:
 
 
 def find_early_refusal(part: bytes) -> Refusal | None:
-    """Return the fault of a head that has not arrived in full, or None if there is none yet.
+    """Return the fault of a head that has not arrived in full, or None if it has no fault so far.
 
     So a client that uses TLS or HTTP/2 on a plain HTTP/1.1 port gets its refusal at once.
     """

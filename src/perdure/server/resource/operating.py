@@ -18,7 +18,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, Incomplete, TooLarge
+from perdure.errors import DigestMismatch, Incomplete
+from perdure.errors.limits import BodyTooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
@@ -260,7 +261,7 @@ async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes
         found += message["body"]
         more = message["more_body"]
         if len(found) > limit:
-            raise TooLarge(what="the body", limit=limit)
+            raise BodyTooLarge(limit=limit)
     for algorithm, promised in read_promised_digests(request):
         received = hashlib.new(algorithm.replace("-", ""), found).digest()
         if received != promised:

@@ -27,11 +27,11 @@ from perdure.errors import (
     NotAcceptable,
     NotFound,
     PreconditionFailed,
-    TooLarge,
     UnknownAuthority,
 )
 from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
+from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
@@ -365,7 +365,7 @@ def _read_length(request: Request, settings: Settings) -> int | None:
             raise BytesEncoded(field=name.decode(), text=value)
     length = read_announced_length(request)
     if length is not None and length > settings.largest_upload:
-        raise TooLarge(what="the upload", limit=settings.largest_upload)
+        raise UploadTooLarge(limit=settings.largest_upload)
     return length
 
 
