@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from perdure.model.changes import (
     Line,
 )
 from perdure.model.records import Record, Token
+from perdure.storage.sqlite import checking
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
 from perdure.storage.sqlite.opening import FILE, UNUSABLE, make_unusable, open_file, storage_errors
 from perdure.storage.sqlite.references import References
@@ -175,7 +176,7 @@ class SqliteRecords:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(key, "a record", error) from error
+            raise make_corrupt(_name_key(key), "a record", error) from error
         return found
 
     def open_lookup(self) -> SqliteLookUp:
@@ -339,6 +340,18 @@ class SqliteRecords:
         found = self._fetch_all("SELECT record, position FROM records WHERE key=?", (key,))
         return [(key, text) for text, place in found if place == position]
 
+    # Checking
+    # --------
+
+    def check_integrity(self) -> Iterator[Corrupt]:
+        yield from checking.check_file(self.connection)
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        try:
+            return self._references.find_unlinked(rows, self._ask_plainly)
+        except apsw.SQLError as error:
+            raise make_unusable("the registry", error) from error
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
@@ -364,7 +377,7 @@ class SqliteLookUp:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(key, "a record", error) from error
+            raise make_corrupt(_name_key(key), "a record", error) from error
         return row[0] if row else None
 
     def hold_state(self) -> None:

@@ -45,6 +45,8 @@ _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
+_IN_TREE = "SELECT 1 FROM refers WHERE hash=? AND key=?"
+_STAGED = "SELECT 1 FROM staged_refers WHERE hash=? AND key=? LIMIT 1"
 _ALL = -1
 _HALF = 1 << 63
 
@@ -178,14 +180,25 @@ class References:
         found.update(key for (key,) in ask("SELECT key FROM refers WHERE hash=?", (hash,)))
         return sorted(found)
 
+    def find_unlinked(self, rows: Sequence[Row], ask: Ask) -> list[Row]:
+        """Return the references that are not found. `ask` queries the registry."""
+        with self._lock:
+            self._catch_up_if_any(ask)
+            older = [(hash, key) for hash, key in rows if key not in self._keys.get(hash, ())]
+        lost = [row for row in older if not ask(_IN_TREE, row)]
+        return [row for row in lost if not ask(_STAGED, row)] if lost else lost
+
     def _find_recent(self, hash: int, ask: Ask) -> list[str]:
         with self._lock:
-            try:
-                self._catch_up(ask)
-            except apsw.SQLError as error:
-                if "no such table" not in str(error):  # no writer of this release has opened it yet
-                    raise
+            self._catch_up_if_any(ask)
             return self._keys.get(hash, [])
+
+    def _catch_up_if_any(self, ask: Ask) -> None:
+        try:
+            self._catch_up(ask)
+        except apsw.SQLError as error:
+            if "no such table" not in str(error):  # no writer of this release has opened it yet
+                raise
 
     def _catch_up(self, ask: Ask) -> None:
         """Read the references logged since the last look, or all of them after a merge."""
