@@ -236,7 +236,8 @@ def test_a_record_whose_head_says_something_else(full: Desk) -> None:
     full.registry.close()
     change_rows(
         full.root,
-        f"UPDATE records SET record=replace(record, 'text/plain', 'text/x-log') WHERE key='{key}'",
+        "UPDATE records SET record=replace(record, 'text/plain', 'text/x-log'), sum=NULL "
+        f"WHERE key='{key}'",
     )
     [found] = [one for one in problems(full.root) if "text/x-log" in one]
     assert "head of its WARC record differs" in found
@@ -248,7 +249,7 @@ def test_a_withdrawal_that_only_the_segment_tells(full: Desk) -> None:
     full.registry.close()
     change_rows(
         full.root,
-        f"UPDATE records SET record=(SELECT record FROM history WHERE key='{key}') "
+        f"UPDATE records SET record=(SELECT record FROM history WHERE key='{key}'), sum=NULL "
         f"WHERE key='{key}'",
     )
     assert told(problems(full.root), "says that it was withdrawn, its record does not")

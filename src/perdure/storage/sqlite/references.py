@@ -24,6 +24,7 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.sqlite.sums import sum_whole
 
 MOST_RECENT = 32_768
 """The number of references at which a merge begins. The larger it is, the less often each page of
@@ -37,7 +38,7 @@ CREATE TABLE IF NOT EXISTS recent_references (
 """
 _MERGES = "SELECT value FROM meta WHERE name='merges of references'"
 _COUNT = "SELECT coalesce(sum(count), 0) FROM recent_references"
-_WRITE = "INSERT INTO recent_references(count, rows) VALUES(?,?)"
+_WRITE = "INSERT INTO recent_references(count, rows, sum) VALUES(?,?,?)"
 _RECENT = "SELECT number, rows FROM recent_references WHERE number>? ORDER BY number"
 _LAST = "SELECT max(number) FROM recent_references"
 _FORGET = "DELETE FROM recent_references WHERE number<=?"
@@ -97,7 +98,7 @@ class Merging:
 
         Raises apsw.Error.
         """
-        self._connection.execute(_WRITE, (len(rows), _encode(rows)))
+        self._connection.execute(_WRITE, sum_whole((len(rows), _encode(rows))))
         self._batch += rows
         self._writes += 1
 
