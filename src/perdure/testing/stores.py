@@ -179,6 +179,13 @@ class MemoryRecords:
     def find_lines(self, change: Change) -> list[Line]:
         return list(self._state.lines[self._find_index(change.mark) - 1])
 
+    def check_integrity(self) -> Iterator[Corrupt]:
+        yield from ()  # memory is never damaged
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        refers = self._state.refers
+        return [(hash, key) for hash, key in rows if key not in refers.get(hash, ())]
+
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
