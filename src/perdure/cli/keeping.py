@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
-_MOST_DIGITS = 18
-
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
@@ -129,7 +127,7 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     root = here().root
     chosen = settings.load_settings(root, os.environ)
     store, open_bytes = load_store(chosen.store), load_bytes(chosen.bytes)
-    highest = {series: _read_number(number) for series, number in pairs}
+    highest = options.read_highest(pairs)
     problems = []
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
@@ -146,12 +144,6 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
-
-
-def _read_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise click.BadParameter(f"'{text}' is not a number", param_hint="--highest")
-    return int(text)
 
 
 @click.command(cls=PerdureCommand)

@@ -75,6 +75,7 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    CopyNotPromoted,
     StorageFailed,
     Unavailable,
     UnavailableThere,
@@ -85,6 +86,7 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",
     "Forbidden",
