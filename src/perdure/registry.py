@@ -119,7 +119,7 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
         check_series(series, grown.series)
     store = load_store(grown.store)
     fence = CopyFence(root, store, grown.copy_fence)
-    if not is_new:
+    if not is_new and grown != current:
         fence.check_original()
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
