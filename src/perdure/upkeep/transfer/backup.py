@@ -107,7 +107,8 @@ def back_up(
 def _check_target(root: Path, target: Path) -> None:
     if target.resolve().is_relative_to(root.resolve()):
         raise TargetInRegistry(target=str(target))
-    strange = target.exists() and any(target.iterdir()) and not (target / "incoming").is_dir()
+    names = [one.name for one in target.iterdir()] if target.exists() else []
+    strange = not (target / "incoming").is_dir() and not set(names) <= set(_DIRECTORIES)
     if strange:
         raise TargetNotBackup(target=str(target))
 
