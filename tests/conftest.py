@@ -256,7 +256,9 @@ def in_memory() -> Iterator[Path]:
 
 def copy_as_new(source: Path, target: Path) -> Path:
     """Copy a registry as if it had been created in `target`, so that it is no copy."""
-    return Path(shutil.copytree(source, target, ignore=shutil.ignore_patterns(home.FILE)))
+    shutil.copytree(source, target)
+    home.settle_home(target, target / "registry.sqlite")
+    return target
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tests.server.deployment import (
     today,
 )
 
+from perdure.ids import parse
 from perdure.registry import load_bytes, load_store
 from perdure.settings import load_settings
 from perdure.upkeep.transfer.backup import back_up
@@ -113,8 +114,9 @@ def test_a_server_goes_on_after_a_promotion(
     )
     assert (done.reserved, done.unlisted, done.closed) == (4, 0, (SERIES, OTHER_SERIES))
     for reserved in (*map(resource, later), ark):
-        told = json.loads(copy.get(f"/{reserved}").body)
-        assert (told["versions"], told["locations"]) == ([], [])
+        record = copy.registry.listings.find_record(parse(reserved))
+        assert record is not None, reserved
+        assert (record.versions, record.locations) == ((), ())
     refused = copy.put(f"/pdi://{SERIES}/", b"two", token=secret)
     assert refused.status == 409
     assert f"pdi://{SERIES}/{today()}/" in refused.body.decode()

@@ -70,6 +70,7 @@ def test_other_rights_and_times_make_no_copy(used: Path) -> None:
 
 def test_a_registry_of_an_earlier_release_settles(used: Path, place: Path) -> None:
     copy = copy_as_new(used, place / "earlier")
+    (copy / home.FILE).unlink()
     assert not is_fenced(copy)
     assert is_fenced(Path(shutil.copytree(copy, place / "copy")))
 
@@ -148,6 +149,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_another_machine_makes_a_copy(root: Path, machine: Path) -> None:
+    (root / home.FILE).unlink()
     assert not is_fenced(root)
     machine.write_text("b" * 32)
     assert is_fenced(root)
@@ -162,6 +164,7 @@ def test_another_machine_makes_a_copy(root: Path, machine: Path) -> None:
 def test_the_id_of_the_machine_is_not_disclosed(root: Path, machine: Path) -> None:
     """machine-id(5): "It should be considered "confidential", and must not be exposed in untrusted
     environments" """
+    (root / home.FILE).unlink()
     assert not is_fenced(root)
     described = home.load_home(root)
     assert machine.exists()
