@@ -13,8 +13,9 @@ keeps working. The same mistake in perdure itself is raised. Nothing is loaded a
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Hashable, Iterable
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -46,7 +47,7 @@ def load_plugins(
     `points` replaces the installed entry points. Raises BadSettings if one of perdure's own
     plug-ins is invalid.
     """
-    found = _scan_entry_points()(group=group) if points is None else points
+    found = select_entry_points(group) if points is None else points
     owners: dict[Hashable, str] = {}
     loaded: list[Plugin[_Value]] = []
     for point in sorted(found, key=_rank_point):
@@ -63,9 +64,14 @@ def load_plugins(
     return tuple(loaded)
 
 
-@cache
-def _scan_entry_points() -> Callable[..., EntryPoints]:
-    """Select from the entry points of all packages, which are read once for all groups."""
+def select_entry_points(group: str) -> Iterable[EntryPoint]:
+    """Return the entry points of a group, of all installed packages."""
+    return _scan_entry_points(tuple(sys.path))(group=group)
+
+
+@lru_cache(maxsize=1)
+def _scan_entry_points(_path: tuple[str, ...]) -> Callable[..., EntryPoints]:
+    """Select from the entry points of all packages, read once for all groups and a path."""
     found: Any = entry_points()  # its type differs between Python 3.11 and later versions
     select: Callable[..., EntryPoints] = found.select
     return select

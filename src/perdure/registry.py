@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -39,6 +39,7 @@ from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
+from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.rules import check_series
@@ -84,9 +85,8 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
     Raises BadSettings if no store has this name.
     """
-    made: Callable[[], Store] = _find_entry(
-        "store", name, points or entry_points(group=STORES)
-    ).load()
+    found = points or select_entry_points(STORES)
+    made: Callable[[], Store] = _find_entry("store", name, found).load()
     return made()
 
 
@@ -95,7 +95,7 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
 
     Raises BadSettings if none has this name.
     """
-    opener: OpenBytes = _find_entry("bytes", name, points or entry_points(group=BYTES)).load()
+    opener: OpenBytes = _find_entry("bytes", name, points or select_entry_points(BYTES)).load()
     return opener
 
 

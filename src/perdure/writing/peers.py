@@ -350,7 +350,7 @@ class SharedDoor(Door):
         return super().execute_command(command)
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
-        if self.is_open:
+        if self._committer is not None or self.is_open:
             return super().submit_command(command)
         return asyncio.ensure_future(self._elect_and_submit(command))
 

@@ -131,6 +131,7 @@ def read_rows_of(
     if block.too_long:
         yield make_fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
         return
+    adding = terms.how is Joining.ADD
     for number, text in enumerate(block.text.split(b"\n"), block.first):
         if number == 1:
             text = text.removeprefix(codecs.BOM_UTF8)
@@ -141,7 +142,7 @@ def read_rows_of(
             if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
             row = make_row(line, number, terms)
-            yield row if terms.how is Joining.ADD else name_given_fields(row, text)
+            yield row if adding else name_given_fields(row, text)
         except StorageFailed:
             raise
         except PerdureError as error:
