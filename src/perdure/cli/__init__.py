@@ -37,6 +37,7 @@ from perdure.cli import (
     pwid,
     reading,
     setup,
+    status,
     template,
     tokens,
 )
@@ -51,7 +52,7 @@ _SECTIONS = (
     (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
     (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),
-    (keeping.verify, keeping.rebuild, keeping.backup, promoting.promote),
+    (status.status, keeping.verify, keeping.rebuild, keeping.backup, promoting.promote),
     (changes.changes, changes.head, changes.counts),
     (collection.collection,),
     (links.check_links, links.relocate, addresses.urlify, addresses.deurlify),

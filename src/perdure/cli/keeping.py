@@ -70,11 +70,23 @@ def _verify_registry(
         bad += changes.pop("problems", 0)
         told |= changes | {"problems": bad}
         notes.append(note)
+    if pattern is None:
+        _note_verification(registry, bad)
     here().print_answer(told, "")
     for note in notes:
         here().print_note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _note_verification(registry: Registry, problems: int) -> None:
+    """Note for `perdure status` that the complete registry was verified; a copy stays as it is."""
+    from perdure.upkeep.milestones import Milestone, note_verification
+    from perdure.writing.registrar import format_timestamp
+
+    if not registry.fence.list_signs():
+        at = format_timestamp(registry.clock())
+        note_verification(registry.root, Milestone(at=at, problems=problems))
 
 
 def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict[str, Any], str]:

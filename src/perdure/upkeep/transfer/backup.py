@@ -34,6 +34,7 @@ from perdure.model.changes import ChainHead, ChangeMark
 from perdure.storage import handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
+from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
 from perdure.writing.registrar import format_timestamp, utc_now
@@ -102,6 +103,9 @@ def back_up(
         sync_directory(target)
         sync_directory(target.resolve().parent)
         store.install_registry(work, target)
+    if not home.list_signs(root, store.find_file(root)):
+        ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
+        note_backup(root, ended)
 
 
 def _check_target(root: Path, target: Path) -> None:
