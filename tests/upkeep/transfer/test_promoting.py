@@ -24,7 +24,7 @@ from perdure.errors.importing import (
 from perdure.model.changes import BEGIN
 from perdure.registry import initialise
 from perdure.settings import load_settings
-from perdure.storage import handover, home
+from perdure.storage import fence, handover, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.handover import Handover
 from perdure.storage.segments.store import Segments
@@ -186,6 +186,19 @@ def test_a_predecessor_in_reach_hands_over_every_name(desk: Desk, copied: Path) 
     with pytest.raises(CopyNotPromoted, match="took over"):
         before.mint(text("x"))
     before.registry.close()
+
+
+def test_a_predecessor_with_closed_days_hands_them_over(
+    desk: Desk, copied: Path, place: Path
+) -> None:
+    """It was rebuilt with losses, so it does not know all its names itself."""
+    desk.registry.close()
+    fence.raise_fence(desk.root, DAY, {}, is_lossy=True)
+    list(back_up(desk.root, place / "backup", STORE, Segments))
+    assert fence.load_fence(place / "backup").day == DAY
+    there = PredecessorDirectory(desk.root, STORE)
+    done = promote(copied, predecessor=there)
+    assert (done.is_complete, done.closed) == (True, (SERIES,))
 
 
 def test_a_predecessor_that_writes_must_be_stopped(desk: Desk, copied: Path) -> None:

@@ -31,7 +31,7 @@ from perdure.errors.importing import (
 )
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
-from perdure.storage import handover, home
+from perdure.storage import fence, handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
@@ -95,8 +95,9 @@ def back_up(
         captures.back_up_captures(root, target, copy_durably)
         if (root / withholding.FILE).exists():
             copy_durably(root / withholding.FILE, target / withholding.FILE)
-        if (root / handover.FILE).exists():
-            copy_durably(root / handover.FILE, target / handover.FILE)
+        for name in (fence.FILE, handover.FILE):
+            if (root / name).exists():
+                copy_durably(root / name, target / name)
         copy_durably(root / settings.FILE, target / settings.FILE)
         for name in _DIRECTORIES:
             sync_directory(target / name)

@@ -28,7 +28,7 @@ from perdure.model import stored
 from perdure.model.changes import ChainHead, ChangeMark, Deed
 from perdure.model.records import LOCAL, Record
 from perdure.settings import Settings
-from perdure.storage import handover, home
+from perdure.storage import fence, handover, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.generation import Generation
 from perdure.storage.handover import Handover
@@ -95,9 +95,9 @@ def promote_copy(
     for series in told:
         if series not in settings.series:
             raise UnknownAuthority(authority=series, known=settings.series)
-    fence = CopyFence(root, store, settings.copy_fence)
+    guard = CopyFence(root, store, settings.copy_fence)
     with _hold_writer(root, root), storage_errors("the registry"):
-        signs, day = fence.list_signs(), now[:10].replace("-", "/")
+        signs, day = guard.list_signs(), now[:10].replace("-", "/")
         known = handover.load_handover(root)
         if not signs and not is_snapshot:
             return _tell_highest(root, settings, known, day, told, dry_run=dry_run)
@@ -108,10 +108,12 @@ def promote_copy(
                 opened.enter_context(_hold_writer(predecessor.root, predecessor.root))
                 plan.is_complete = True
             plan.look_up_names()
-            closing_days = known if plan.is_complete else known.close_days(plan.first_day, day)
-            settled = closing_days.tell_highest(day, told) if told else closing_days
+            is_open = plan.is_complete and not _has_closed_days(predecessor, known)
+            settled = known if is_open else known.close_days(plan.first_day, day)
+            if told:
+                settled = settled.tell_highest(day, told)
             if not dry_run:
-                _take_over(root, store, fence, plan, settled, now)
+                _take_over(root, store, guard, plan, settled, now)
             return _describe_promotion(plan, tuple(signs), settled, settings)
 
 
@@ -119,6 +121,14 @@ def promote_copy(
 def _hold_writer(root: Path, shown: Path) -> Iterator[None]:
     with hold_lock(root / LOCK, used=quote(shown), user=_WRITER):
         yield
+
+
+def _has_closed_days(predecessor: Predecessor | None, known: Handover) -> bool:
+    """Return whether a predecessor itself does not know all names that it gave out."""
+    if not isinstance(predecessor, PredecessorDirectory):
+        return False
+    there = predecessor.root
+    return (there / fence.FILE).exists() or handover.load_handover(there) != known
 
 
 def _tell_highest(
@@ -189,7 +199,7 @@ def _find_day(records: Records, head: ChainHead | None) -> str:
 
 
 def _take_over(
-    root: Path, store: Store, fence: CopyFence, plan: _Plan, settled: Handover, now: str
+    root: Path, store: Store, guard: CopyFence, plan: _Plan, settled: Handover, now: str
 ) -> None:
     handover.save_handover(root, settled)
     with closing(store.open_journal(root)) as journal:
@@ -203,7 +213,7 @@ def _take_over(
         here = home.load_home(there)
         registry = here.registry if here else ""
         home.mark_copy(there, home.BackupMark(registry=registry, at=now, replaced=True))
-    fence.settle()
+    guard.settle()
     with Generation(root) as generation:  # wakes those who wait for changes
         generation.note_revision()
         generation.note_change()
