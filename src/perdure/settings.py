@@ -386,6 +386,12 @@ class Settings:
         "whether a new version may lack formats of the last one: notice or refuse",
         allow_words("notice", "refuse"),
     )
+    copy_fence: str = _define_setting(
+        "full",
+        "what a copy of a registry is known by: full (another directory or machine), directory, "
+        "machine, or marks (of backups)",
+        allow_words("full", "directory", "machine", "marks"),
+    )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
     )

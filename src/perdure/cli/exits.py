@@ -66,6 +66,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
     errors.ShareUsedUp: 23,
+    errors.CopyNotPromoted: 20,
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,
     errors.Forbidden: 31,

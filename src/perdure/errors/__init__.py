@@ -75,6 +75,7 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    CopyNotPromoted,
     ShareUsedUp,
     ShareUsedUpThere,
     StorageFailed,
@@ -87,6 +88,7 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",
     "Forbidden",

@@ -343,6 +343,9 @@ class Store(Protocol):
     def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
 
+    def find_file(self, root: Path) -> Path | None:
+        """The file that contains the records, or None if they are not in one file of `root`."""
+
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.
 

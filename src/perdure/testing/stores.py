@@ -442,6 +442,9 @@ class MemoryStore:
     def drop_copy(self, root: Path) -> None:
         self._states.pop(root, None)
 
+    def find_file(self, root: Path) -> Path | None:  # noqa: ARG002  (as the port has it)
+        return None
+
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         if aside is not None and root in self._states:
             self._states[aside] = self._states[root]
