@@ -21,6 +21,7 @@ from perdure.errors import (
     Conflict,
     InvalidRequest,
     MalformedIdentifier,
+    MissingLibrary,
     NotFound,
     PerdureError,
     RefusedThere,
@@ -32,7 +33,6 @@ from perdure.errors.configuring import SettingUnknown
 from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
 from perdure.errors.credentials import NoCredential
 from perdure.errors.naming import DayNotCome, SerialNotCome
-from perdure.errors.processes import MissingLibrary
 from perdure.errors.rights import (
     ConflictThere,
     PreconditionFailedThere,
@@ -315,6 +315,5 @@ def test_a_problem_document_is_read_by_its_code(
 def test_a_missing_library_is_named_and_waiting_is_not_advised() -> None:
     error = MissingLibrary(task="citing", extra="metadata", library="citeproc")
     assert str(error) == (
-        "citing is not available now: the library citeproc is not installed; install perdure with "
-        "its extra 'metadata', for example with: pip install 'perdure[metadata]'"
+        "citing needs citeproc, which is not installed here; pip install 'perdure[metadata]'"
     )

@@ -75,6 +75,7 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    MissingLibrary,
     StorageFailed,
     Unavailable,
     UnavailableThere,
@@ -93,6 +94,7 @@ __all__ = [
     "InvalidRequest",
     "MalformedIdentifier",
     "MalformedPart",
+    "MissingLibrary",
     "NoSuchToken",
     "NoSuchVersion",
     "NotAcceptable",

@@ -19,8 +19,7 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata, TooLarge
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import InvalidMetadata, MissingLibrary, TooLarge
 from perdure.metadata.port import LARGEST, make_fault
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")

@@ -22,8 +22,7 @@ import msgspec
 from perdure.archives.pwid.known import Archive, Archives, Example, find_problem, read_toml, utc_day
 from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors import InvalidMetadata
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import InvalidMetadata, MissingLibrary
 from perdure.ids import pwid as pwids
 
 VOCABULARY = "https://w3id.org/pwid#"

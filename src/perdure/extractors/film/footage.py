@@ -276,6 +276,5 @@ def _make_unsupported(source: Source, how: str) -> PartNotSupported:
     return PartNotSupported(
         media_type=f"{source.media_type} {how}",
         selector="frames",
-        install=None,
         offered=("byte range",),
     )

@@ -302,6 +302,5 @@ def _make_unsupported(source: Source, how: str) -> PartNotSupported:
     return PartNotSupported(
         media_type=f"{source.media_type} {how}",
         selector="an interval",
-        install=None,
         offered=("byte range", "crop of an interval"),
     )

@@ -294,7 +294,6 @@ def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
             raise PartNotSupported(
                 media_type=f"{source.media_type} in an unknown codec",
                 selector=str(selector),
-                install=None,
                 offered=("byte range",),
             )
         yield _Sound(source, found, streams[0])

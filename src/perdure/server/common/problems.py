@@ -54,6 +54,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,

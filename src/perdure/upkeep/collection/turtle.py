@@ -18,8 +18,7 @@ import uuid
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import InvalidMetadata
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import InvalidMetadata, MissingLibrary
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 
