@@ -58,6 +58,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
