@@ -179,7 +179,7 @@ def resolve(
     \b
     I2L   one location            I2R   what a reader would be given
     I2Ls  all locations           I2Rs  all that a reader could choose
-    I2C   what is known about it  I2Ns  all names of the same resource
+    I2C   the description         I2Ns  all names of the same resource
 
     For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
     a site all its captures, each with a verdict of its own.
@@ -229,7 +229,7 @@ def list_identifiers(
 
     \b
     pdi://oma.eop.gov.us/                      the whole series
-    pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
+    pdi://oma.eop.gov.us/1997/09/              everything named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
 
     Damaged records are reported on stderr, and the others listed; then it exits with 53.
@@ -282,7 +282,7 @@ def _print_pages(
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
-    """Show what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
+    """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
@@ -280,12 +279,7 @@ class Salvage(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions in the order of their keys, each with the position of its change.
@@ -348,6 +342,9 @@ class Store(Protocol):
 
     def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
+
+    def find_file(self, root: Path) -> Path | None:
+        """The file that contains the records, or None if they are not in one file of `root`."""
 
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.
