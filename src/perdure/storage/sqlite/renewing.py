@@ -53,6 +53,9 @@ _ABSENT = "no such table: token_changes"
 """The error for a file of a release that did not have this table yet."""
 _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?,?)"
 _RECORDS = "key, record, position"
+_KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM history")
+"""Statements for keys of records, in tables that are read if that of the records is damaged."""
+_ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
 """Columns with the position of a change, in tables that end with the last change."""
 _SELECT = "SELECT {} FROM {} {}"
@@ -234,6 +237,8 @@ class SqliteSalvage:
                 return
             self.problems.append(f"{table}: {error}")
             yield from self._read_behind(table, shown, first, known)
+            if table in ("records", "history"):
+                yield from self._read_by_keys(table, shown)
 
     def _read_behind(
         self, table: str, shown: str, first: str, known: apsw.SQLiteValue
@@ -256,6 +261,24 @@ class SqliteSalvage:
                 yield from self._decode_row(table, row)
         except apsw.Error as error:
             self.problems.append(f"{table}: {error}")
+
+    def _read_by_keys(self, table: str, shown: str) -> Iterator[Row]:
+        """The rows that can be reached by the keys that other tables name. Some come again."""
+        assert self._connection is not None  # noqa: S101
+        known: set[bytes] = set()
+        for statement in _KEYS:
+            with suppress(apsw.Error):
+                for (key,) in self._connection.execute(statement):
+                    known.add(key)
+        with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
+            words = dict(self._connection.execute("SELECT number, text FROM words"))
+            for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
+                known |= {change.first.encode(), change.last.encode()}
+        statement = _SELECT.format(shown, table, "WHERE key=CAST(? AS TEXT)")
+        for key in sorted(known):
+            with suppress(apsw.Error):
+                for row in self._connection.execute(statement, (key,)).fetchall():
+                    yield from self._decode_row(table, row)
 
     def _decode_row(self, table: str, row: Sequence[Any]) -> Iterator[Row]:
         """The row with text in place of bytes, or nothing if it is damaged."""

@@ -28,6 +28,7 @@ from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
+from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.peers import LOCK
 
 BY = "rebuild"
@@ -73,7 +74,11 @@ def rebuild_registry(
                     closing(open_bytes(root)) as held,
                     closing(store.open_renewal(work)) as journal,
                 ):
-                    for number, step in enumerate(audit.rebuild_index(held, journal, now=now), 1):
+                    claims = _collect_claims(old)
+                    segments = audit.rebuild_index(
+                        held, journal, now=now, contradict=claims.contradict
+                    )
+                    for number, step in enumerate(segments, 1):
                         is_lossy |= step.problem is not None
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
@@ -91,6 +96,16 @@ def rebuild_registry(
                 home.expect_records(root, here)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _collect_claims(old: Salvage) -> PlaceClaims:
+    """The places of all bytes that the old registry names. Its problems are noted later."""
+    claims = PlaceClaims()
+    known = len(old.problems)
+    for key, record, _ in old.read_records():
+        claims.add_record(key, record)
+    del old.problems[known:]
+    return claims
 
 
 def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
