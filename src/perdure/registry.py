@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -190,12 +189,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
@@ -256,9 +250,9 @@ class Registry:
         return self.described(resolved, "").part
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """The selector of a part that is in the source. Raises the errors of cutting it.
+        """The selector of a part. Raises the errors of cutting it, unless the source contains it.
 
-        Nothing is said of a part that does not exist.  # ruling: part-exists
+        # ruling: part-exists
         """
         selector = self.selector(identifier, source, text)
         self.parts.outline_part(source, selector)

@@ -22,11 +22,11 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import (
-    OverBudget,
     PartNotFound,
     PartNotSupported,
     PartOutOfRange,
 )
+from perdure.errors.limits import OuterPartTooLong
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.plain_text import PlainText, TextReader
@@ -268,9 +268,7 @@ class PartExtraction:
             for chunk in iterate_body(outer.body, source):
                 length += len(chunk)
                 if length > _MOST_OUTER:
-                    raise OverBudget(
-                        what=f"a part of {selector.outer}", limit=f"{_MOST_OUTER} bytes"
-                    )
+                    raise OuterPartTooLong(outer=str(selector.outer), most=_MOST_OUTER)
                 file.write(chunk)
             file.flush()
             within = Source(
