@@ -27,7 +27,7 @@ class CopyFence:
         self._has_directory = extent in ("full", "directory")
 
     def list_signs(self) -> list[str]:
-        """Why this directory looks like a copy; empty if it is the registry. Raises Corrupt."""
+        """Why this directory looks like a copy; empty if it is the registry."""
         return home.list_signs(
             self._root,
             self._records,
