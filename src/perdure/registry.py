@@ -37,10 +37,11 @@ from perdure.metadata.derived import DocumentBytes
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
-from perdure.model.records import Record, Representation
+from perdure.model.records import Reading, Record, Representation
 from perdure.parts import Selector
 from perdure.policy.access import may_read_captures
-from perdure.policy.naming import read_qualifiers
+from perdure.policy.correcting import hash_reading
+from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
@@ -264,12 +265,10 @@ class Registry:
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
             return None
-        found = (
-            version.find_representation(format)
-            if format is not None
-            else version.representations[0]
-        )
-        return self.source(identifier, found) if found is not None else None
+        found = version.representations
+        if format is not None:
+            found = select_format(found, format)
+        return self.source(identifier, found[0]) if found else None
 
     def _read_about(self, source: Source) -> About | None:
         """The description of a document from its own bytes, read once and then stored."""
@@ -279,9 +278,9 @@ class Registry:
             return msgspec.json.encode(derived.describe_document(place) or About())
 
         indexes = DirectoryIndexes(self.root / "indexes")
-        kept = msgspec.json.decode(
-            bytes(indexes.get_index(source, "about", build_about)), type=About
-        )
+        reading = Reading(media_type=source.media_type, charset=source.charset)
+        kind = f"about-{hash_reading(reading)}"  # equal bytes may be read in several ways
+        kept = msgspec.json.decode(bytes(indexes.get_index(source, kind, build_about)), type=About)
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:

@@ -178,7 +178,8 @@ def _find_representation(
     if version is None:
         return None, None
     if format is not None:
-        return version, version.find_representation(format)
+        found = naming.select_format(version.representations, format)
+        return version, found[0] if found else None
     return version, version.representations[0] if len(version.representations) == 1 else None
 
 

@@ -183,6 +183,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),
@@ -320,8 +321,16 @@ async def _read_content(service: Service, request: Request, named: str | None) -
             media_type=media_type,
             charset=kind.charset,
             language=language,
+            stated=_list_stated(declared, language),
         )
         return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
+
+
+def _list_stated(declared: MediaType | None, language: str | None) -> tuple[str, ...]:
+    """List the facts that the fields of a request state."""
+    charset = declared.charset if declared is not None else None
+    facts = {"media_type": declared, "charset": charset, "language": language}
+    return tuple(name for name, value in facts.items() if value is not None)
 
 
 @lru_cache(maxsize=1024)

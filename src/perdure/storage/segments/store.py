@@ -18,12 +18,13 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, KeptRecord
+from perdure.storage.ports import CHUNK, KeptCorrection, KeptRecord
 from perdure.storage.segments import copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
 
 _decode_tombstone = msgspec.json.Decoder(Tombstone).decode
+_decode_correction = msgspec.json.Decoder(KeptCorrection).decode
 
 
 class Segments:
@@ -71,7 +72,7 @@ class Segments:
                 if isinstance(record, Corrupt):
                     yield record
                 elif record.type == "metadata":
-                    yield _read_tombstone(file, record, path.name)
+                    yield _read_metadata(file, record, path.name)
                 else:
                     yield _read_representation(record, number)
 
@@ -123,18 +124,21 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(file: BinaryIO, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+def _read_metadata(file: BinaryIO, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+    """Read a correction, or else a withdrawal."""
+    block = record.block
+    kept = KeptRecord(name=block.uri, at=block.at, end=record.end, version=block.version)
+    is_correction = block.media_type == warc.CORRECTION
     file.seek(record.offset)
+    text = file.read(block.length)
     try:
-        tombstone = _decode_tombstone(file.read(record.block.length))
+        if is_correction:
+            return msgspec.structs.replace(kept, correction=_decode_correction(text))
+        return msgspec.structs.replace(kept, tombstone=_decode_tombstone(text))
     except msgspec.DecodeError as error:
         return Corrupt(
             identifier=where,
             where=f"offset {record.offset}",
-            promised="a tombstone",
+            promised="a correction" if is_correction else "a tombstone",
             found=str(error),
         )
-    block = record.block
-    return KeptRecord(
-        name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone
-    )

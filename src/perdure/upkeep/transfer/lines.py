@@ -72,6 +72,24 @@ class LinePlace(_Strict, frozen=True, kw_only=True):
         return Location(**fields)
 
 
+class LineReading(_Strict, frozen=True, kw_only=True):
+    """The facts that decide how bytes are read."""
+
+    media_type: str
+    charset: str | None = None
+    language: Language | None = None
+
+
+class LineCorrection(_Strict, frozen=True, kw_only=True):
+    """A correction of how bytes are read."""
+
+    before: LineReading
+    after: LineReading
+    at: Moment
+    by: str
+    reason: str = ""
+
+
 class LineContent(_Strict, frozen=True, kw_only=True):
     """The bytes of one version in one format, given as `path`, `text` or `base64`."""
 
@@ -82,6 +100,8 @@ class LineContent(_Strict, frozen=True, kw_only=True):
     """None: it is unknown and must not be guessed."""
     language: Language | None = None
     at: Moment | None = None
+    corrections: tuple[LineCorrection, ...] = ()
+    """Earlier corrections of its type, charset or language. The last one is in those fields."""
     sha512: Digest | None = None
     path: str | None = None
     text: str | None = None
