@@ -313,7 +313,7 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        kind = _choose_type(declared, named, spool, sampler)
+        kind = _choose_type(declared, named, language, spool, sampler)
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
@@ -426,7 +426,11 @@ def needs_look(kind: MediaType) -> bool:
 
 
 def _choose_type(
-    declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
+    declared: MediaType | None,
+    named: str | None,
+    language: str | None,
+    spool: Spool,
+    sampler: Sampler | None,
 ) -> MediaType:
     """Choose the media type to store: as declared, or else as named, or else as detected."""
     said = declared
@@ -436,7 +440,9 @@ def _choose_type(
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect_type(sampler.take_sample() if sampler else spool.head)
+    detected = detect.detect_type(
+        sampler.take_sample() if sampler else spool.head, language=language
+    )
     return detect.resolve_type(said, detected)
 
 

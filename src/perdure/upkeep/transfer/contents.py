@@ -63,7 +63,9 @@ def take_in(
     for piece in convert_line_ends(pieces) if crlf else pieces:
         sampler.feed(piece)
         spool.write(piece)
-    kind = settle_kind(said, lambda: detect_type(sampler.take_sample(), name=name))
+    kind = settle_kind(
+        said, lambda: detect_type(sampler.take_sample(), name=name, language=said.language)
+    )
     if crlf:
         _check_convertible(kind)
     return spool.finish_content(

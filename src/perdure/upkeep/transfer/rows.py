@@ -381,7 +381,7 @@ def _take_text(text: str, said: DeclaredKind, terms: Terms) -> Content:
 
 
 def _take_bytes(data: bytes, said: DeclaredKind, terms: Terms) -> Content:
-    kind = settle_kind(said, lambda: detect_type(data))
+    kind = settle_kind(said, lambda: detect_type(data, language=said.language))
     if len(data) <= IN_MEMORY:
         return make_content(data, **msgspec.structs.asdict(kind))
     with Spool(Path(terms.incoming)) as spool:
