@@ -26,7 +26,7 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
@@ -34,6 +34,8 @@ from perdure.extractors.port import Source
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
+from perdure.metadata.port import MOST_MEMBERS, CollectedMember
+from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
@@ -228,14 +230,38 @@ class Registry:
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
         source = self._find_source(identifier, record)
+        if source is not None and source.essence == collection.MEDIA_TYPE:
+            held = msgspec.structs.replace(held, members=self._list_members(source, url))
         if held.about == About() and source is not None:
-            held = describe_resource(identifier, record, url, self._read_about(source))
+            about = self._read_about(source)
+            members = held.members
+            held = describe_resource(identifier, record, url, about)
+            held = msgspec.structs.replace(held, members=members)
         if identifier.whole is identifier and resolved.part is None:
             return held
         part = resolved.part_beside
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
+
+    def _list_members(self, source: Source, url: str) -> tuple[CollectedMember, ...]:
+        """List the first members of a collection; none if it cannot be read."""
+        if source.length > collection.LARGEST:
+            return ()
+        try:
+            found = collection.load_collection(source.read_bytes(0, source.length))
+        except InvalidMetadata:
+            return ()
+        base = url.partition("/pdi:")[0] if "/pdi:" in url else ""
+        return tuple(
+            CollectedMember(
+                number=number,
+                identifier=one.identifier,
+                url=f"{base}/{one.identifier}" if base else "",
+                title=one.title or one.name,
+            )
+            for number, one in enumerate(found.members[:MOST_MEMBERS], 1)
+        )
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.

@@ -439,10 +439,10 @@ def test_dcmi_terms_are_read_as_the_elements_that_they_refine() -> None:
 
 def test_json_ld_is_schema_org_and_read_again() -> None:
     node = json.loads(metadata.write_record(described(FULL), "jsonld"))
-    assert node["@context"] == "https://schema.org/"
+    assert node["@context"] == ["https://schema.org/", {"prov": "http://www.w3.org/ns/prov#"}]
     assert (node["@type"], node["@id"]) == ("Dataset", URL)
     assert node["creator"][0]["@id"] == "https://orcid.org/0000-0002-1825-0097"
-    assert node["license"] == ["https://creativecommons.org/licenses/by/4.0/"]
+    assert node["license"][0]["url"] == "https://creativecommons.org/licenses/by/4.0/"
     again = metadata.read_record(json.dumps(node).encode(), "jsonld")
     assert again.creators[0].family == "Doe"
     assert again.creators[0].codes[0].scheme == "ORCID"

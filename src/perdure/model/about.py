@@ -232,6 +232,7 @@ _NEEDED = frozenset(
         "relations": ("value", "scheme", "relation"),
         "related": ("relation", "resource_type"),
         "fundings": ("funder",),
+        "measured": ("name",),
         "variables": ("name", "value"),
     }.items()
     for field in fields
@@ -431,6 +432,16 @@ class Funding(DescriptionValue, frozen=True, kw_only=True):
     award_title: str = ""
 
 
+class Measurement(DescriptionValue, frozen=True, kw_only=True):
+    """A variable that a dataset contains measurements of."""
+
+    name: str
+    uri: str = ""
+    """URI of the variable in a vocabulary, or its code."""
+    unit: str = ""
+    note: str = ""
+
+
 class CitationVariable(DescriptionValue, frozen=True, kw_only=True):
     """A variable of CSL for which the kernel has no place, such as `event-place`."""
 
@@ -466,6 +477,7 @@ class About(DescriptionValue, frozen=True, kw_only=True):
     rights: tuple[Rights, ...] = ()
     descriptions: tuple[DescriptionText, ...] = ()
     places: tuple[GeoPlace, ...] = ()
+    measured: tuple[Measurement, ...] = ()
     fundings: tuple[Funding, ...] = ()
     related: tuple[RelatedItem, ...] = ()
     archive: str = ""

@@ -254,6 +254,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The formats of the last version that the new version lacks, as full names."""
     reading_aliases: tuple[str, ...] = ()
     """For a correction: further full names under which the bytes are found from now on."""
+    dropped: tuple[str, ...] = ()
+    """For a description: members of the record that a description cannot have."""
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0

@@ -274,9 +274,21 @@ async def _register_name(service: Service, request: Request, identifier: Identif
     return await submit_command(service, request, "register", command)
 
 
-async def submit_command(service: Service, request: Request, verb: str, command: Command) -> Answer:
+async def submit_command(
+    service: Service,
+    request: Request,
+    verb: str,
+    command: Command,
+    dropped: tuple[str, ...] = (),
+) -> Answer:
+    """Submit a command, and answer with its receipt.
+
+    `dropped` names the members of a metadata record that a description cannot have.
+    """
     receipt = await service.registry.door.submit_command(command)
     service.metrics.count_write(verb, receipt.outcome)
+    if dropped:
+        receipt = replace(receipt, dropped=dropped)
     return make_receipt_answer(request.base_url, receipt)
 
 

@@ -183,6 +183,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"dropped": receipt.dropped} if receipt.dropped else {})
         | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
     )
     return make_answer(
