@@ -9,10 +9,9 @@ import msgspec
 
 from perdure.errors import TooLarge
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
-from perdure.model.about import About, check_description
+from perdure.model.about import About, check_description, spell_degrees
 
 _NAME = "json"
-_decode = msgspec.json.Decoder(About).decode
 
 
 def write_record(described: DescribedResource) -> bytes:
@@ -25,7 +24,8 @@ def read_record(data: bytes) -> About:
     if len(data) > LARGEST:
         raise TooLarge(what="the json record", limit=LARGEST)
     try:
-        return check_description(_decode(data))
+        members = spell_degrees(msgspec.json.decode(data))
+        return check_description(msgspec.convert(members, About))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise make_fault(_NAME, error) from None
 

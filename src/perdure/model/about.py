@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -692,6 +693,26 @@ def _split_name(agent: Agent) -> Agent:
         return agent
     person = parse_person(agent.name)
     return msgspec.structs.replace(agent, family=person.family, given=person.given)
+
+
+def spell_degrees(members: Any) -> Any:
+    """Return the JSON members of a description with the numbers of its places spelled as text.
+
+    >>> spell_degrees({"places": [{"point": {"longitude": 7.1, "latitude": -50}}]})
+    {'places': [{'point': {'longitude': '7.1', 'latitude': '-50'}}]}
+    """
+    if not isinstance(members, dict) or "places" not in members:
+        return members
+    return {**members, "places": _spell_numbers(members["places"])}
+
+
+def _spell_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _spell_numbers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spell_numbers(one) for one in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return format(Decimal(repr(value)), "f") if is_number else value
 
 
 def find_year(date: str) -> str:
