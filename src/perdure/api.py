@@ -120,7 +120,7 @@ class OpenRegistry(Registry):
         version: int | None = None,
         format: str | None = None,
     ) -> Receipt:
-        """Correct what is said of bytes, which stay as they are under their name.
+        """Correct the type, charset or language of bytes, which stay as they are under their name.
 
         Without `version`, the newest version is meant. Raises NotFound, NoSuchVersion,
         NotAcceptable, Conflict or InvalidRequest.

@@ -14,9 +14,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -41,6 +40,7 @@ from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Reading, Record, Representation
 from perdure.parts import Selector
+from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
@@ -86,9 +86,8 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
     Raises BadSettings if no store has this name.
     """
-    made: Callable[[], Store] = _find_entry(
-        "store", name, points or entry_points(group=STORES)
-    ).load()
+    found = points or select_entry_points(STORES)
+    made: Callable[[], Store] = _find_entry("store", name, found).load()
     return made()
 
 
@@ -97,7 +96,7 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
 
     Raises BadSettings if none has this name.
     """
-    opener: OpenBytes = _find_entry("bytes", name, points or entry_points(group=BYTES)).load()
+    opener: OpenBytes = _find_entry("bytes", name, points or select_entry_points(BYTES)).load()
     return opener
 
 
@@ -185,12 +184,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
@@ -275,9 +269,9 @@ class Registry:
         return self.described(resolved, "").part
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """The selector of a part that is in the source. Raises the errors of cutting it.
+        """The selector of a part. Raises the errors of cutting it, unless the source contains it.
 
-        Nothing is said of a part that does not exist.  # ruling: part-exists
+        # ruling: part-exists
         """
         selector = self.selector(identifier, source, text)
         self.parts.outline_part(source, selector)

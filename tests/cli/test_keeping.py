@@ -36,6 +36,27 @@ def test_verify_finds_a_changed_byte(shell: Shell) -> None:
     shell.run("verify", first)
 
 
+def test_verify_all_finds_a_damaged_head(shell: Shell) -> None:
+    """A rebuild would have stopped there, and given the lost names out again."""
+    name = mint(shell, "the first")
+    assert shell.json("verify", "--all")["problems"] == 0
+    assert shell.json("verify", "--all", name)["checked"] == 1
+    damage(shell.root, b"Content-Length", b"Cmntent-Length")
+    shell.run("verify")
+    result = shell.run("verify", "--all", code=1)
+    assert f"{name}: its bytes are as promised, but the head" in result.stdout
+    shell.run("backup", "copy", "--check", code=1)
+
+
+def test_a_damaged_record_is_no_reason_to_leave_out_others(shell: Shell) -> None:
+    first = mint(shell, "the first")
+    mint(shell, "the second")
+    damage(shell.root, b"the second", b"the Second")
+    result = shell.run("export", code=53)
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [first[:-7]]
+    assert "/2.text.1" in result.stderr
+
+
 def test_rebuild_keeps_what_only_the_old_file_tells(shell: Shell) -> None:
     name = mint(shell, "bytes")
     shell.run("bind", "--register", "hdl:10.9999/x", "https://a.example")

@@ -1,4 +1,4 @@
-"""`correct`: what was said of bytes that stay as they are."""
+"""`correct`: another media type, charset or language for bytes that stay as they are."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def correct(
 ) -> None:
     """Correct the charset, media type or language of bytes, and print their full name.
 
-    The bytes and the name stay. The record keeps what was said before, when, by whom and why. The
-    parts of a text are counted in its characters, so this command tells how many it has in both
-    readings, and which parts of it this registry itself names. If the right reading has another
-    format in names, that name finds the bytes, too.
+    The bytes and the name stay. The record keeps the earlier reading, the time, the person and the
+    reason. The parts of a text are counted in its characters, so this command tells how many it has
+    in both readings, and which parts of it this registry itself names. If the right reading has
+    another format in names, that name finds the bytes, too.
     """
     from perdure.model.commands import Correct
     from perdure.model.records import LOCAL

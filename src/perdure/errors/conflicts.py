@@ -128,7 +128,7 @@ class ReadingContradicted(Conflict):
     @property
     def reason(self) -> str:
         return (
-            f"its bytes are held already, but not as {self.stated}; to correct what is said of "
+            f"its bytes are held already, but not as {self.stated}; to correct the reading of "
             f"them, use 'perdure correct {self.identifier}' or POST …?correct"
         )
 

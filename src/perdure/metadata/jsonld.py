@@ -19,10 +19,11 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import NotOneNode, quote_parser
 from perdure.metadata.jsonld_reading import Node, read_about
 from perdure.metadata.jsonld_writing import CONTEXT, make_node
-from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.model.about import About, check_description
 
 _NAME = "jsonld"
@@ -49,17 +50,17 @@ def list_unread(data: bytes) -> tuple[str, ...]:
 
 def _load_node(data: bytes) -> Node:
     if len(data) > LARGEST:
-        raise TooLarge(what="the jsonld record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise make_fault(_NAME, error) from None
+        raise quote_parser(_NAME, "msgspec", error) from None
     graph = found.get("@graph") if isinstance(found, dict) else found
     if isinstance(graph, list) and graph:
         found = graph[0]
     node = Node(found) if isinstance(found, dict) else Node({})
     if not node.read_first("@type"):
-        raise make_fault(_NAME, "expected a node with an @type, as an object")
+        raise NotOneNode()
     return node
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import InvalidMetadata
+from perdure.errors.records import quote_parser
 from perdure.model.about import About, check_description, spell_degrees
 
 
@@ -40,7 +40,7 @@ def patch_description(about: About, patch: dict[str, Any]) -> About:
         members = apply_merge_patch(msgspec.to_builtins(about), patch)
         patched = msgspec.convert(spell_degrees(members), About)
     except msgspec.ValidationError as error:
-        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
+        raise quote_parser("json", "msgspec", error) from None
     return check_description(patched)
 
 
@@ -49,7 +49,7 @@ def read_patch(data: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
+        raise quote_parser("json", "msgspec", error) from None
 
 
 def merge_descriptions(held: About, more: About) -> About:

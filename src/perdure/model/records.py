@@ -6,7 +6,7 @@ withdrawal, a `Tombstone`. A change creates a new revision of the record; the ol
 history.
 
 What must stay true: a representation never leaves its record, and its bytes and its format never
-change; a correction of its media type, charset or language keeps what was said before. The JSON
+change; a correction of its media type, charset or language keeps the earlier ones. The JSON
 form of a record is stored on disk (`perdure.model.stored`), so fields may be added with a default,
 but never renamed or removed. Digests are in lower-case hexadecimal; times are UTC,
 `2026-11-21T01:02:03Z`.

@@ -1,7 +1,7 @@
 """Corrections of media type, charset and language: facts about bytes that never change. Pure.
 
 How it works: what was detected or stated at the deposit may be wrong, and the parts of a text are
-counted by its charset. A correction changes how the bytes are read, and keeps what was said before,
+counted by its charset. A correction changes how the bytes are read, and keeps the earlier reading,
 when, by whom and why. The bytes, their digest and their name stay: a name with a format was given
 for ever. If the corrected reading has another format token, that token becomes a reading alias:
 `…/5.utf-8.1` finds the bytes that were named `…/5.shift_jis.1` (`naming.list_reading_aliases`).

@@ -236,7 +236,7 @@ def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
 def _check_content(
     identifier: Identifier, held: Record, asked: Record, number: int, content: Content
 ) -> None:
-    """Raise Conflict if a line contradicts what is known of the same name or the same bytes.
+    """Raise Conflict if a line contradicts the record about the same name or the same bytes.
 
     A language is compared when the records are joined, and so are corrections.
     """

@@ -187,7 +187,7 @@ def _show_representation(held: Representation, identifier: Identifier, base: str
 
 
 def _show_corrections(held: Representation) -> dict[str, Any]:
-    """Return what was said of bytes before, without the author, who is in the history."""
+    """Return the earlier readings of bytes, without the author, who is in the history."""
     if not held.corrections:
         return {}
     shown = [

@@ -262,7 +262,7 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?correct",
-        'corrects what is said of its bytes: `{"type", "charset", "language", "reason", "version", '
+        'corrects the reading of its bytes: `{"type", "charset", "language", "reason", "version", '
         '"format"}`; the bytes and their name stay. Needs the right `commit`',
         _DONE,
         word="correct",
