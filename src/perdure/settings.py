@@ -197,6 +197,14 @@ def _read_network(text: str) -> str:
     return str(ip_network(text))
 
 
+def _read_quota(text: str) -> str:
+    """A series, `=` and a number from 1 to 10^18."""
+    series, _, number = text.rpartition("=")
+    if not re.fullmatch("[1-9][0-9]{0,17}", number, re.ASCII):
+        raise ValueError("a series, '=' and a number are needed")
+    return f"{_find_reader('series')(series)}={number}"
+
+
 # the settings
 # ------------
 
@@ -314,6 +322,31 @@ class Settings:
         "HTML are sent themselves) or always",
         allow_words("never", "not-for-html", "always"),
     )
+    trusted_proxies: tuple[str, ...] = _define_setting(
+        ("127.0.0.1/32", "::1/128"),
+        "proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks",
+        read_each(_read_network),
+    )
+    requests_per_minute: int = _define_setting(
+        30_000,
+        "requests that one address may make in a minute; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    bytes_per_minute: int = _define_setting(
+        1 << 33,
+        "bytes that one address may be sent in a minute before it must wait; 0: no limit",
+        limit_range(0, 1 << 60),
+    )
+    mints_per_day: int = _define_setting(
+        1_000_000,
+        "names that one token may mint over HTTP in a day; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    series_quotas: tuple[str, ...] = _define_setting(
+        (),
+        "numbers that a series may give out on one day, such as press.oma.eop.gov.us=500",
+        read_each(_read_quota),
+    )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
@@ -390,6 +423,12 @@ class Settings:
         if minting is None or not minting.is_numbered:
             return False
         return identifier.assigned_under in getattr(self, minting.setting)
+
+    @property
+    def quotas(self) -> dict[str, int]:
+        """The numbers that a series may give out on one day, by series."""
+        pairs = (one.rpartition("=") for one in self.series_quotas)
+        return {series: int(number) for series, _, number in pairs}
 
     def find_authority(self, name: str) -> Authority | None:
         """Find the authority with this name, or None if this registry does not own it."""

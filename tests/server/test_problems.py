@@ -59,7 +59,7 @@ def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
     fields: dict[str, object] = {
         name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
-    fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
+    fields |= {name: 1 for name in ("at", "limit", "version", "wait") if name in whole.fields}
     problem = problems.make_problem(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code

@@ -10,7 +10,7 @@ caller looks at the class or the code and reads the fields; it never parses the 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       describing, captures, importing)  correct the text
     lookup, parts (cutting, damage, limits)        look elsewhere
-    unavailable (servers, processes)    try again
+    unavailable (quotas, servers, processes)       try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
     stored (limits)                     distrust the bytes
 
@@ -75,6 +75,8 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    ShareUsedUp,
+    ShareUsedUpThere,
     StorageFailed,
     Unavailable,
     UnavailableThere,
@@ -107,6 +109,8 @@ __all__ = [
     "PerdureError",
     "PreconditionFailed",
     "RefusedThere",
+    "ShareUsedUp",
+    "ShareUsedUpThere",
     "StorageFailed",
     "TooLarge",
     "Unauthenticated",

@@ -39,7 +39,12 @@ from perdure.errors.texts import (
     InvalidMetadata,
     InvalidMetadataThere,
 )
-from perdure.errors.unavailable import Unavailable, UnavailableThere
+from perdure.errors.unavailable import (
+    ShareUsedUp,
+    ShareUsedUpThere,
+    Unavailable,
+    UnavailableThere,
+)
 
 AREAS = (
     "captures",
@@ -56,6 +61,7 @@ AREAS = (
     "locations",
     "naming",
     "processes",
+    "quotas",
     "records",
     "requests",
     "servers",
@@ -64,6 +70,7 @@ AREAS = (
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,

@@ -40,6 +40,26 @@ class UnavailableThere(Unavailable):
     mend: str | None = None
 
 
+class ShareUsedUp(Unavailable):
+    """A client or a series has used what it may use in a period. Wait, or ask for a larger share.
+
+    Abstract, as `Unavailable` is: the reasons are in `quotas`.
+    """
+
+    code = "too-many-requests"
+    limit: int
+    wait: int
+    """Seconds until it may go on."""
+
+
+class ShareUsedUpThere(ShareUsedUp):
+    """Another process reports that a share is used up, in its own words."""
+
+    what: str
+    reason: str
+    mend: str | None = None
+
+
 class StorageFailed(Unavailable):
     """The disk is full or failing; only acknowledged writes are kept."""
 

@@ -119,6 +119,7 @@ class Registrar:
                 bytes,
                 segment_bytes=settings.segment_bytes,
                 now=format_timestamp(now),
+                quotas=settings.quotas,
             )
             opened.callback(ledger.close)
             journal.number_changes(format_timestamp(now))

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from perdure.model.commands import Outcome
+from perdure.server.protocol.limits import ClientLimits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))
@@ -42,7 +43,8 @@ class MintCounts(Protocol):
 class Metrics:
     """The counters of one worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: ClientLimits | None = None) -> None:
+        self._limits = limits
         self._fast_path: FastCounts | None = None
         self._fast_mint: MintCounts | None = None
         self._registry = CollectorRegistry()
@@ -80,6 +82,12 @@ class Metrics:
             registry=self._registry,
             multiprocess_mode="livemax",
         )
+        self._refused = Counter(
+            "perdure_limited_requests",
+            "Requests refused because a client had used its share",
+            ("limit",),
+            registry=self._registry,
+        )
         # children of the above: looking one up costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
         self._done: dict[tuple[str, str], Counter] = {}
@@ -98,6 +106,11 @@ class Metrics:
 
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
+        if self._limits is not None:
+            for name in ("requests", "bytes", "mints"):
+                meter = getattr(self._limits, name)
+                self._refused.labels(name).inc(meter.refused)
+                meter.refused = 0
         fast = self._fast_path
         if fast is None:
             return

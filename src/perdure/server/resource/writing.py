@@ -72,6 +72,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             )
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
+        auth.count_mint(service, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)
