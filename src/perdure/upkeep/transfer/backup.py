@@ -19,12 +19,12 @@ from pathlib import Path
 
 import msgspec
 
-from perdure import settings
 from perdure.archives import withholding
 from perdure.errors import Conflict, PerdureError
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
+from perdure.registry import SETTINGS_FILE
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.transfer import captures
@@ -82,7 +82,7 @@ def back_up(
         captures.back_up_captures(root, target, copy_durably)
         if (root / withholding.FILE).exists():
             copy_durably(root / withholding.FILE, target / withholding.FILE)
-        copy_durably(root / settings.FILE, target / settings.FILE)
+        copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
         for name in _DIRECTORIES:
             sync_directory(target / name)
         sync_directory(target)
@@ -111,7 +111,7 @@ def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
 
 def _is_past(target: Path, copy: Records, store: Store) -> bool:
     """Return whether all changes in `target` are in the copy, too."""
-    if not (target / settings.FILE).exists():  # a backup that was interrupted, or none at all
+    if not (target / SETTINGS_FILE).exists():  # a backup that was interrupted, or none at all
         return store.is_past(target, target / "incoming")
     with closing(store.open_records(target)) as earlier:
         head = earlier.find_head()
