@@ -16,7 +16,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
   tests/writing/test_registrar.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers coverage unit search trials bench debian lock clean
+.PHONY: help demo test lint types layers coverage unit search trials bench release debian lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -52,6 +52,9 @@ trials: $(VENV)/.development debian  ## the tests that take long: thousands of k
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks
+
+release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clean environments
+	$(BIN)/python tools/release.py
 
 debian:
 	@tools/debian-packages libmagic1 libxml2-utils nginx-light squid strace varnish wrk

@@ -50,6 +50,7 @@ from perdure.storage.durable import write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
@@ -117,16 +118,21 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
+    store = load_store(grown.store)
+    fence = CopyFence(root, store, grown.copy_fence)
+    if not is_new and grown != current:
+        fence.check_original()
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
             held.create()
-        store = load_store(grown.store)
         store.create_registry(root)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
                 journal.number_changes(format_timestamp(utc_now()))
+        if is_new:
+            fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -154,12 +160,13 @@ class Registry:
         self.listings = Listings(self.records, self.bytes)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
+        self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
         """The web archive files of this registry, opened when they are first used."""
-        return Library(self.root, self.settings)
+        return Library(self.root, self.settings, guard=self.fence.check_original)
 
     @cached_property
     def web_archives(self) -> Archives:
@@ -174,6 +181,7 @@ class Registry:
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
     def _make_committer(self) -> Committer:
+        self.fence.check_original()
         return Committer(
             Registrar(
                 self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock

@@ -29,6 +29,15 @@ class SettingsNotTable(BadSettings):
     reason = "a table is needed"
 
 
+class SettingsCut(BadSettings):
+    """The file of settings has lost its end, or has no settings."""
+
+    reason = (
+        "it has lost its end, or has no settings; restore it from a backup, or write the settings "
+        "again, those of the series first"
+    )
+
+
 class SettingNotOfType(BadSettings):
     """The value of a setting has another type than the setting needs."""
 

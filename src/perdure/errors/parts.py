@@ -70,8 +70,6 @@ class PartNotSupported(PerdureError):
     media_type: str | None = None
     """None if the part was parsed before the document's type was known."""
     selector: str
-    install: str | None = None
-    """The package to install, if one adds the support."""
     offered: tuple[str, ...] | None = None
     """The available kinds of part, as they are written."""
 
@@ -80,8 +78,6 @@ class PartNotSupported(PerdureError):
         return f"part {quote(self.selector)} cannot be cut{source}"
 
     def repair(self) -> str:
-        if self.install:
-            return f"install {self.install}"
         if self.offered:
             return f"choose one of the available kinds of part: {', '.join(self.offered)}"
         return "request the whole document"

@@ -206,6 +206,8 @@ def run(
         log = logs.get_log()
         name, bound = listener.getsockname()[:2]
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
+        if not settings.base_url:
+            log.warning("no base_url", detail="other machines cannot follow the addresses of names")
         try:
             start()
         finally:

@@ -179,6 +179,13 @@ class MemoryRecords:
     def find_lines(self, change: Change) -> list[Line]:
         return list(self._state.lines[self._find_index(change.mark) - 1])
 
+    def check_integrity(self) -> Iterator[Corrupt]:
+        yield from ()  # memory is never damaged
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        refers = self._state.refers
+        return [(hash, key) for hash, key in rows if key not in refers.get(hash, ())]
+
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
@@ -434,6 +441,9 @@ class MemoryStore:
 
     def drop_copy(self, root: Path) -> None:
         self._states.pop(root, None)
+
+    def find_file(self, root: Path) -> Path | None:  # noqa: ARG002  (as the port has it)
+        return None
 
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         if aside is not None and root in self._states:

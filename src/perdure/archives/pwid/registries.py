@@ -29,7 +29,7 @@ from perdure.archives.pwid.known import (
 )
 from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
 from perdure.errors.records import ImportedArchiveInvalid, quote_parser
 from perdure.ids import pwid as pwids
 

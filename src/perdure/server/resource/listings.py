@@ -35,7 +35,7 @@ async def list_pattern(
     """
     if pattern.whole is not pattern:
         part = str(pattern).removeprefix(str(pattern.whole))[1:]
-        raise PartNotSupported(media_type="a listing", selector=part, install=None)
+        raise PartNotSupported(media_type="a listing", selector=part)
     if not service.knows_series(pattern):
         raise NotFound(identifier=str(pattern))
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
@@ -51,6 +51,9 @@ async def list_pattern(
     page = await asyncio.to_thread(resolver.list_page, pattern, cursor=question.cursor, limit=limit)
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
+    damaged = [error.identifier for error in page.damaged]
+    if damaged:
+        fresh = (b"cache-control", b"no-store")
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
@@ -58,7 +61,9 @@ async def list_pattern(
         msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
         for one in _make_entries(request, page.identifiers)
     ]
-    return lists.answer_list(request, str(pattern), entries, fresh, following=following)
+    return lists.answer_list(
+        request, str(pattern), entries, fresh, following=following, damaged=damaged
+    )
 
 
 def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.ListEntry]:
