@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -29,7 +29,7 @@ from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
@@ -58,6 +58,8 @@ from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+SETTINGS_FILE = setting.FILE
+"""The file that makes a directory a registry."""
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
@@ -218,6 +220,16 @@ class Registry:
         if found is None:
             found = parts.parse_part(text or "", source.essence)
         return found
+
+    def open_part(self, resolved: Resolved, step: Fetch) -> tuple[Part, Iterator[bytes]]:
+        """Cut the part of a resolved name out of the bytes of a step, and open it for reading.
+
+        Raises the errors of cutting a part.
+        """
+        source = self.source(step.identifier, step.representation)
+        selector = self.selector(resolved.identifier, source, resolved.part_beside)
+        part = self.parts.cut_part(source, selector)
+        return part, iterate_body(part.body, source)
 
     def described(self, resolved: Resolved, url: str) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.

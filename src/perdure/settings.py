@@ -48,7 +48,13 @@ _FIRST_LINE = (
     "see docs/reference/settings.md"
 )
 _IN_COMMENT = re.compile(r"^#\s*[a-z_]+ = ", re.MULTILINE)
-_ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+_FORMS: dict[SettingForm, str] = {
+    "domain": "[a-z0-9][a-z0-9.-]*",
+    "origin": r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?",
+    "header": "[A-Za-z0-9-]{1,64}",
+    "url": "https?://[!-~]+",
+    "url-without-slash": "https?://[!-~]+[^/]",
+}
 
 
 Rule = Callable[[str, Any], Any]
@@ -125,9 +131,9 @@ def limit_range(low: int, high: int) -> Rule:
     return apply_rule
 
 
-def match_pattern(pattern: str, form: SettingForm) -> Rule:
-    """A rule: the value is empty or matches a pattern. `form` is the name of the pattern."""
-    whole = re.compile(pattern, re.ASCII)
+def match_form(form: SettingForm) -> Rule:
+    """A rule: the value is empty or has one of the known forms."""
+    whole = re.compile(_FORMS[form], re.ASCII)
 
     def apply_rule(name: str, value: str) -> str:
         if not value or whole.fullmatch(value):
@@ -257,7 +263,7 @@ class Settings:
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "domain"),
+        match_form("domain"),
     )
     archive_aliases: tuple[str, ...] = _define_setting(
         (),
@@ -272,7 +278,7 @@ class Settings:
     replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
-        match_pattern(_ORIGIN, "origin"),
+        match_form("origin"),
     )
     archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
@@ -300,7 +306,7 @@ class Settings:
     region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
-        match_pattern("[A-Za-z0-9-]{1,64}", "header"),
+        match_form("header"),
     )
     check_links_hours: int = _define_setting(
         0,
@@ -310,7 +316,7 @@ class Settings:
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "url-without-slash"),
+        match_form("url-without-slash"),
     )
     client_seconds: int = _define_setting(
         60,
@@ -371,7 +377,7 @@ class Settings:
     capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
-        match_pattern(r"https?://[!-~]+", "url"),
+        match_form("url"),
     )
     captures_in_sqlite: int = _define_setting(
         10_000_000,

@@ -41,8 +41,8 @@ from perdure.errors.rights import (
 from perdure.errors.stored import TooLargeThere
 from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import (
-    _QUOTING,
     AREAS,
+    QUOTING,
     list_classes,
     pack_error,
     read_document,
@@ -191,7 +191,7 @@ def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
 
 
 def test_a_class_that_is_abstract_has_classes_below() -> None:
-    assert set(_QUOTING) <= ABSTRACT
+    assert set(QUOTING) <= ABSTRACT
     for kind in ABSTRACT:
         assert kind.__subclasses__()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypedDict
 
 from perdure.errors.root import FaultQuoted, ReasonedError, quote
 from perdure.errors.texts import BadSettings
@@ -202,6 +202,15 @@ class ArchivesTableUnknown(BadSettings):
 
 EntryFault = Literal["names", "dates", "address", "slot-unknown", "slot-twice", "slot-missing"]
 """The ways in which an entry in a list of web archives can be invalid."""
+
+
+class EntryFields(TypedDict):
+    """The fields of `EntryFaulty`."""
+
+    archive: str
+    fault: EntryFault
+    address: str
+    slots: tuple[str, ...]
 
 
 class EntryFaulty(ReasonedError):

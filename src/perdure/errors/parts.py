@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import PerdureError, ReasonedError, quote
+from perdure.errors.root import PerdureError, ReasonedError, SubjectNamed, quote
 
 
 class PartNotFound(PerdureError, LookupError):
@@ -106,7 +106,7 @@ class UndecodableThere(Undecodable):
     reason: str
 
 
-class OverBudget(PerdureError):
+class OverBudget(SubjectNamed):
     """The request would exceed the time or memory limit for one request.
 
     Abstract: each reason has a class in `limits`.
@@ -114,11 +114,7 @@ class OverBudget(PerdureError):
 
     code = "over-budget"
     computed = ("what", "limit")
-    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
 
         @property
         @abstractmethod

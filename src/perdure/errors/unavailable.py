@@ -7,22 +7,17 @@ of the class.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import ReasonedError
+from perdure.errors.root import ReasonedError, SubjectNamed
 
 
-class Unavailable(ReasonedError):
+class Unavailable(SubjectNamed, ReasonedError):
     """The request is valid, but cannot be fulfilled now."""
 
     code = "unavailable"
     computed = ("what", "reason", "mend")
-    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time a class below may have an attribute, a property or a field
 
         @property
         def mend(self) -> str | None:

@@ -114,14 +114,7 @@ def _check_archives(format: str, archives: Iterable[Archive]) -> tuple[Archive, 
     found = tuple(archives)
     for one in found:
         if fault := find_entry_fault(one):
-            raise ImportedArchiveInvalid(
-                format=format,
-                line=None,
-                archive=one.id,
-                fault=fault.fault,
-                address=fault.address,
-                slots=fault.slots,
-            )
+            raise ImportedArchiveInvalid(format=format, line=None, **fault)
     return found
 
 
