@@ -287,6 +287,15 @@ class Salvage(Protocol):
         Only the store itself knows how to read a position.
         """
 
+    def note_lost(self, key: str, problem: str) -> None:
+        """Note that the record with this key could not be taken over."""
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        """By series, the highest number of a day (`2026/11/22`) that a lost record may have had.
+
+        None if it is not known which records were lost. Call it after `read_records`.
+        """
+
 
 class Renewal(Journal, Protocol):
     """A registry that is being rebuilt."""
