@@ -454,6 +454,27 @@ def test_a_format_has_one_representation_whatever_it_is_called(
     assert desk.registry.listings.read_bytes(step.representation) == b"bytes"
 
 
+@pytest.mark.parametrize("minted", ["text+xml", "xml"])
+def test_a_record_keeps_the_token_it_was_minted_with(desk: Desk, minted: str) -> None:
+    """Ruling pdi-token: "A record keeps the token it was minted with, also for later versions."
+
+    Releases before it called text/xml `text+xml`.
+    """
+    old = make_content(b"<a/>", format=minted, media_type="text/xml")
+    new = make_content(b"<b/>", format="xml", media_type="text/xml")
+    other = make_content(b"<b/>", format="application+xml", media_type="application/xml")
+    name = desk.mint(old).identifier
+    assert name == f"{TODAY}/1.{minted}.1"
+    assert desk.commit(name, new).identifier == f"{TODAY}/1.{minted}.2"
+    assert desk.commit(name, new).identifier == f"{TODAY}/1.{minted}.2"  # no-op
+    for spelled in ("xml", "text+xml"):
+        for version, data in ((1, b"<a/>"), (2, b"<b/>")):
+            step = desk.resolve(f"{TODAY}/1.{spelled}.{version}")
+            assert isinstance(step, Fetch)
+            assert desk.registry.listings.read_bytes(step.representation) == data
+    assert desk.commit(name, other, version=3).identifier == f"{TODAY}/1.application+xml.3"
+
+
 def test_identical_bytes_are_a_no_op_that_says_so(desk: Desk) -> None:
     name = desk.mint(text("one"), html("<p>")).identifier
     for version in (None, 1):

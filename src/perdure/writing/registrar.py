@@ -350,7 +350,7 @@ class Registrar:
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
             outcome = Outcome.CREATED
-        name = naming.qualify_identifier(identifier, plan.version, command.contents[0].format)
+        name = naming.qualify_identifier(identifier, plan.version, plan.format)
         receipt = self._ledger.revise_record(
             identifier, record, changed, outcome, ("commit", command.by)
         )
