@@ -292,7 +292,7 @@ def test_what_was_withdrawn_is_gone_and_says_why(site: Deployment, names: Names)
 
 def test_what_is_bound_to_nothing_any_more_is_gone_and_says_why(site: Deployment) -> None:
     """ "existed, nothing known now … → 410 with the tombstone"  # ruling: http-errors"""
-    name = site.mint(locations=(Location(uri="https://a.example/<b>"),))
+    name = site.mint(locations=(Location(uri="https://a.example/<b>"),), format="text")
     site.do(Break(by="clerk", identifier=parse(name), uri="https://a.example/<b>"))
     answer = site.get(f"/{name}")
     assert answer.status == 410

@@ -611,8 +611,13 @@ def _find_requested_series(text: str) -> str | None:
 
 
 def _spell_name(new: NewName) -> Pdi:
-    """Return the PDI of the first version of a document, whose unique-id encapsulates a text."""
+    """Return the PDI of the first version of a document, whose unique-id encapsulates a text.
+
+    Without a format, it is the generic PDI.  # ruling: pdi-reserved-name
+    """
     uid = Pdi.encapsulate(new.text)
+    if not new.format:
+        return Pdi.make(series=new.authority, date=new.day, uid=uid)
     return Pdi.make(series=new.authority, date=new.day, uid=uid, format=new.format, version=1)
 
 

@@ -62,6 +62,15 @@ def check_new_format(format: str) -> str:
     return canonical
 
 
+def spell_first_ending(format: str) -> str:
+    """The end of the name of a first version: `.text.1`.
+
+    It is empty for a name that is reserved without a format.  # ruling: pdi-reserved-name
+    Raises MalformedIdentifier, and InvalidRequest if no new name may have the format.
+    """
+    return f".{check_new_format(format)}.1" if format else ""
+
+
 def spell_name(identifier: Identifier) -> str:
     """The name to store in the record, or an empty text if the key already spells it."""
     return "" if identifier.is_spelled_by_key else str(identifier.resource)

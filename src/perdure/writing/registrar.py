@@ -278,7 +278,7 @@ class Registrar:
         serials = self._ledger.find_serials(command.authority, self._day)
         ((stem,), _) = serials.list_following()
         format = command.contents[0].format if command.contents else command.format
-        name = pdi.parse_pdi(f"{stem}.{naming.check_new_format(format)}.1")
+        name = pdi.parse_pdi(stem + naming.spell_first_ending(format))
         receipt = self._create_record(name, command, format=format)
         serials.use_numbers()
         return receipt
@@ -594,7 +594,7 @@ class Registrar:
         if minting.is_numbered:
             rules.check_series(authority.name, self._settings.series)
             rules.check_unique_id(str(command.uid))
-            format = naming.check_new_format(format)
+            format = naming.check_new_format(format) if format else ""
         else:
             rules.check_not_empty(command.uid)
         new = NewName(
@@ -659,6 +659,8 @@ def fingerprint_command(command: Command) -> str:
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
         elif name not in ("expect", "once", "bearer"):
-            seen.append(f"{name}={getattr(command, name)}")
+            value = getattr(command, name)
+            # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
+            seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()

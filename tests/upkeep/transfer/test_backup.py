@@ -333,6 +333,6 @@ def test_restoring_as_the_how_to_tells(desk: Desk, place: Path) -> None:
     desk.reopen()
     assert desk.served(f"{TODAY}/2") == b"after the backup"
     assert desk.problems() == []
-    assert desk.mint().identifier == f"{TODAY}/3.text.1"
+    assert desk.mint().identifier == f"{TODAY}/3"
     with Registry(desk.root, environment={}) as registry:
         assert registry.records.count_records() == 3
