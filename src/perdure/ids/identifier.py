@@ -80,6 +80,16 @@ class Identifier(Protocol):
         """
 
     @property
+    def equal_key(self) -> str | None:
+        """A text that names with different keys share if they are equal all the same.
+
+        None if names are equal only if their keys are.
+        """
+
+    def list_equality_texts(self) -> tuple[str, str]:
+        """Return the texts that decide whether two names of the scheme are equal."""
+
+    @property
     def is_spelled_by_key(self) -> bool:
         """True if the key alone determines the resource, in the spelling stored for it."""
 

@@ -33,6 +33,15 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """Identity and order of the record in the store."""
         raise NotImplementedError
 
+    @property
+    def equal_key(self) -> str | None:
+        """None: usual names are equal only if their keys are."""
+        return None
+
+    def list_equality_texts(self) -> tuple[str, str]:
+        """Return the texts that decide whether two names of the scheme are equal."""
+        return self._comparison_key()
+
     @classmethod
     def from_key(cls, key: str) -> Identifier:
         """Return the identifier that has a key, if the keys of its scheme are identifiers.

@@ -37,7 +37,7 @@ from perdure.ids import Identifier, Label, Minting, Scheme, Version, grammar
 from perdure.ids.grammar import LONGEST, POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
 from perdure.ids.keyed import Keyed
 from perdure.ids.pdi_date import canonicalise_date
-from perdure.ids.pdi_foreign import find_foreign_identifier
+from perdure.ids.pdi_foreign import canonicalise_foreign, find_foreign_identifier
 from perdure.ids.pdi_fragment import PdiFragment, read_fragment
 from perdure.ids.pdi_key import (
     encode_number,
@@ -280,6 +280,18 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     def _normal_uid(self) -> str | None:
         foreign = self.foreign
         return UID_ESCAPES.escape_text(foreign) if foreign else self.uid
+
+    @property
+    def equal_key(self) -> str | None:
+        """The key of the name that encapsulates the same identifier in canonical form.
+
+        None if the name encapsulates none.  # ruling: pdi-foreign-equal
+        """
+        foreign = self.foreign
+        if foreign is None:
+            return None
+        uid = UID_ESCAPES.escape_text(canonicalise_foreign(foreign))
+        return make_resource_key(self.series, self.date, uid)
 
     @classmethod
     def from_key(cls, key: str) -> Pdi:
@@ -580,7 +592,7 @@ def are_equivalent_pdis(one: Identifier, other: Identifier) -> bool:
     return (
         isinstance(one, Pdi)
         and isinstance(other, Pdi)
-        and one.key == other.key
+        and (one.equal_key or one.key) == (other.equal_key or other.key)
         and one.format == other.format
         and one.version == other.version
         and one.fragment == other.fragment

@@ -126,8 +126,12 @@ def check_bindable(identifier: Identifier) -> Identifier:
     return identifier
 
 
+EQUAL = "equal:"
+"""Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
+
+
 def list_references(record: Record) -> set[str]:
-    """All references by which the record is found: its locations, digests and aliases."""
+    """All references by which the record is found: locations, digests, aliases, equal names."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
         found.add(f"location:{location.uri}")
@@ -140,6 +144,8 @@ def list_references(record: Record) -> set[str]:
     for value in record.values:
         if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
             found.add(f"value:{value.type}:{value.data}")
+    if record.name and (equal := parse(record.name).equal_key):
+        found.add(EQUAL + equal)
     return found
 
 

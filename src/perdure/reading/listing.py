@@ -19,6 +19,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
+from perdure.policy.equality import find_same_record
 from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import PROPOSAL, identify_record, qualify_identifier, same_format
 from perdure.policy.proposals import find_standing
@@ -39,7 +40,9 @@ class Listings:
         self._bytes = bytes
 
     def find_record(self, identifier: Identifier) -> Record | None:
-        return self.records.find_record(identifier.key)
+        """The record of a name, or of a name that is equal to it."""
+        found = find_same_record(self.records, identifier)
+        return None if found is None else found.record
 
     def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""

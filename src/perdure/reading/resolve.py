@@ -52,6 +52,7 @@ from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias, hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.unfolding import (
+from perdure.policy.equality import find_equal_record
     NameBeginning,
     Unfolding,
     find_beginnings,
@@ -369,6 +370,9 @@ class ReadDoor:
         found = []
         for key in self._records.find_referring(f"alias:{alias.key}"):
             record = self._records.find_record(key)  # may be another name with the same hash
+        equal = find_equal_record(self._records, name)
+        if equal is not None:
+            return IdentifiedRecord(equal.identifier, hide_private_locations(equal.record))
             if record and any(parse(one).key == alias.key for one in record.aliases):
                 shown = hide_private_locations(record)
                 found.append(IdentifiedRecord(identify_record(key, record), shown))

@@ -63,6 +63,7 @@ from perdure.model.commands import (
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Proposal, Record, Tombstone
 from perdure.policy import binding, moves, naming, private_locations, proposals, rights, rules
+from perdure.policy.equality import find_same_record, spell_alike
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
@@ -124,6 +125,8 @@ class Registrar:
             journal.number_changes(format_timestamp(now))
             ledger.journal.begin_batch()
             ledger.merge_staged()
+            for names in ledger.index_equal_names():
+                _log.warning("equal names that were minted as several: %s", ", ".join(names))
             ledger.journal.forget_answers(format_timestamp(now - ANSWERS_KEPT))
             ledger.journal.commit_batch()
             opened.pop_all()
@@ -268,8 +271,9 @@ class Registrar:
         if command.authority in self._settings.series and command.uid is None:
             return self._mint_serial(command)
         identifier = self._choose_name(command)
-        if self._ledger.find_record(identifier.key) is not None:
-            raise NameTaken(identifier=str(identifier))
+        taken = find_same_record(self._ledger, identifier)
+        if taken is not None:
+            raise NameTaken(identifier=str(taken.identifier.resource))
         return self._create_record(identifier, command, format=command.format)
 
     def _mint_serial(self, command: Mint) -> Receipt:
@@ -284,7 +288,7 @@ class Registrar:
         return receipt
 
     def _register_name(self, command: Register) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         if record is not None:
             rules.check_revision(identifier, record, command.expect)
@@ -339,7 +343,7 @@ class Registrar:
         )
 
     def _commit_contents(self, command: Commit) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
@@ -359,7 +363,7 @@ class Registrar:
         )
 
     def _bind_locations(self, command: Bind) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         if record is None and command.register:
             registration = Register(
@@ -393,7 +397,7 @@ class Registrar:
         return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
     def _break_location(self, command: Break) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         location = binding.find_location(identifier, record, command.uri)
@@ -408,8 +412,8 @@ class Registrar:
 
     def _add_alias(self, command: Alias) -> Receipt:
         identifier, other = (
-            naming.check_bindable(command.identifier),
-            naming.check_bindable(command.other),
+            self._read_name(command.identifier),
+            self._read_name(command.other),
         )
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
@@ -419,7 +423,7 @@ class Registrar:
         )
 
     def _describe_record(self, command: Describe) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         about = command.about
@@ -432,7 +436,7 @@ class Registrar:
         )
 
     def _assign_values(self, command: Assign) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         now = self._ledger.now
         if record is None:
@@ -468,7 +472,7 @@ class Registrar:
         )
 
     def _withdraw_record(self, command: Withdraw) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         known = self._ledger.find_record(identifier.key)
         if known is None and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
             self._create_record(
@@ -531,7 +535,7 @@ class Registrar:
         return None if first.is_same(second) else standing
 
     def _refuse_withdrawal(self, command: Refuse) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         named = naming.read_qualifiers(identifier)[0]
@@ -574,6 +578,17 @@ class Registrar:
 
     # Names
     # -----
+
+    def _read_name(self, identifier: Identifier) -> Identifier:
+        """The name that a command concerns: if it is equal to a known one, under that spelling.
+
+        Raises InvalidRequest if it does not name one whole resource.
+        """
+        naming.check_bindable(identifier)
+        if identifier.equal_key is None:
+            return identifier
+        known = find_same_record(self._ledger, identifier)
+        return identifier if known is None else spell_alike(identifier, known.identifier)
 
     def _check_turn(self, identifier: Identifier) -> None:
         """Raise InvalidRequest if the counter of a series has yet to reach a new name."""
