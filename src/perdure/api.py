@@ -39,6 +39,7 @@ from perdure.model.records import LOCAL, Location
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
+from perdure.upkeep.citations import resolve_or_explain
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 
@@ -156,7 +157,8 @@ class OpenRegistry(Registry):
             identifier, behind, doubt = written.identifier, written.part, written.doubt
         else:
             identifier, behind, doubt = name, None, None
-        return self.reading.resolve(
+        return resolve_or_explain(
+            self,
             Query(
                 identifier=identifier,
                 part=behind if part is None else part,
@@ -164,7 +166,7 @@ class OpenRegistry(Registry):
                 doubt=doubt,
                 reader=Reader(name=LOCAL),
                 want=want,
-            )
+            ),
         )
 
     def read(self, name: Name, *, part: str | None = None) -> bytes:

@@ -383,14 +383,6 @@ def test_parts_of_what_is_not_there(site: Deployment, names: Names) -> None:
     assert site.get(f"/{names.letter}#char=9,3").status == 416
 
 
-def test_a_citation_is_described(site: Deployment, names: Names) -> None:
-    answer = site.get(f"/{names.letter}@103={names.moved}")
-    assert answer.status == 200
-    assert json.loads(answer.body)["identifier"] == f"{names.letter}@103={names.moved}"
-    unknown = f"/pdi://{SERIES}/1997/09/01/1.text.1@103={names.moved}"
-    assert site.get(unknown).status == 404
-
-
 # names
 # -----
 

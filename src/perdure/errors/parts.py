@@ -84,6 +84,16 @@ class PartNotSupported(PerdureError):
         return "request the whole document"
 
 
+class CitationUnresolved(PartNotSupported):
+    """Both documents of a citation are known, but places in documents are not resolved yet."""
+
+    def problem(self) -> str:
+        return f"citations are not resolved yet: {quote(self.selector)}"
+
+    def repair(self) -> str:
+        return "request the citing document, or the part that it cites"
+
+
 class Undecodable(PerdureError, ValueError):
     """The bytes do not match their media type, or are damaged."""
 

@@ -134,6 +134,10 @@ class Identifier(Protocol):
     def is_citation(self) -> bool:
         """True if the identifier names a place where one document cites another."""
 
+    @property
+    def cited(self) -> Identifier | None:
+        """The identifier that is cited at the place that a citation names; None for other names."""
+
     def with_part(self, part: str) -> Self | None:
         """Return the identifier of a part; None if names of this scheme cannot hold a part.
 

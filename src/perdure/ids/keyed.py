@@ -129,6 +129,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """False: the usual name names one thing."""
         return False
 
+    @property
+    def cited(self) -> Identifier | None:
+        """None: the usual name is not a citation."""
+        return None
+
     def with_part(self, part: str) -> Self | None:
         """Return the name with a part after the mark of its scheme; None if it has no mark.
 

@@ -220,6 +220,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return self.citation is not None
 
     @property
+    def cited(self) -> Pdi | None:
+        """The PDI that is cited there; None if this PDI is not a citation."""
+        return None if self.citation is None else self.citation.cited
+
+    @property
     def assigned_under(self) -> str:
         """The document series."""
         return self.series
@@ -277,11 +282,6 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return make_resource_key(self.series, self.date, uid)
 
     @property
-    def _normal_uid(self) -> str | None:
-        foreign = self.foreign
-        return UID_ESCAPES.escape_text(foreign) if foreign else self.uid
-
-    @property
     def equal_key(self) -> str | None:
         """The key of the name that encapsulates the same identifier in canonical form.
 
@@ -292,6 +292,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
             return None
         uid = UID_ESCAPES.escape_text(canonicalise_foreign(foreign))
         return make_resource_key(self.series, self.date, uid)
+
+    @property
+    def _normal_uid(self) -> str | None:
+        foreign = self.foreign
+        return UID_ESCAPES.escape_text(foreign) if foreign else self.uid
 
     @classmethod
     def from_key(cls, key: str) -> Pdi:
@@ -588,7 +593,7 @@ def _compose_text(
 
 
 def are_equivalent_pdis(one: Identifier, other: Identifier) -> bool:
-    """Compare PDIs with encapsulated URLs in normal form (section 3.6.4, step 4)."""
+    """Compare PDIs with encapsulated identifiers in canonical form (section 3.6.4, step 4)."""
     return (
         isinstance(one, Pdi)
         and isinstance(other, Pdi)
