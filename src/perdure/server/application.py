@@ -69,7 +69,7 @@ import time
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.errors.parts import CitationUnresolved
+from perdure.errors.cutting import CitationUnresolved
 from perdure.errors.processes import Stopping
 from perdure.server.apis import replay
 from perdure.server.common import logs, problems, signatures
@@ -109,6 +109,10 @@ class Application:
             return
         seconds = time.perf_counter() - start
         self._service.metrics.count_answer(request.method, answer.status, seconds, sent)
+        limits, peer = self._service.limits, scope.get("client")
+        client = limits.find_client(peer[0]) if peer else None
+        if client is not None:
+            limits.charge_bytes(client, sent)
         if logs.logs_requests():
             self._log.debug(
                 "request",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from perdure.errors import PerdureError
-from perdure.errors.parts import CitationUnresolved
+from perdure.errors.cutting import CitationUnresolved
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_defaults import find_default_scheme
