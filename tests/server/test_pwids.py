@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,11 @@ def test_a_redirect_says_where_it_is_told_what_is_known(site: Deployment) -> Non
     answer = site.get(f"/{DRAFTS_OWN}", HTML)
     assert (answer.status, answer.headers["location"][:24]) == (302, "https://web.archive.org/")
     urn = "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"
-    assert answer.headers["link"] == f'</{urn}?info>; rel="describedby"'
+    assert links_of(answer) == [
+        ("cite-as", f"{site.base}/{urn}"),
+        ("describedby", f"{site.base}/{urn}?info"),
+        ("linkset", f"{site.base}/{urn}?linkset"),
+    ]
 
 
 def test_what_the_operator_can_choose(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -502,3 +507,73 @@ def test_the_endpoint_says_what_it_needs(site: Deployment) -> None:
     assert site.get("/pwid").status == 400
     absent = site.get("/pwid?time=2015-01-22T11:20:29Z&coverage=part&item=http://www.dr.dk/")
     assert absent.status == 404
+
+
+def links_of(answer: Answer) -> list[tuple[str, str]]:
+    """Relation and target of each link in the header."""
+    return [
+        (rel, target)
+        for target, rel in re.findall(r'<([^>]*)>; rel="([^"]*)"', answer.headers["link"])
+    ]
+
+
+def as_urn(path: str) -> str:
+    """The form in which a PWID can be asked about: a `?` in the other one belongs to the item."""
+    pwid = parse(path)
+    assert isinstance(pwid, Pwid)
+    return pwid.urn
+
+
+def link_context(site: Deployment, path: str) -> dict[str, Any]:
+    """The links of the page of a PWID, from its link set."""
+    path = as_urn(path)
+    answer = site.get(f"/{path}?linkset")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/linkset+json")
+    contexts = {one["anchor"]: one for one in json.loads(answer.body)["linkset"]}
+    found: dict[str, Any] = contexts[f"{site.base}/{path}?info"]
+    return found
+
+
+@pytest.mark.parametrize("question", ["", "?info"])
+@pytest.mark.parametrize("coverage", ["part", "page", "site"])
+def test_one_cite_as_everywhere(site: Deployment, coverage: str, question: str) -> None:
+    """RFC 8574 section 3: "a single preferred URI"; signposting level 2 says what level 1 says."""
+    path = as_urn(name(coverage))
+    cited = f"{site.base}/{path}"
+    assert [one for rel, one in links_of(site.get(f"/{path}{question}")) if rel == "cite-as"] == [
+        cited
+    ]
+    assert [one["href"] for one in link_context(site, path)["cite-as"]] == [cited]
+
+
+def test_a_link_set_of_a_capture_has_the_links_of_memento(site: Deployment) -> None:
+    """RFC 7089 section 2.2: original, timegate, timemap and memento, the last with its time."""
+    links = link_context(site, name("part"))
+    assert links["original"] == [{"href": DR}]
+    assert links["timegate"] == [{"href": f"{site.base}/timegate/{DR}"}]
+    assert {one["type"] for one in links["timemap"]} == {
+        "application/link-format",
+        "application/json",
+    }
+    time = "Fri, 22 Jan 2016 11:20:29 GMT"
+    assert links["memento"] == [
+        {"href": f"http://r.test/replay/20160122112029/{DR}", "datetime": [time]}
+    ]
+    (item,) = links["item"]
+    assert site.get(item["href"].removeprefix(site.base)).body == PAGE
+    records = [one["href"] for one in links["describedby"]]
+    assert {site.get(one.removeprefix(site.base)).status for one in records} == {200}
+
+
+def test_a_link_set_of_another_archive_leads_there(site: Deployment) -> None:
+    links = link_context(site, DRAFTS_OWN.replace(":page:", ":part:") + "/")
+    assert links["item"] == [{"href": f"https://web.archive.org/web/20160122112029id_/{DR}"}]
+    assert "memento" not in links
+
+
+def test_no_link_set_of_what_was_not_captured(site: Deployment) -> None:
+    assert site.get(f"/{as_urn(name('part', f'{DR}never'))}?linkset").status == 404
+
+
+def test_no_capture_is_linked_if_several_fit(site: Deployment) -> None:
+    assert "memento" not in link_context(site, name("part", f"{DR}twice"))

@@ -41,7 +41,14 @@ from perdure.errors import ArchiveClosed, NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.reading.targets import is_escaped
 from perdure.server.common import problems
-from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    escape_uri,
+    join_links,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -124,17 +131,25 @@ def link_original(service: Service, request: Request, recorded: str) -> list[byt
     The replay origin has no TimeGate and does not know the resolver's address, so its answers link
     to the original only.
     """
-    place = escape_for_path(recorded)
-    link = b'<%s>; rel="original"' % escape_uri(recorded)
+    link = write_link(recorded, "original")
     if request.base_url == service.settings.replay_origin:
         return [link]
     return [
         link,
-        b'<%s>; rel="timegate"' % escape_uri(f"{request.base_url}/timegate/{place}"),
-        b'<%s>; rel="timemap"; type="%s"'
-        % (escape_uri(f"{request.base_url}/timemap/link/{place}"), LINK_FORMAT.encode()),
-        b'<%s>; rel="timemap"; type="application/json"'
-        % escape_uri(f"{request.base_url}/timemap/json/{place}"),
+        *(
+            write_link(there, rel, **({"type": kind} if kind else {}))
+            for rel, there, kind in list_timemaps(request, recorded)
+        ),
+    ]
+
+
+def list_timemaps(request: Request, recorded: str) -> list[tuple[str, str, str]]:
+    """List relation, address and media type of the TimeGate and the TimeMaps of a URI."""
+    base, place = request.base_url, escape_for_path(recorded)
+    return [
+        ("timegate", f"{base}/timegate/{place}", ""),
+        ("timemap", f"{base}/timemap/link/{place}", LINK_FORMAT),
+        ("timemap", f"{base}/timemap/json/{place}", "application/json"),
     ]
 
 

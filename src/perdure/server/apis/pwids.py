@@ -39,13 +39,14 @@ from perdure.errors.requests import ForeignCursor
 from perdure.ids.pwid import Pwid
 from perdure.reading.targets import Question, spell_path
 from perdure.server import pages as templates
-from perdure.server.apis import memento, replay
+from perdure.server.apis import memento, pwid_links, replay
 from perdure.server.apis.replay import is_digest
 from perdure.server.common import payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_answer
 from perdure.server.common.negotiate import choose_type, prefers_types
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.resource import landing
 from perdure.server.resource.describing import TYPES
 
 _OFFERS = ("application/json", "text/html")
@@ -94,7 +95,11 @@ async def locate_pwid(service: Service, request: Request, pwid: Pwid) -> Foreign
 
 
 def redirect_reader(
-    service: Service, pwid: Pwid, found: ForeignPlayback, status: int = HTTPStatus.FOUND
+    service: Service,
+    request: Request,
+    pwid: Pwid,
+    found: ForeignPlayback,
+    status: int = HTTPStatus.FOUND,
 ) -> Answer:
     """Redirect the reader to the address that was found, with the verdict."""
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
@@ -107,7 +112,7 @@ def redirect_reader(
         memento.write_verdict(found.judgement),
         (b"cache-control", fresh),
         (b"referrer-policy", b"no-referrer"),
-        *join_links((_link_description(pwid),)),
+        *join_links(pwid_links.link_name(request, pwid)),
         _VARY,
     )
 
@@ -126,6 +131,8 @@ async def _answer_local(
         )
     except NotCaptured as error:
         return _answer_not_captured(service, request, pwid, error)
+    if question.verb == "linkset":
+        return _answer_links(service, request, pwid, judgement)
     if answering.is_scope(pwid) and question.verb != "info":
         return await _list_members(service, request, pwid, judgement, question)
     capture = judgement.capture
@@ -150,7 +157,7 @@ async def _send_payload(
 ) -> Answer:
     """Send the payload, whatever its archived status."""
     archived = await asyncio.to_thread(replay.open_archived, service, capture)
-    fields = replay.list_fields(service, request, archived, _link_description(pwid))
+    fields = replay.list_fields(service, request, archived, *pwid_links.link_name(request, pwid))
     fields.append(memento.write_verdict(judgement))
     if archived.status is not None:
         fields.append((b"x-archive-orig-status", b"%d" % archived.status))
@@ -219,16 +226,14 @@ def _answer_elsewhere(service: Service, request: Request, pwid: Pwid, question: 
         found = answering.answer_elsewhere(archives, service.settings, pwid)
     except (ArchiveClosed, NotFound) as error:
         return _refuse_pwid(service, request, pwid, error)
+    if question.verb == "linkset":
+        return _answer_links(service, request, pwid, found.judgement, found.url)
     if question.verb == "info" or prefers_types(request.accept, TYPES):
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.write_verdict(found.judgement)]
+        fields += join_links(pwid_links.link_name(request, pwid))
         return _write_document(request, HTTPStatus.OK, document, fields)
-    return redirect_reader(service, pwid, found)
-
-
-def _link_description(pwid: Pwid) -> bytes:
-    """A link to the description of a PWID, as JSON or as a page."""
-    return b'<%s>; rel="describedby"' % escape_uri(f"/{spell_path(pwid)}?info")
+    return redirect_reader(service, request, pwid, found)
 
 
 def _refuse_pwid(
@@ -257,8 +262,18 @@ def _refuse_pwid(
     )
 
 
-# documents
-# ---------
+# links and documents
+# -------------------
+
+
+def _answer_links(
+    service: Service, request: Request, pwid: Pwid, judgement: Judgement, elsewhere: str = ""
+) -> Answer:
+    if judgement.is_ambiguous:  # none of several captures is the one
+        judgement = msgspec.structs.replace(judgement, capture=None)
+    rows = pwid_links.list_signposts(service, request, pwid, judgement, elsewhere)
+    verdict, fresh = memento.write_verdict(judgement), service.settings.fresh_seconds
+    return landing.answer_links(request, rows, verdict, fresh=fresh)
 
 
 def _answer_document(
@@ -281,7 +296,10 @@ def _answer_document(
             _add_addresses(service, one, by_digest=several) for one in document["fits"]
         ]
     fields: Fields = [memento.write_verdict(judgement)]
-    told = memento.link_original(service, request, pwid.item)
+    told = [
+        *pwid_links.link_name(request, pwid),
+        *memento.link_original(service, request, pwid.item),
+    ]
     if judgement.capture is not None:
         document["capture"] = _add_addresses(service, document["capture"])
         told.append(

@@ -90,7 +90,7 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
             place = (b"location", escape_uri(there.url))
             return _answer_list(service, request, operand, [lists.ListEntry(there.url)], place)
         return pwids.redirect_reader(
-            service, resolved.pwid, there, _choose_redirect_status(request)
+            service, request, resolved.pwid, there, _choose_redirect_status(request)
         )
     identifier = resolved.identifier
     found = list_urls(request, resolved)

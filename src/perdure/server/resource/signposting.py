@@ -46,6 +46,8 @@ class Signpost(msgspec.Struct, frozen=True):
     type: str = ""
     language: str = ""
     profile: str = ""
+    datetime: str = ""
+    """The time of a capture (RFC 7089 section 2.2.4)."""
 
 
 def make_signposts(
@@ -65,7 +67,7 @@ def make_signposts(
         *(Signpost(page, "author", one) for one in _list_authors(what.about)),
         *(Signpost(page, "license", one) for one in _list_licences(what.about)),
         *(Signpost(page, "collection", one) for one in _list_collections(what.about, base)),
-        *_list_descriptions(page, name),
+        *list_descriptions(page, name),
         Signpost(page, "linkset", append_question(name, "linkset"), JSON),
     ]
     held = tuple(_list_held_items(record, what, base, page))
@@ -84,7 +86,8 @@ def make_signposts(
     return (*of_page, *items, *of_items, *of_metadata)
 
 
-def _list_descriptions(page: str, name: str) -> Iterable[Signpost]:
+def list_descriptions(page: str, name: str) -> Iterable[Signpost]:
+    """Yield links from a page to the metadata records of a name."""
     for one in metadata.load_formats().values():
         yield Signpost(
             page,
@@ -228,6 +231,8 @@ def write_json(rows: tuple[Signpost, ...]) -> bytes:
             target["profile"] = (
                 row.profile
             )  # as in the FAIR Signposting Profile, which clients read
+        if row.datetime:
+            target["datetime"] = [row.datetime]
         of_context = contexts.setdefault(escape_uri(row.anchor).decode(), {})
         of_context.setdefault(row.rel, []).append(target)
     return msgspec.json.encode(
@@ -236,5 +241,10 @@ def write_json(rows: tuple[Signpost, ...]) -> bytes:
 
 
 def _list_attributes(row: Signpost) -> dict[str, str]:
-    found = {"type": row.type, "hreflang": row.language, "profile": row.profile}
+    found = {
+        "type": row.type,
+        "hreflang": row.language,
+        "profile": row.profile,
+        "datetime": row.datetime,
+    }
     return {name: value for name, value in found.items() if value}
