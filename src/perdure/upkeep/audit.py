@@ -19,13 +19,16 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.naming import list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
-from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
+from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
+_Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
+"""Corrections that were read before their bytes, by key, version and format."""
 _LAST = "\U0010ffff"
 
 
@@ -167,13 +170,15 @@ def rebuild_index(
     from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
     on at the next complete record.
     """
+    waiting: _Waiting = {}
     for number in held.list_numbers():
-        yield _rebuild_segment(held, journal, number, now, contradict)
+        yield _rebuild_segment(held, journal, number, now, (contradict, waiting))
 
 
 def _rebuild_segment(
-    held: Bytes, journal: Renewal, number: int, now: str, contradict: Contradict
+    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
 ) -> RebuiltSegment:
+    contradict, waiting = known
     count, end = 0, 0
     problems: list[str] = []
     journal.begin_batch()
@@ -185,7 +190,7 @@ def _rebuild_segment(
             end = kept.end
             try:
                 _check_head(kept, contradict)
-                _replay_record(journal, kept)
+                _replay_record(journal, kept, waiting)
                 count += 1
             except (PerdureError, ValueError) as error:  # a damaged name, for example
                 problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
@@ -219,7 +224,7 @@ def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
         )
 
 
-def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
+def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> None:
     identifier = parse(kept.name)
     known = journal.find_record(identifier.key)
     record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
@@ -230,12 +235,33 @@ def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
         if version is not None and version.find_representation(kept.representation.format):
             return
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
+        for correction in waiting.pop(
+            (identifier.key, kept.version, kept.representation.format), ()
+        ):
+            changed = _correct_version(changed, kept.version, correction) or changed
+    elif kept.correction is not None:
+        corrected = _correct_version(record, kept.version, kept.correction)
+        if corrected is None:  # its bytes are in a later segment
+            place = (identifier.key, kept.version, kept.correction.format)
+            waiting.setdefault(place, []).append(kept.correction)
+            return
+        changed = corrected
     else:
         return
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)
     )
+
+
+def _correct_version(record: Record, number: int, kept: KeptCorrection) -> Record | None:
+    """Apply a correction to the bytes of a version, or return None if they are not there."""
+    version = record.version(number)
+    held = version.find_representation(kept.format) if version else None
+    if version is None or held is None:
+        return None
+    corrected = apply_correction(held, kept.correction)
+    return replace_representation(record, version, held, corrected)
 
 
 def _bury_version(record: Record, tombstone: Tombstone, version: int) -> Record:

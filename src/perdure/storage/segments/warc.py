@@ -4,7 +4,8 @@ How it works: content is a `resource` record of WARC/1.1 (ISO 28500:2017), uncom
 byte range of a document is a byte range of a file. `WARC-Target-URI` is the identifier with format
 and version; the named fields that begin with `Perdure-` hold what a rebuild cannot know from it.
 A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry rebuilt
-from its segments does not serve withdrawn content again.
+from its segments does not serve withdrawn content again. So is a correction of a media type or
+charset.
 
 What must stay true: any WARC reader can read a segment without our code; a reader reports an
 incomplete record, and never invents one.
@@ -30,6 +31,7 @@ _SEARCHED = 1024 * 1024
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 TOMBSTONE = "application/vnd.perdure.tombstone+json"
+CORRECTION = "application/vnd.perdure.correction+json"
 
 
 class WarcBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,7 +248,7 @@ def find_head_flaw(text: bytes, fields: dict[str, str], block: WarcBlock) -> str
     So a damaged name of a field is found as well as a damaged value of most fields.
     """
     type = fields["warc-type"]
-    if type != ("metadata" if block.media_type == TOMBSTONE else "resource"):
+    if type != ("metadata" if block.media_type in (TOMBSTONE, CORRECTION) else "resource"):
         return f"a record of type {type} with {block.media_type}"
     id = fields.get("warc-record-id", "")
     if not _RECORD_ID.fullmatch(id):

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
+from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, list_references
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
@@ -178,7 +179,11 @@ def _combine_versions(old: Version, found: Version) -> Version:
 def _with_place(one: Representation, found: Representation | None) -> Representation:
     if found is None or found.sha512 != one.sha512:
         return one
-    return replace(one, segment=found.segment, offset=found.offset)
+    placed = replace(one, segment=found.segment, offset=found.offset)
+    known = len(one.corrections)
+    if len(found.corrections) > known and found.corrections[:known] == one.corrections:
+        return adopt_reading(placed, found)  # the old registry is older than its last segments
+    return placed
 
 
 def _without_places(record: Record) -> Record:
