@@ -229,7 +229,7 @@ def test_bytes_that_no_record_names(full: Desk) -> None:
     key = parse(f"{TODAY}/5").key
     full.registry.close()
     change_rows(full.root, f"DELETE FROM records WHERE key='{key}'")
-    [found] = [one for one in problems(full.root) if "no record names" in one]
+    [found] = [one for one in problems(full.root) if "that no record names" in one]
     assert found.startswith(f"{TODAY}/5.text.1: segment")
 
 

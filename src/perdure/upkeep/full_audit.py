@@ -302,9 +302,10 @@ def _make_unnamed_finding(kept: KeptRecord) -> IntegrityFinding:
     return IntegrityFinding(
         identifier=kept.name,
         segment=held.segment,
-        offset=held.offset,
+        offset=0,  # it is no representation
         length=0,
-        problem=f"segment {held.segment} has {held.length} bytes of it that no record names",
+        problem=f"segment {held.segment} has {held.length} bytes of it, from offset {held.offset}, "
+        "that no record names",
     )
 
 

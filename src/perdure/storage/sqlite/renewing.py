@@ -44,10 +44,10 @@ _COPIED = {
     "answered": "actor, once, request, receipt, at",
     "token_changes": "number, name, at, actor, before, after, position",
     "words": "number, text",
-    "epochs": "epoch, start, reason, previous_epoch, previous_number, previous_chain",
     "changes": "position, row",
+    "epochs": "epoch, start, reason, previous_epoch, previous_number, previous_chain",
 }
-"""Tables that are copied unchanged, and their columns."""
+"""Tables that are copied unchanged, and their columns. Epochs depend on the changes before them."""
 _LATER = ("words", "epochs", "changes")
 """Tables that the first format does not have."""
 _ABSENT = "no such table: token_changes"
@@ -56,6 +56,10 @@ _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?,?)"
 _RECORDS = "key, record, position"
 _KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM history")
 """Statements for keys of records, in tables that are read if that of the records is damaged."""
+_NAMES = ("SELECT CAST(name AS BLOB) FROM token_changes",)
+"""The same for names of tokens."""
+_POSITIONS = "SELECT position FROM changes ORDER BY position"
+_LAST_COPIED = "SELECT coalesce(max(position), 0) FROM changes"
 _ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
 """Columns with the position of a change, in tables that end with the last change."""
@@ -115,6 +119,8 @@ class SqliteSalvage:
         self._has_positions = False
         self._has_sums = False
         self._lost_keys: set[str] = set()
+        self._is_broken = False
+        """True if rows may be missing without an error."""
         self._lost_unknown = False
         """True if records may be lost whose keys are not known."""
         self.is_unnumbered = False
@@ -130,6 +136,7 @@ class SqliteSalvage:
             found: int = self._connection.execute("PRAGMA user_version").get
             self._has_positions = found > FIRST_FORMAT
             self._has_sums = found >= SUMMED_FORMAT
+            self._check_structure()
             numbered = "SELECT 1 FROM epochs WHERE epoch>0"
             self.is_unnumbered = (
                 not self._has_positions or self._connection.execute(numbered).get is None
@@ -139,6 +146,17 @@ class SqliteSalvage:
             raise InUse(used="the registry", user=user) from error
         except apsw.Error as error:
             self.problems.append(str(error))
+
+    def _check_structure(self) -> None:
+        """Note a fault in the structure of the file: a scan may pass over rows in silence."""
+        assert self._connection is not None  # noqa: S101
+        try:
+            found = self._connection.execute("PRAGMA quick_check(1)").get
+        except apsw.CorruptError as error:
+            found = error
+        if found != "ok":
+            self.problems.append(f"its structure is damaged: {found}")
+            self._is_broken = self._lost_unknown = True
 
     def __enter__(self) -> Self:
         return self
@@ -203,6 +221,10 @@ class SqliteSalvage:
             if place is not None:
                 rows = (row for row in rows if isinstance(row[place], int) and row[place] <= last)
             self._copy_rows(journal, table, statement, rows)
+            if table == "changes":
+                copied: int = journal.connection.execute(_LAST_COPIED).get
+                self.lost_changes |= copied < last
+                last = copied
 
     def _copy_rows(
         self, journal: SqliteJournal, table: str, statement: str, rows: Iterator[Row]
@@ -230,7 +252,7 @@ class SqliteSalvage:
             self.problems.append(f"changes: {error}")
             self.lost_changes = True
             return 0
-        last = end
+        last = self._find_last_scanned(end) if self._is_broken else end
         while last > 0:
             try:
                 if list(read_changes(ask, words.__getitem__, last - 1, 1)):
@@ -242,6 +264,15 @@ class SqliteSalvage:
             self.problems.append(f"changes: those from position {last + 1} to {end} are lost")
             self.lost_changes = True
         return last
+
+    def _find_last_scanned(self, end: int) -> int:
+        """The last position that a scan reaches, since this is how changes are copied."""
+        assert self._connection is not None  # noqa: S101
+        last = 0
+        with suppress(apsw.Error):
+            for (position,) in self._connection.execute(_POSITIONS):
+                last = position
+        return min(last, end)
 
     def _ask_old(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
         if self._connection is None:
@@ -275,8 +306,9 @@ class SqliteSalvage:
             self.problems.append(f"{table}: {error}")
             self._lost_unknown |= table == "records"
             yield from self._read_behind(table, shown, first, known)
-            if table in ("records", "history"):
-                yield from self._read_by_keys(table, shown)
+            self._is_broken = True
+        if self._is_broken and table in ("records", "history", "tokens"):
+            yield from self._read_by_keys(table, shown, first)
 
     def _read_behind(
         self, table: str, shown: str, first: str, known: apsw.SQLiteValue
@@ -300,19 +332,19 @@ class SqliteSalvage:
         except apsw.Error as error:
             self.problems.append(f"{table}: {error}")
 
-    def _read_by_keys(self, table: str, shown: str) -> Iterator[Row]:
+    def _read_by_keys(self, table: str, shown: str, first: str) -> Iterator[Row]:
         """The rows that can be reached by the keys that other tables name. Some come again."""
         assert self._connection is not None  # noqa: S101
         known: set[bytes] = set()
-        for statement in _KEYS:
+        for statement in _NAMES if table == "tokens" else _KEYS:
             with suppress(apsw.Error):
-                for (key,) in self._connection.execute(statement):
-                    known.add(key)
+                rows = self._connection.execute(statement)
+                known.update(key for (key,) in rows if isinstance(key, bytes))
         with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
             words = dict(self._connection.execute("SELECT number, text FROM words"))
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 known |= {change.first.encode(), change.last.encode()}
-        statement = _SELECT.format(shown, table, "WHERE key=CAST(? AS TEXT)")
+        statement = _SELECT.format(shown, table, f"WHERE {first}=CAST(? AS TEXT)")
         for key in sorted(known):
             with suppress(apsw.Error):
                 for row in self._connection.execute(statement, (key,)).fetchall():
