@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import parse as parse_any
+from perdure.ids import pdi_defaults
 from perdure.ids.pdi import Pdi, parse_pdi
 from perdure.ids.pdi_defaults import find_default_scheme, is_video
 from perdure.testing import pdi as pdis
@@ -213,6 +214,11 @@ def test_a_default_that_was_published_stays() -> None:
         for token in tokens:
             assert find_default_scheme(token) == schemes[major], token
             assert is_video(token) == (major == "video"), token
+
+
+def test_a_default_is_that_of_a_format_in_canonical_form() -> None:
+    for token in pdi_defaults._MAJOR_TYPES:
+        assert parse_pdi(f"pdi://a.us/1997/09/01/1.{token}.1").format == token
 
 
 def test_which_formats_may_be_videos() -> None:

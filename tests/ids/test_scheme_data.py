@@ -135,3 +135,34 @@ def test_no_authority_is_empty(scheme: Scheme) -> None:
     assert scheme.minting is not None
     with pytest.raises(ValueError):  # noqa: PT011  (each scheme has words of its own)
         scheme.minting.read_authority("")
+
+
+@pytest.mark.parametrize(
+    ("name", "datacite_type", "without_label", "address"),
+    [
+        ("doi:10.1000/182", "DOI", "10.1000/182", "https://doi.org/10.1000/182"),
+        ("hdl:1839/a", "Handle", "1839/a", "https://hdl.handle.net/1839/a"),
+        ("ark:12345/x6", "ARK", "ark:12345/x6", "https://n2t.net/ark:12345/x6"),
+        ("urn:isbn:9780140328721", "ISBN", "9780140328721", ""),
+        ("urn:issn:0028-0836", "ISSN", "0028-0836", ""),
+        (
+            "urn:nbn:de:101:1-1",
+            "URN",
+            "urn:nbn:de:101:1-1",
+            "https://nbn-resolving.org/urn:nbn:de:101:1-1",
+        ),
+        ("urn:example:a", "URN", "urn:example:a", ""),
+        ("URN:IANA:42117::a:::", "URN", "URN:IANA:42117::a:::", ""),
+        ("pdi://a.us/1997/09/01/1", "PDI", "pdi://a.us/1997/09/01/1", ""),
+        ("pwid:a.org:2016:page:http://a", "PWID", "pwid:a.org:2016:page:http://a", ""),
+    ],
+)
+def test_what_a_label_means_to_others(
+    name: str, datacite_type: str, without_label: str, address: str
+) -> None:
+    identifier = parse(name)
+    label = scheme_of(identifier).label_of(identifier)
+    assert label.datacite_type == datacite_type
+    shown = str(identifier).removeprefix(label.text) if label.is_dropped else str(identifier)
+    assert shown == without_label
+    assert find_public_address(identifier) == address

@@ -210,12 +210,14 @@ def _explain_unbound(record: Record, version: Version | None) -> Tombstone | Non
     return (record.unbound(version.number) if version else None) or record.unbound(None)
 
 
-def _rank_location(location: Location, query: Query) -> tuple[bool, float, int, int]:
+def _rank_location(location: Location, query: Query) -> tuple[bool, float, bool, bool, int]:
     """The sort key of a location; the smallest is the best."""
+    is_near = _is_near(location.region, query.region)
     return (
         location.uri in query.dead,
         -_rate_location(location, query),
-        -_rate_nearness(location.region, query.region),
+        is_near is False,
+        is_near is None,
         -location.weight,
     )
 
@@ -235,12 +237,12 @@ def _rate_location(location: Location, query: Query) -> float:
     return quality
 
 
-def _rate_nearness(region: str | None, asked: str | None) -> int:
-    """2 for a location in the reader's region, 1 if either has no region, 0 for another region."""
+def _is_near(region: str | None, asked: str | None) -> bool | None:
+    """Return True for a location in the reader's region, None if either has no region."""
     if region is None or asked is None:
-        return 1
+        return None
     ours, theirs = region.lower(), asked.lower()
-    return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
+    return ours == theirs or theirs.startswith(f"{ours}-")
 
 
 def _find_highest(record: Record, format: str | None = None) -> int | None:
