@@ -343,6 +343,11 @@ class Settings:
         "persons who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
+    erasure_persons: int = _define_setting(
+        2,
+        "persons who must request an erasure before it is carried out, 1 or 2",
+        limit_range(1, 2),
+    )
     proposal_days: int = _define_setting(
         30,
         "days after which a withdrawal that no second person confirmed is no longer proposed",

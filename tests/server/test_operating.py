@@ -244,6 +244,27 @@ def test_withdraw_one_version(site: Deployment, secret: str, letter: str) -> Non
     assert again["outcome"] == "unchanged"
 
 
+def test_two_persons_erase_a_part(site: Deployment, letter: str) -> None:
+    """Ruling tombstone-silence: "`erase` (law: two persons, recorded)"."""
+    anna, bert = site.token("anna of the law"), site.token("bert of the law")
+    path = f"/{letter}?erase"
+    body = {"reason": "the law", "part": "char=0,7"}
+    for _ in range(2):
+        assert receipt(site.post(path, body, token=anna), 202)["outcome"] == "proposed"
+    assert site.get(f"/{letter}").status == 200
+    (listed,) = json.loads(site.get("/proposals", f"Authorization: Bearer {bert}").body)[
+        "proposals"
+    ]
+    assert (listed["act"], listed["reason"]) == ("erase", "the law")
+    problem(site.post(path, body | {"reason": "a law"}, token=bert), 409, "conflict")
+    problem(site.post(path, {"reason": "the law"}, token=bert), 409, "conflict")
+    assert receipt(site.post(path, body, token=bert), 200)["outcome"] == "changed"
+    assert site.get(f"/{letter}").status == 410
+    assert bytes(7) + LETTER[7:] in b"".join(
+        one.read_bytes() for one in (site.root / "segments").glob("*.warc")
+    )
+
+
 def test_withdraw_the_whole(site: Deployment, secret: str, letter: str) -> None:
     site.commit(letter, text(b"second"))
     name = resource(letter)

@@ -57,16 +57,18 @@ def _verify_registry(
     from perdure.upkeep import audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
-    count = size = bad = 0
+    count = size = bad = erased = 0
     with show_progress("verifying", total=total) as bar:
         for found in audit.verify_digests(registry.records, registry.bytes, within=pattern):
             count, size = count + 1, size + found.length
+            erased += bool(found.erased)
             bar(size)
             if found.problem:
                 bad += 1
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
-    told = {"checked": count, "bytes": size, "problems": bad}
-    notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
+    told = {"checked": count, "erased": erased, "bytes": size, "problems": bad}
+    some = f", {erased} of them erased" if erased else ""
+    notes = [f"{count} representations with {size} bytes checked{some}, {bad} problems"]
     if pattern is None or against is not None:
         changes, note = _verify_changes(registry, against)
         bad += changes.pop("problems", 0)

@@ -27,6 +27,8 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"copies": receipt.copies} if receipt.copies else {})
+        | ({"unreached": receipt.unreached} if receipt.unreached else {})
         | ({"advice": advice} if advice else {}),
         receipt.identifier,
     )
@@ -40,5 +42,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         )
     for name in receipt.left_behind:
         place.print_note(f"{name} has no new version: commit this format with the same --version")
+    for name in receipt.copies:
+        place.print_note(f"the same bytes are still held as {name}")
     for one in advice:
         place.print_note(f"advice: {one.text} ({one.rule})")

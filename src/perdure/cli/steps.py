@@ -105,8 +105,10 @@ def _describe_location(location: Location) -> str:
 
 def describe_proposal(one: Proposal) -> str:
     of = "" if one.version is None else f" of version {one.version}"
-    return f"withdrawal{of} proposed by {one.by} at {one.at}, until {one.until}: {one.reason!a}"
+    what = "erasure" if one.act == "erase" else "withdrawal"
+    return f"{what}{of} proposed by {one.by} at {one.at}, until {one.until}: {one.reason!a}"
 
 
 def _describe_tombstone(tombstone: Tombstone) -> str:
-    return f"since {tombstone.at}, says {tombstone.by}: {show_plainly(tombstone.reason)}"
+    erased = f"; erased at {tombstone.erased}" if tombstone.erased else ""
+    return f"since {tombstone.at}, says {tombstone.by}: {show_plainly(tombstone.reason)}{erased}"

@@ -148,6 +148,26 @@ class ReasonNotRepeated(Conflict):
         return f"proposed by {self.by} at {self.at}: {self.proposed}"
 
 
+class ProposalContradicted(Conflict):
+    """A second person confirms a withdrawal or erasure, but requests something else."""
+
+    by: str
+    at: str
+    proposed: str
+    """The way in which it is proposed, in words."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"it is proposed in another way ({self.proposed}): request the same to confirm it, or "
+            "refuse the proposal"
+        )
+
+    @property
+    def current(self) -> str | None:
+        return f"proposed by {self.by} at {self.at}"
+
+
 class NothingProposed(Conflict):
     """No withdrawal is proposed that could be refused."""
 

@@ -19,6 +19,7 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.policy.erasing import mark_erased
 from perdure.policy.naming import list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
@@ -27,6 +28,7 @@ from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
 _LAST = "\U0010ffff"
+_AGAIN = "the next write, or 'perdure erase' again, finishes an erasure"
 
 
 class KeptRepresentation(NamedTuple):
@@ -42,7 +44,8 @@ def verify_digests(
 ) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of one interval or pattern; one finding for each.
 
-    Withdrawn bytes are checked too: they are kept, though they are not served.
+    Withdrawn bytes are checked too: they are kept, though they are not served. Of what was erased,
+    the bytes that are left are checked.
     """
     for one in walk_representations(records, within=within):
         yield (
@@ -103,6 +106,10 @@ def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> I
             digest.update(piece)
         if digest.hexdigest() != one.sha512:
             problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
+            if one.erased:
+                problem += (
+                    f"; its erasure at {one.erased} was interrupted, or it is damaged: {_AGAIN}"
+                )
     except (OSError, Corrupt) as error:
         problem = str(error)
     return IntegrityFinding(
@@ -111,6 +118,7 @@ def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> I
         offset=one.offset,
         length=one.length,
         problem=problem,
+        erased=one.erased,
     )
 
 
@@ -170,6 +178,7 @@ def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
     else:
         return
+    changed = mark_erased(changed)
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)

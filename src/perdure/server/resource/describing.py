@@ -209,7 +209,13 @@ def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
     one = find_standing(record)
     if one is None:
         return {}
-    shown = {"reason": one.reason, "at": one.at, "until": one.until, "version": one.version}
+    shown = {
+        "act": one.act,
+        "reason": one.reason,
+        "at": one.at,
+        "until": one.until,
+        "version": one.version,
+    }
     return {"proposal": shown}
 
 

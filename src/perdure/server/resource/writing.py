@@ -183,6 +183,8 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"copies": receipt.copies} if receipt.copies else {})
+        | ({"unreached": receipt.unreached} if receipt.unreached else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),

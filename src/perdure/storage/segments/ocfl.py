@@ -72,8 +72,13 @@ def make_storage_root(root: Path) -> None:
     write_durably(base / "0=ocfl_1.1", b"ocfl_1.1\n")
 
 
-def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
-    """Turn a segment file into an object. Safe to repeat after a crash at any point."""
+def seal_segment(
+    root: Path, number: int, loose: Path, *, at: str, message: str = "segment sealed"
+) -> None:
+    """Turn a segment file into an object. Safe to repeat after a crash at any point.
+
+    `message` is written to the inventory.
+    """
     place = object_path(root, number)
     if not place.exists():
         building = root / "incoming" / f"seal-{number:06d}"
@@ -81,7 +86,9 @@ def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
         content = building / "v1" / "content" / f"{number:06d}.warc"
         content.parent.mkdir(parents=True)
         os.link(loose, content)
-        inventory = _encode_json(_make_inventory(number, _digest_file(content), at=at))
+        inventory = _encode_json(
+            _make_inventory(number, _digest_file(content), at=at, message=message)
+        )
         sidecar = f"{hashlib.sha512(inventory).hexdigest()}  inventory.json\n".encode()
         for directory in (building / "v1", building):
             write_durably(directory / "inventory.json", inventory)
@@ -102,7 +109,7 @@ def read_promised_digest(root: Path, number: int) -> str:
     return str(next(iter(inventory["manifest"])))
 
 
-def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
+def _make_inventory(number: int, digest: str, *, at: str, message: str) -> dict[str, object]:
     name = f"{number:06d}.warc"
     return {
         "id": object_id(number),
@@ -113,7 +120,7 @@ def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
         "versions": {
             "v1": {
                 "created": at,
-                "message": "segment sealed",
+                "message": message,
                 "user": {"name": "perdure", "address": "urn:perdure"},
                 "state": {digest: [name]},
             }
