@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
@@ -16,14 +17,16 @@ from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.errors import Conflict, NoSuchVersion, StorageFailed
-from perdure.errors.conflicts import NameWithdrawn
+from perdure.errors.conflicts import NameWithdrawn, SecondPersonNeeded
 from perdure.ids import parse
-from perdure.model.commands import Erase, Outcome, Receipt, SaveToken
+from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
+from perdure.model.queries import Fetch
 from perdure.model.records import Blank, Location, Record, Token
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.directory import find_path, list_segments
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 from perdure.upkeep.transfer.renewal import rebuild_registry
 from perdure.writing import silencing
 
@@ -393,3 +396,38 @@ def test_large_documents_are_erased(desk: Desk) -> None:
     assert isinstance(record, Record)
     assert problems(desk.registry) == []
     check_segments(desk.root)
+
+
+def test_one_person_withdraws_by_no_other_act(desk: Desk) -> None:
+    """Ruling two-persons, finding D20: the last location, the values of a handle, an import."""
+    place = "https://a.example/"
+    desk.register("hdl:10.9999/a", locations=(Location(uri=place),))
+    desk.mint(text(SECRET))
+    desk.mint(locations=(Location(uri=place), Location(uri="https://b.example/")))
+    desk.reopen(withdrawal_persons=2)
+    with pytest.raises(SecondPersonNeeded):
+        desk.break_("hdl:10.9999/a", place)
+    assign = Assign(identifier=parse("hdl:10.9999/a"), values=())
+    with pytest.raises(SecondPersonNeeded):
+        desk.registry.door.execute_command(assign)
+    ending = {"id": NAME, "withdrawn": [{"reason": "x"}]}
+    for atomic in (False, True):
+        assert import_line(desk, ending, atomic=atomic) == 1
+    assert isinstance(desk.resolve(NAME), Fetch)
+    assert import_line(desk, ending | {"id": f"{TODAY.replace('21', '20')}/9"}) == 0  # a new name
+    desk.break_(f"{TODAY}/2", place)  # another location is left
+    desk.reopen(withdrawal_persons=1)
+    desk.break_("hdl:10.9999/a", place)
+    digest = sha512(SECRET)
+    index = desk.root / "indexes" / "text" / digest[:2] / digest
+    index.parent.mkdir(parents=True)
+    index.write_bytes(b"x")
+    assert import_line(desk, ending) == 0
+    assert not index.exists()
+
+
+def import_line(desk: Desk, line: dict[str, Any], *, atomic: bool = False) -> int:
+    """Import one line. Return the number of refused lines."""
+    source = ImportSource(io.BytesIO(json.dumps(line).encode() + b"\n"), desk.root)
+    (*_, end) = import_lines(desk.registry, source, processes=0, atomic=atomic)
+    return end.refused

@@ -168,6 +168,20 @@ class ProposalContradicted(Conflict):
         return f"proposed by {self.by} at {self.at}"
 
 
+class SecondPersonNeeded(Conflict):
+    """One person would withdraw something, or break its last location, where two must agree."""
+
+    version: int | None
+
+    @property
+    def reason(self) -> str:
+        of = "it" if self.version is None else f"version {self.version}"
+        return (
+            f"{of} would no longer be available, and two persons must agree to that here: propose "
+            "its withdrawal, or bind another location first"
+        )
+
+
 class NothingProposed(Conflict):
     """No withdrawal is proposed that could be refused."""
 

@@ -18,7 +18,12 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors.conflicts import NothingProposed, ProposalContradicted, ReasonNotRepeated
+from perdure.errors.conflicts import (
+    NothingProposed,
+    ProposalContradicted,
+    ReasonNotRepeated,
+    SecondPersonNeeded,
+)
 from perdure.errors.naming import ReasonMissing
 from perdure.ids import Identifier
 from perdure.model.commands import Erase, Withdraw
@@ -113,6 +118,26 @@ def confirm_proposal(identifier: Identifier, proposal: Proposal, command: Withdr
         raise ReasonNotRepeated(
             identifier=str(identifier), by=proposal.by, at=proposal.at, proposed=proposal.reason
         )
+
+
+def check_alone(identifier: Identifier, held: Record, changed: Record) -> None:
+    """Raise Conflict if a change withdraws something, or takes away its last binding.
+
+    It is for registries in which a withdrawal needs two persons: no other act of one person has the
+    effect of a withdrawal.  # ruling: two-persons
+    """
+    for number in (None, *list_versions(held)):
+        if _is_ended(changed, number) and not _is_ended(held, number):
+            raise SecondPersonNeeded(identifier=str(identifier), version=number)
+
+
+def _is_ended(record: Record, number: int | None) -> bool:
+    """Return True if a version, or the whole, is withdrawn or not bound any more."""
+    if number is None:
+        return record.tombstone is not None or not record.is_bound(None)
+    version = record.version(number)
+    is_gone = version is not None and version.tombstone is not None
+    return is_gone or record.tombstone is not None or record.unbound(number) is not None
 
 
 def _describe_way(proposal: Proposal) -> str:

@@ -14,7 +14,7 @@ because the kernel may have dropped the pages (a second `fsync` would lie).
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
+from perdure.policy.proposals import check_alone
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
@@ -113,6 +114,10 @@ class Ledger:
         self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
         self._refers: list[tuple[int, str]] = []
         self._revised = False
+        self.persons = 1
+        """Persons who must agree to a withdrawal."""
+        self.note_withdrawn: Callable[[str, Record], None] = _note_nothing
+        """Notes the work that follows the withdrawal of what a record holds, under its key."""
         with ExitStack() as opened:
             opened.callback(journal.close)
             self._generation = Generation(root)
@@ -357,6 +362,11 @@ class Ledger:
         """Write a withdrawal beside the bytes, so that a rebuild does not undo it."""
         self.bytes.append_tombstone(str(identifier.resource), version or 0, tombstone)
 
+    def check_alone(self, identifier: Identifier, held: Record, changed: Record) -> None:
+        """Raise Conflict if a change has the effect of a withdrawal that needs two persons."""
+        if self.persons > 1:
+            check_alone(identifier, held, changed)
+
     def list_sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are not sealed yet."""
         if self.broken:  # the segments may contain more than was committed
@@ -378,6 +388,10 @@ def make_representation(
         segment=segment,
         offset=offset,
     )
+
+
+def _note_nothing(key: str, record: Record) -> None:
+    """Do nothing: no writer has asked to know of withdrawals."""
 
 
 def _is_of_storage(error: Exception) -> bool:

@@ -403,6 +403,7 @@ class Registrar:
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
         changed = binding.break_location(changed, location, command.by, self._ledger.now)
+        self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, Outcome.CHANGED, ("break", command.by)
         )
@@ -464,6 +465,7 @@ class Registrar:
             changed, outcome = changes.assign_values(
                 identifier, record, command.values, now, command.by
             )
+            self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, outcome, ("assign", command.by)
         )

@@ -50,6 +50,8 @@ class Withdrawing:
         self._queue = SilencingQueue(root, held)
         self._waiting = False
         """True if this batch has noted work that follows its commit."""
+        ledger.persons = settings.withdrawal_persons
+        ledger.note_withdrawn = self._note_withdrawn
 
     # After a batch
     # -------------
@@ -240,6 +242,17 @@ class Withdrawing:
             return None
         proposals.confirm_proposal(command.identifier, standing, command)
         return standing
+
+    def _note_withdrawn(self, key: str, record: Record) -> None:
+        """Note that the indexes of withdrawn bytes must go, for other acts that withdraw."""
+        digests = tuple(
+            held.sha512
+            for one in record.versions
+            if record.tombstone or one.tombstone
+            for held in one.representations
+        )
+        self._queue.add(Silencing(key=key, at=self._ledger.now, digests=digests))
+        self._waiting = True
 
     # Captures and copies
     # -------------------
