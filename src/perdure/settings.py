@@ -348,6 +348,11 @@ class Settings:
         "persons who must request an erasure before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
+    contact: str = _define_setting(
+        "",
+        "whom to ask about withdrawn documents: an e-mail address or a URL, shown on tombstones",
+        match_pattern(r"[^@\s<>\"]{1,64}@[^@\s<>\"]{1,255}|https?://[!-~]+", "an address or a URL"),
+    )
     proposal_days: int = _define_setting(
         30,
         "days after which a withdrawal that no second person confirmed is no longer proposed",

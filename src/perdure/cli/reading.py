@@ -284,6 +284,7 @@ def describe(identifier: Identifier, history: bool) -> None:
     """Show what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
+    from perdure.policy.showing import show_to_readers
 
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
@@ -291,7 +292,10 @@ def describe(identifier: Identifier, history: bool) -> None:
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
             registry.select_part(resolved)  # raises if the part is not there
-        revisions = registry.records.list_revisions(key) if history else [record]
+        revisions = [record]
+        if history:
+            past = registry.records.list_revisions(key)
+            revisions = [show_to_readers(one, past[-1]) for one in past]
         for one in revisions:
             name = naming.identify_record(key, one)
             here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))

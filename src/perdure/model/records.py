@@ -96,6 +96,11 @@ class Representation(StoredValue, frozen=True, kw_only=True):
     """The SHA-512 before the erasure, if it was kept on purpose."""
 
     @property
+    def is_shown(self) -> bool:
+        """False if digest and length are hidden, because the bytes were withdrawn."""
+        return bool(self.sha512)
+
+    @property
     def is_erased(self) -> bool:
         """True if all of its bytes were erased."""
         return bool(self.erased) and not self.blanks

@@ -39,9 +39,10 @@ from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
 from perdure.policy.decide import decide_step
 from perdure.policy.handles import names
-from perdure.policy.handles.values import find_alias, hide_private_locations
+from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
+from perdure.policy.showing import show_to_readers
 from perdure.reading.targets import spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
@@ -351,7 +352,7 @@ class FastPath:
         self, identifier: Identifier, stored_text: str
     ) -> bytes | ReadyRepresentation | None:
         try:
-            record = hide_private_locations(stored.decode_stored(stored_text))
+            record = show_to_readers(stored.decode_stored(stored_text))
             if find_alias(record) is not None:
                 return None
             step = decide_step(

@@ -177,8 +177,8 @@ def _show_representation(held: Representation, identifier: Identifier, base: str
         "media_type": held.media_type,
         "charset": held.charset,
         "language": held.language,
-        "length": held.length,
-        "sha512": held.sha512,
+        "length": held.length if held.is_shown else None,
+        "sha512": held.sha512 or None,
     } | _link_members(held, identifier, base)
 
 
@@ -200,7 +200,8 @@ def _show_location(location: Location) -> dict[str, Any]:
 def _show_tombstone(tombstone: Tombstone | None) -> dict[str, str] | None:
     if tombstone is None:
         return None
-    return {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
+    shown = {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
+    return shown | ({"erased": tombstone.erased} if tombstone.erased else {})
 
 
 def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
