@@ -316,6 +316,12 @@ class Settings:
         "seconds for which answers to names without a version may be cached",
         limit_range(0, 1 << 31),
     )
+    pinned_seconds: int = _define_setting(
+        604_800,
+        "seconds for which bytes of a named version may be cached: as long, caches may keep what "
+        "was withdrawn",
+        limit_range(0, 1 << 31),
+    )
     page_size: int = _define_setting(
         1000, "identifiers per page of a listing", limit_range(1, 100_000)
     )

@@ -58,7 +58,7 @@ from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
-from perdure.server.resource.held import write_vary
+from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.resource.metadata import names_metadata
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -110,6 +110,7 @@ class FastPath:
         self._lookup = registry.records.open_lookup()
         self._held = False
         self._bytes = registry.bytes
+        self._settings = registry.settings
         self._fresh = registry.settings.fresh_seconds
         self._base_url = registry.settings.base_url
         self._pages = registry.settings.pages
@@ -366,7 +367,8 @@ class FastPath:
             return write_answer(make_redirect(step, fresh=self._fresh, base=self._base_url))
         if isinstance(step, Fetch) and read_qualifiers(identifier)[1] is not None:
             vary = write_vary(identifier, step.representation, self._pages)
-            return ReadyRepresentation(step, record, fresh=self._fresh, vary=vary)
+            lifetime = write_lifetime(self._settings, pinned=step.pinned)
+            return ReadyRepresentation(step, record, lifetime=lifetime, vary=vary)
         return None
 
 

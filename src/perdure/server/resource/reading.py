@@ -234,7 +234,7 @@ def carry_out_step(
                 service.registry.bytes,
                 step,
                 resolved.record or Record(),
-                fresh=fresh,
+                lifetime=held.write_lifetime(service.settings, pinned=step.pinned),
                 vary=held.write_vary(identifier, step.representation, service.settings.pages),
             )
         case Redirect():
