@@ -193,6 +193,16 @@ class NothingProposed(Conflict):
         return f"no withdrawal of {of} is proposed"
 
 
+class NothingWithheld(Conflict):
+    """No takedown of these captures is in force that could be lifted."""
+
+    match: str
+    reason = (
+        "no takedown with this URL, match and times is in force; 'perdure archive withheld' lists "
+        "all; what was withdrawn by its PWID stays withdrawn"
+    )
+
+
 # handles
 # -------
 
