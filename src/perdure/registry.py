@@ -14,9 +14,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -40,6 +39,7 @@ from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Blank, Record, Representation
 from perdure.parts import Selector
+from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.rules import check_series, require_known
@@ -51,6 +51,7 @@ from perdure.storage.durable import write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
@@ -84,9 +85,8 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
     Raises BadSettings if no store has this name.
     """
-    made: Callable[[], Store] = _find_entry(
-        "store", name, points or entry_points(group=STORES)
-    ).load()
+    found = points or select_entry_points(STORES)
+    made: Callable[[], Store] = _find_entry("store", name, found).load()
     return made()
 
 
@@ -95,7 +95,7 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
 
     Raises BadSettings if none has this name.
     """
-    opener: OpenBytes = _find_entry("bytes", name, points or entry_points(group=BYTES)).load()
+    opener: OpenBytes = _find_entry("bytes", name, points or select_entry_points(BYTES)).load()
     return opener
 
 
@@ -117,16 +117,21 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
+    store = load_store(grown.store)
+    fence = CopyFence(root, store, grown.copy_fence)
+    if not is_new and grown != current:
+        fence.check_original()
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
             held.create()
-        store = load_store(grown.store)
         store.create_registry(root)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
                 journal.number_changes(format_timestamp(utc_now()))
+        if is_new:
+            fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -154,12 +159,13 @@ class Registry:
         self.listings = Listings(self.records, self.bytes)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
+        self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
         """The web archive files of this registry, opened when they are first used."""
-        return Library(self.root, self.settings)
+        return Library(self.root, self.settings, guard=self.fence.check_original)
 
     @cached_property
     def web_archives(self) -> Archives:
@@ -174,6 +180,7 @@ class Registry:
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
     def _make_committer(self) -> Committer:
+        self.fence.check_original()
         return Committer(
             Registrar(
                 self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock
@@ -183,12 +190,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
@@ -283,9 +285,9 @@ class Registry:
         )
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """The selector of a part that is in the source. Raises the errors of cutting it.
+        """The selector of a part. Raises the errors of cutting it, unless the source contains it.
 
-        Nothing is said of a part that does not exist.  # ruling: part-exists
+        # ruling: part-exists
         """
         selector = self.selector(identifier, source, text)
         self.parts.outline_part(source, selector)

@@ -27,6 +27,7 @@ from perdure.errors.configuring import (
     CaptureNeedsArchive,
     MintingSettingUnknown,
     RegistryMissing,
+    SettingForm,
     SettingMisplaced,
     SettingNotAllowed,
     SettingNotOfForm,
@@ -41,7 +42,6 @@ from perdure.policy import templates
 
 FILE = "perdure.toml"
 _ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
-_ORIGIN_FORM = "http(s)://host[:port] in lower case, other than base_url"
 
 
 Rule = Callable[[str, Any], Any]
@@ -118,8 +118,8 @@ def limit_range(low: int, high: int) -> Rule:
     return apply_rule
 
 
-def match_pattern(pattern: str, form: str) -> Rule:
-    """A rule: the value is empty or matches a pattern. `form` describes the pattern."""
+def match_pattern(pattern: str, form: SettingForm) -> Rule:
+    """A rule: the value is empty or matches a pattern. `form` is the name of the pattern."""
     whole = re.compile(pattern, re.ASCII)
 
     def apply_rule(name: str, value: str) -> str:
@@ -191,6 +191,14 @@ def _read_network(text: str) -> str:
     return str(ip_network(text))
 
 
+def _read_quota(text: str) -> str:
+    """A series, `=` and a number from 1 to 10^18."""
+    series, _, number = text.rpartition("=")
+    if not re.fullmatch("[1-9][0-9]{0,17}", number, re.ASCII):
+        raise ValueError("a series, '=' and a number are needed")
+    return f"{_find_reader('series')(series)}={number}"
+
+
 # the settings
 # ------------
 
@@ -242,7 +250,7 @@ class Settings:
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "a domain in lower case"),
+        match_pattern("[a-z0-9][a-z0-9.-]*", "domain"),
     )
     archive_aliases: tuple[str, ...] = _define_setting(
         (),
@@ -257,7 +265,7 @@ class Settings:
     replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
-        match_pattern(_ORIGIN, _ORIGIN_FORM),
+        match_pattern(_ORIGIN, "origin"),
     )
     archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
@@ -285,7 +293,7 @@ class Settings:
     region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
-        match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field"),
+        match_pattern("[A-Za-z0-9-]{1,64}", "header"),
     )
     check_links_hours: int = _define_setting(
         0,
@@ -295,7 +303,7 @@ class Settings:
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "an http(s) URL without final slash"),
+        match_pattern(r"https?://[!-~]+[^/]", "url-without-slash"),
     )
     client_seconds: int = _define_setting(
         60,
@@ -304,9 +312,34 @@ class Settings:
     )
     pages: str = _define_setting(
         "not-for-html",
-        "browsers get the landing page of what is held here: never, not-for-html (they get "
-        "documents in HTML themselves) or always",
+        "whether browsers get the landing page of a document: never, not-for-html (documents in "
+        "HTML are sent themselves) or always",
         allow_words("never", "not-for-html", "always"),
+    )
+    trusted_proxies: tuple[str, ...] = _define_setting(
+        ("127.0.0.1/32", "::1/128"),
+        "proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks",
+        read_each(_read_network),
+    )
+    requests_per_minute: int = _define_setting(
+        30_000,
+        "requests that one address may make in a minute; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    bytes_per_minute: int = _define_setting(
+        1 << 33,
+        "bytes that one address may be sent in a minute before it must wait; 0: no limit",
+        limit_range(0, 1 << 60),
+    )
+    mints_per_day: int = _define_setting(
+        1_000_000,
+        "names that one token may mint over HTTP in a day; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    series_quotas: tuple[str, ...] = _define_setting(
+        (),
+        "numbers that a series may give out on one day, such as press.oma.eop.gov.us=500",
+        read_each(_read_quota),
     )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
@@ -337,7 +370,7 @@ class Settings:
     capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
-        match_pattern(r"https?://[!-~]+", "an http(s) URL"),
+        match_pattern(r"https?://[!-~]+", "url"),
     )
     captures_in_sqlite: int = _define_setting(
         10_000_000,
@@ -357,7 +390,7 @@ class Settings:
     contact: str = _define_setting(
         "",
         "whom to ask about withdrawn documents: an e-mail address or a URL, shown on tombstones",
-        match_pattern(r"[^@\s<>\"]{1,64}@[^@\s<>\"]{1,255}|https?://[!-~]+", "an address or a URL"),
+        match_pattern(r"[^@\s<>\"]{1,64}@[^@\s<>\"]{1,255}|https?://[!-~]+", "contact"),
     )
     proposal_days: int = _define_setting(
         30,
@@ -368,6 +401,12 @@ class Settings:
         "notice",
         "whether a new version may lack formats of the last one: notice or refuse",
         allow_words("notice", "refuse"),
+    )
+    copy_fence: str = _define_setting(
+        "full",
+        "what a copy of a registry is known by: full (another directory or machine), directory, "
+        "machine, or marks (of backups)",
+        allow_words("full", "directory", "machine", "marks"),
     )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
@@ -401,8 +440,14 @@ class Settings:
             return False
         return identifier.assigned_under in getattr(self, minting.setting)
 
+    @property
+    def quotas(self) -> dict[str, int]:
+        """The numbers that a series may give out on one day, by series."""
+        pairs = (one.rpartition("=") for one in self.series_quotas)
+        return {series: int(number) for series, _, number in pairs}
+
     def find_authority(self, name: str) -> Authority | None:
-        """Find the owned authority with this name. Returns None if there is none."""
+        """Find the authority with this name, or None if this registry does not own it."""
         return next((one for one in self.owned_authorities if one.name == name), None)
 
 
@@ -415,7 +460,7 @@ def _check_origins(settings: Settings) -> None:
     """Require a host of their own for archived pages."""
     origin = settings.replay_origin
     if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
-        raise SettingNotOfForm(setting="replay_origin", value=origin, form=_ORIGIN_FORM)
+        raise SettingNotOfForm(setting="replay_origin", value=origin, form="origin")
 
 
 _TOGETHER: tuple[Callable[[Settings], None], ...] = (_check_capture, _check_origins)

@@ -176,6 +176,7 @@ def test_an_erasure_says_what_it_does_not_reach(shell: Shell, letter: Path) -> N
     told = shell.json("verify")
     assert (told["checked"], told["erased"], told["problems"]) == (2, 1, 0)
     assert "1 of them erased" in shell.run("verify").stderr
+    assert "1 of them erased" in shell.run("verify", "--all").stderr
     assert "erased at " in shell.run("describe", names[0]).stdout
     assert shell.run("get", names[1]).stdout_bytes == letter.read_bytes()
 

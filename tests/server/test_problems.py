@@ -11,17 +11,25 @@ from perdure.errors import (
     BadSettings,
     Conflict,
     Forbidden,
+    InvalidMetadata,
     InvalidRequest,
+    OverBudget,
     PerdureError,
     PreconditionFailed,
     RefusedThere,
+    ShareUsedUp,
+    ShareUsedUpThere,
+    TooLarge,
     Unauthenticated,
     Unavailable,
     UnavailableThere,
+    Undecodable,
 )
 from perdure.errors.naming import SerialNotCome
+from perdure.errors.parts import OverBudgetThere, UndecodableThere
 from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
-from perdure.errors.texts import BadSettingsThere
+from perdure.errors.stored import TooLargeThere
+from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
@@ -32,10 +40,15 @@ DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
 
 
@@ -79,7 +92,7 @@ def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
     fields: dict[str, object] = {
         name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
-    fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
+    fields |= {name: 1 for name in ("at", "limit", "version", "wait") if name in whole.fields}
     problem = problems.make_problem(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code

@@ -80,7 +80,8 @@ def spoil(desk: Desk, key: str, form: str | bytes) -> None:
     with closing(sqlite3.connect(desk.root / "registry.sqlite")) as connection, connection:
         for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        connection.execute("UPDATE records SET record=? WHERE key=?", (form, key))
+        statement = "UPDATE records SET record=?, sum=NULL WHERE key=?"
+        connection.execute(statement, (form, key))
 
 
 @pytest.mark.parametrize("form", ["", "{", "no record", b"\xff\x00", "[1]"])

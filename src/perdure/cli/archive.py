@@ -188,11 +188,11 @@ def withhold(
         if lift and one.scope not in {met.scope for met in registry.archive.withheld.list_all()}:
             raise NothingWithheld(identifier=url, match=match)
         if lift:  # before they are counted
-            registry.archive.withheld.add(one)
+            registry.archive.take_down(one)
         found = ranges.walk_range(registry.archive.captures, one.list_ranges()[0])
         captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
         if not lift:
-            registry.archive.withheld.add(one)
+            registry.archive.take_down(one)
     said = f"{captures} captures are served again" if lift else f"{captures} captures withheld"
     here().print_answer({"captures": captures} | _withholding_fields(one), said)
 

@@ -65,6 +65,8 @@ CODES: dict[type[PerdureError], int] = {
     errors.Undecodable: 54,
     errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
+    errors.ShareUsedUp: 23,
+    errors.CopyNotPromoted: 20,
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,
     errors.Forbidden: 31,

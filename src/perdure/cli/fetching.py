@@ -27,10 +27,10 @@ import msgspec
 from perdure.errors import (
     Corrupt,
     DigestMismatch,
-    PartNotSupported,
     quote,
 )
 from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
+from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
@@ -194,7 +194,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
             raise VersionNotSaid(
                 identifier=str(resolved.whole), versions=tuple(_fetch_names(fetches))
             )
-    raise PartNotSupported(media_type="a resource held elsewhere", selector=resolved.part or "")
+    raise PartElsewhere(selector=resolved.part or "")
 
 
 def _fetch_names(fetches: tuple[Fetch, ...]) -> list[str]:

@@ -349,8 +349,8 @@ def _import_archives(source: Path) -> None:
     """Add archives that are not known yet from a file to the operator's own file."""
     from perdure.archives.pwid import registries
     from perdure.archives.pwid.known import read_toml
-    from perdure.errors import InvalidMetadata
     from perdure.errors.captures import NoArchivesFile
+    from perdure.errors.records import RecordNotUtf8
     from perdure.storage.durable import write_durably
 
     settings, root = _load_settings(), here().root
@@ -359,7 +359,7 @@ def _import_archives(source: Path) -> None:
     try:
         text = source.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidMetadata(format="UTF-8", line=None, reason=str(error)) from error
+        raise RecordNotUtf8(format="web archives", line=None) from error
     path = root / settings.archives_file
     had = path.read_text("utf-8") if path.exists() else ""
     own = read_toml(had, path)

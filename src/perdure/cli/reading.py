@@ -13,6 +13,7 @@ from perdure.errors.root import quote
 
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
+    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.parts import Selector
     from perdure.policy.unfolding import Name
@@ -178,7 +179,7 @@ def resolve(
     \b
     I2L   one location            I2R   what a reader would be given
     I2Ls  all locations           I2Rs  all that a reader could choose
-    I2C   what is known about it  I2Ns  all names of the same resource
+    I2C   the description         I2Ns  all names of the same resource
 
     For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
     a site all its captures, each with a verdict of its own.
@@ -228,10 +229,10 @@ def list_identifiers(
 
     \b
     pdi://oma.eop.gov.us/                      the whole series
-    pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
+    pdi://oma.eop.gov.us/1997/09/              everything named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
 
-    Damaged records are reported on stderr, and the others listed; then it exits with 1.
+    Damaged records are reported on stderr, and the others listed; then it exits with 53.
     """
     with here().open_registry() as registry:
         pattern = pattern or _find_only_series(registry)
@@ -259,12 +260,12 @@ def _print_pages(
 ) -> None:
     """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
-    damaged = False
+    damaged: list[Corrupt] = []
     while True:
         page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
         for error in page.damaged:
-            damaged = True
+            damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
         names = [str(one) for one in page.identifiers]
         here().print_answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
@@ -273,7 +274,7 @@ def _print_pages(
         if cursor is not None:
             here().print_note(f"there is more: --cursor '{cursor}'")
         if damaged:
-            click.get_current_context().exit(exits.FINDINGS)
+            click.get_current_context().exit(exits.exit_code_of(damaged[0]))
         return
 
 
@@ -281,7 +282,7 @@ def _print_pages(
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
-    """Show what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
+    """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
     from perdure.policy.showing import show_to_readers

@@ -23,7 +23,7 @@ _reason = click.option(
     "--reason",
     required=True,
     metavar="TEXT",
-    help="Shown from now on to everyone who asks for it.",
+    help="The reason, shown on the tombstone, as typed.",
 )
 _silent = click.option(
     "--silent", is_flag=True, help="Show nothing of the metadata that people had given."

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import PerdureError, quote
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from perdure.errors.root import PerdureError, ReasonedError, quote
 
 
 class PartNotFound(PerdureError, LookupError):
@@ -84,33 +87,56 @@ class PartNotSupported(PerdureError):
         return "request the whole document"
 
 
-class Undecodable(PerdureError, ValueError):
-    """The bytes do not match their media type, or are damaged."""
+class Undecodable(ReasonedError, ValueError):
+    """The bytes do not match their media type, or are damaged.
+
+    Abstract: each reason has a class in `damage`.
+    """
 
     code = "undecodable"
     identifier: str
     media_type: str
-    reason: str
 
     def problem(self) -> str:
-        return (
-            f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: "
-            f"{quote(self.reason)}"
-        )
+        return f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: {self.reason}"
 
     def repair(self) -> str:
         return "request the whole document, or a range of bytes"
 
 
+class UndecodableThere(Undecodable):
+    """Another process cannot decode bytes, and says why in its own words."""
+
+    reason: str
+
+
 class OverBudget(PerdureError):
-    """The request would exceed the time or memory limit for one request."""
+    """The request would exceed the time or memory limit for one request.
+
+    Abstract: each reason has a class in `limits`.
+    """
 
     code = "over-budget"
-    what: str
-    limit: str
+    computed = ("what", "limit")
+    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
+
+        @property
+        @abstractmethod
+        def what(self) -> str: ...
+
+        @property
+        @abstractmethod
+        def limit(self) -> str: ...
 
     def problem(self) -> str:
         return f"{self.what} needs more than {self.limit}"
 
     def repair(self) -> str:
         return "request less, or download the whole and process it with another program"
+
+
+class OverBudgetThere(OverBudget):
+    """Another process reports a limit, in its own words."""
+
+    what: str
+    limit: str

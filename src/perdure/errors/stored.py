@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
 from perdure.errors.root import PerdureError, quote
 
 
@@ -35,14 +38,35 @@ class Incomplete(PerdureError, ValueError):
 
 
 class TooLarge(PerdureError, ValueError):
-    """The data exceeds a size limit."""
+    """The data exceeds a size limit.
+
+    Abstract: each reason has a class in `limits`.
+    """
 
     code = "too-large"
-    what: str
+    computed = ("what", "unit")
     limit: int
+    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
+
+        @property
+        @abstractmethod
+        def what(self) -> str: ...
+
+        @property
+        def unit(self) -> str: ...
+
+    else:
+        unit = "bytes"
 
     def problem(self) -> str:
-        return f"{self.what} exceeds the limit of {self.limit}"
+        return f"{self.what} exceeds the limit of {self.limit} {self.unit}".rstrip()
+
+
+class TooLargeThere(TooLarge):
+    """Another server or process reports a limit, in its own words."""
+
+    what: str
+    unit: str = ""
 
 
 class Corrupt(PerdureError):

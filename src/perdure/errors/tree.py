@@ -17,6 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from perdure.errors.invalid import InvalidRequest, RefusedThere
+from perdure.errors.parts import (
+    OverBudget,
+    OverBudgetThere,
+    Undecodable,
+    UndecodableThere,
+)
 from perdure.errors.rights import (
     Conflict,
     ConflictThere,
@@ -25,15 +31,20 @@ from perdure.errors.rights import (
     Unauthenticated,
     UnauthenticatedThere,
 )
-from perdure.errors.root import (
-    FaultQuoted,
-    IdentifierQuoted,
-    PerdureError,
-    ReasonedError,
-    UrlQuoted,
+from perdure.errors.root import PerdureError
+from perdure.errors.stored import TooLarge, TooLargeThere
+from perdure.errors.texts import (
+    BadSettings,
+    BadSettingsThere,
+    InvalidMetadata,
+    InvalidMetadataThere,
 )
-from perdure.errors.texts import BadSettings, BadSettingsThere
-from perdure.errors.unavailable import Unavailable, UnavailableThere
+from perdure.errors.unavailable import (
+    ShareUsedUp,
+    ShareUsedUpThere,
+    Unavailable,
+    UnavailableThere,
+)
 
 AREAS = (
     "captures",
@@ -42,11 +53,16 @@ AREAS = (
     "conflicts",
     "contents",
     "credentials",
+    "cutting",
+    "damage",
     "describing",
     "importing",
+    "limits",
     "locations",
     "naming",
     "processes",
+    "quotas",
+    "records",
     "requests",
     "servers",
     "tokens",
@@ -54,15 +70,16 @@ AREAS = (
 _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
-_SHAPES: frozenset[type[PerdureError]] = frozenset(
-    (ReasonedError, FaultQuoted, IdentifierQuoted, UrlQuoted)
-)
-"""Classes that only save repetition: no error has one of them as its code or its class."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
@@ -79,9 +96,15 @@ def list_classes() -> Iterator[type[PerdureError]]:
         if kind in seen:
             continue
         seen.add(kind)
-        if kind not in _SHAPES:
+        if not _is_shape(kind):
             yield kind
         waiting += kind.__subclasses__()
+
+
+def _is_shape(kind: type[PerdureError]) -> bool:
+    """Return whether a class of ours only saves repetition. No error has it as its class."""
+    own = kind.__module__.startswith("perdure.errors.")
+    return own and kind is not PerdureError and kind.code == PerdureError.code
 
 
 def pack_error(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:

@@ -45,6 +45,47 @@ class UnavailableThere(Unavailable):
     mend: str | None = None
 
 
+class ShareUsedUp(Unavailable):
+    """A client or a series has used what it may use in a period. Wait, or ask for a larger share.
+
+    Abstract, as `Unavailable` is: the reasons are in `quotas`.
+    """
+
+    code = "too-many-requests"
+    limit: int
+    wait: int
+    """Seconds until it may go on."""
+
+
+class ShareUsedUpThere(ShareUsedUp):
+    """Another process reports that a share is used up, in its own words."""
+
+    what: str
+    reason: str
+    mend: str | None = None
+
+
+class CopyNotPromoted(Unavailable):
+    """This directory is a copy of a registry: it answers, but writes nothing until it is promoted.
+
+    # ruling: copy-fence
+    """
+
+    code = "copy-not-promoted"
+    signs: tuple[str, ...]
+    """Why the directory looks like a copy."""
+    what = "writing"
+    mend = (
+        "if the registry itself is lost or stopped for good, run 'perdure promote' here (try it "
+        "with --dry-run first); if this is the registry itself, whose machine or directory "
+        "changes, set copy_fence; see docs/how-to/back-up.md"
+    )
+
+    @property
+    def reason(self) -> str:
+        return f"this is a copy of a registry ({'; '.join(self.signs)}), and a copy writes nothing"
+
+
 class StorageFailed(Unavailable):
     """The disk is full or failing; only acknowledged writes are kept."""
 

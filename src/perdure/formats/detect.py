@@ -296,7 +296,7 @@ def _detect_coding(sample: Sample) -> _Coding | None:
 
 
 def _find_declared_coding(data: bytes) -> _Coding | None:
-    """Return the coding that HTML or XML declares; None if there is none, or it does not fit."""
+    """Return the coding that HTML or XML declares, or None if it declares no coding that fits."""
     said = formats.find_declared_charset(data[:_DECLARING])
     codec = said and formats.find_python_codec(said)
     if not said or not codec or said.encode().decode(codec, "replace") != said:

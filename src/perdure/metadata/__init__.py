@@ -19,17 +19,18 @@ from functools import cache
 
 import msgspec
 
-from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format
 from perdure.model.about import About, DescriptionDate, DescriptionText, read_pairs, split_names
 from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
-from perdure.plugins import load_plugins
+from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import naming
 from perdure.policy.showing import find_withdrawal
 
@@ -69,9 +70,9 @@ def load_formats() -> dict[str, Format]:
 def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
     names = (format.name, *format.aliases)
     if not all(name and name == name.lower() for name in names) or not format.media_types:
-        raise ValueError(f"{format.name!r} needs lower-case names and at least one media type")
+        raise InvalidClaim("names", format.name)
     if cmdi.NAME in names:
-        raise ValueError(f"{cmdi.NAME!r} is reserved for attached records")
+        raise InvalidClaim("reserved", cmdi.NAME)
     yield from (("name", name) for name in names)
     yield from (("media type", media_type) for media_type in format.media_types)
 
@@ -100,8 +101,7 @@ def guess_format(data: bytes) -> str:
     matching = (name for name, signature in signatures.items() if signature.matches_record(data))
     found = min(matching, key=lambda name: signatures[name].generality, default=None)
     if found is None:
-        known = ", ".join(load_formats())
-        raise make_fault("metadata", f"the format is not recognised: name one of {known}")
+        raise RecordNotRecognised(known=tuple(load_formats()))
     return found
 
 
@@ -129,7 +129,7 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
     if find_format(format).name != "json":
         return msgspec.json.encode(read_record(data, format))
     if len(data) > LARGEST:
-        raise TooLarge(what="the json record", limit=LARGEST)
+        raise MetadataTooLarge(format="json", limit=LARGEST)
     return msgspec.json.encode(read_patch(data))
 
 

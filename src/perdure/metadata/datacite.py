@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perdure.errors.records import RootNotOfFormat
 from perdure.ids import scheme_of
 from perdure.metadata import xml_text
-from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.resource_types import guess_type
 from perdure.metadata.xml_text import (
     collect_text,
@@ -346,8 +347,13 @@ def read_record(data: bytes) -> About:
     """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}resource":
-        reason = f"the root is {root.tag}, not resource of {NAMESPACE}"
-        raise make_fault(_NAME, reason, root.sourceline)
+        raise RootNotOfFormat(
+            format=_NAME,
+            line=root.sourceline,
+            root=str(root.tag),
+            needed="resource",
+            namespace=NAMESPACE,
+        )
     xml_text.validate_record(root, _NAME, _XSD)
     parts = {strip_namespace(one): one for one in root}
     publisher = parts["publisher"]

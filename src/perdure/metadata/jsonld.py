@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import NotOneNode, quote_parser
 from perdure.metadata import homes
-from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.model.about import (
     About,
@@ -228,16 +229,16 @@ def _make_container(one: RelatedItem) -> Node:
 def read_record(data: bytes) -> About:
     """Read a node, or the first node of a graph. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what="the jsonld record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise make_fault(_NAME, error) from None
+        raise quote_parser(_NAME, "msgspec", error) from None
     graph = found.get("@graph") if isinstance(found, dict) else found
     if isinstance(graph, list) and graph:
         found = graph[0]
     if not isinstance(found, dict) or not _read_first(found, "@type"):
-        raise make_fault(_NAME, "expected a node with an @type, as an object")
+        raise NotOneNode()
     return check_description(
         _read_about({name.removeprefix("schema:"): found[name] for name in found})
     )

@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.errors import InvalidMetadata
 from perdure.ids import Identifier
 from perdure.model.about import About
 from perdure.parts import Selector
@@ -97,8 +96,3 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """True if writing a record takes milliseconds."""
     place: int = 100
     """Position in lists: lower numbers come first, equal ones by name."""
-
-
-def make_fault(format: str, reason: object, line: int | None = None) -> InvalidMetadata:
-    """Make the error for bytes that are not a record of a format."""
-    return InvalidMetadata(format=format, line=line, reason=" ".join(str(reason).split()))

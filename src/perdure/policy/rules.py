@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 import msgspec
-import pycountry
 
 from perdure import formats
 from perdure.errors import (
@@ -69,6 +68,8 @@ _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
 @cache
 def _list_countries() -> frozenset[str]:
     """ISO 3166-1 alpha-2 codes, officially assigned or formerly used, in lower case."""
+    import pycountry  # here, because most commands start without its tables
+
     past = (getattr(country, "alpha_2", None) for country in pycountry.historic_countries)
     present = (country.alpha_2 for country in pycountry.countries)
     return frozenset(code.lower() for code in (*present, *past) if code)

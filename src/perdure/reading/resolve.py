@@ -29,7 +29,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound, PartNotSupported
+from perdure.errors import Forbidden, NotFound
+from perdure.errors.cutting import PartElsewhere
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
@@ -216,9 +217,7 @@ class Resolved:
         if isinstance(step, Redirect) and want is Want.RESOURCE:
             there = self.locate_part(step.location.uri)
             if there is None:
-                raise PartNotSupported(
-                    media_type=f"the resource at {step.location.uri}", selector=self.part or ""
-                )
+                raise PartElsewhere(held_at=step.location.uri, selector=self.part or "")
             return step.redirect_to(there)
         if isinstance(step, Redirect):
             places = self._locate_all((step.location, *step.others))
@@ -273,7 +272,7 @@ _ELSEWHERE = {
     Want.RESOURCES: Want.LOCATIONS,
     Want.LOCATIONS: Want.LOCATIONS,
 }
-"""The only answers about a part that is elsewhere; nothing else is known of such a part."""
+"""The only answers about a part that is elsewhere. Nothing else is known about such a part."""
 
 
 class ReadDoor:

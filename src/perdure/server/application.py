@@ -108,6 +108,10 @@ class Application:
             return
         seconds = time.perf_counter() - start
         self._service.metrics.count_answer(request.method, answer.status, seconds, sent)
+        limits, peer = self._service.limits, scope.get("client")
+        client = limits.find_client(peer[0]) if peer else None
+        if client is not None:
+            limits.charge_bytes(client, sent)
         if logs.logs_requests():
             self._log.debug(
                 "request",

@@ -39,6 +39,7 @@ from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import make_protocol_class
+from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
@@ -61,7 +62,16 @@ class Worker:
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)
         health = Health(root)
-        self._service = Service(self._registry, bearers, Metrics(), health=health)
+        settings = self._registry.settings
+        self.limits = ClientLimits(
+            requests_per_minute=settings.requests_per_minute,
+            bytes_per_minute=settings.bytes_per_minute,
+            mints_per_day=settings.mints_per_day,
+            trusted_proxies=settings.trusted_proxies,
+        )
+        self._service = Service(
+            self._registry, bearers, Metrics(self.limits), health=health, limits=self.limits
+        )
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation, health)
         self.fast.drop_outdated()
@@ -144,11 +154,13 @@ class _Config(uvicorn.Config):
     def load(self) -> None:
         super().load()
         worker = self._worker
-        seconds = worker.settings.client_seconds
-        if logs.logs_requests():
-            made = make_protocol_class(None, client_seconds=seconds)
-        else:
-            made = make_protocol_class(worker.fast, worker.fast_put, client_seconds=seconds)
+        logged = logs.logs_requests()
+        made = make_protocol_class(
+            None if logged else worker.fast,
+            None if logged else worker.fast_put,
+            client_seconds=worker.settings.client_seconds,
+            limits=worker.limits,
+        )
         self.http_protocol_class = offer_sender(made)
 
 
@@ -183,6 +195,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_graceful_shutdown=grace,
     )
     with _share_counters(number):

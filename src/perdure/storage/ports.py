@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -168,6 +167,15 @@ class Records(Protocol):
         There are fewer than the change says if some of them were lost.
         """
 
+    def check_integrity(self) -> Iterator[Corrupt]:
+        """An error for everything damaged in the store that is no record.
+
+        This is the database's own check of itself, and can take a while.
+        """
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Return the references, each a hash and the key of a record, that are not found."""
+
     def close(self) -> None:
         """Free the resources of the reader."""
 
@@ -281,12 +289,7 @@ class Salvage(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions in the order of their keys, each with the position of its change.
@@ -350,6 +353,9 @@ class Store(Protocol):
     def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
 
+    def find_file(self, root: Path) -> Path | None:
+        """The file that contains the records, or None if they are not in one file of `root`."""
+
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.
 
@@ -407,6 +413,14 @@ class Blanking(msgspec.Struct, frozen=True, kw_only=True):
     """As it is after the erasure: its digest is that of the bytes that are left."""
     spans: tuple[tuple[int, int], ...]
     """Start and end of each stretch to erase."""
+
+
+class CheckedRecord(NamedTuple):
+    """A record of a segment that was read completely."""
+
+    kept: KeptRecord
+    is_intact: bool
+    """False if its bytes do not have the digests with which they were written."""
 
 
 class BytesWriter(Protocol):
@@ -488,6 +502,16 @@ class Bytes(Protocol):
         Behind the damage, reading goes on at the next complete record whose bytes have their
         digest. Raises Corrupt if there is no such segment.
         """
+
+    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+        """The records of a segment up to a length, in order, each after all its bytes were read.
+
+        In between is an error for each place that is damaged, and for everything else that the
+        store promises about the segment and does not find. Reads the segment once.
+        """
+
+    def check_root(self) -> Iterator[Corrupt]:
+        """An error for everything damaged that belongs to no segment."""
 
     def open_writer(
         self,

@@ -51,7 +51,7 @@ def verify_digests(
         yield (
             one
             if isinstance(one, IntegrityFinding)
-            else _check_digest(held, one.identifier, one.representation)
+            else check_digest(held, one.identifier, one.representation)
         )
 
 
@@ -61,24 +61,46 @@ def walk_representations(
     """Yield every representation, or those of one interval or pattern, and a finding for each
     record that cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
+    for page in _walk_pages(records, within):
+        found: list[KeptRepresentation] = []
+        for row in page:
+            if isinstance(row, IntegrityFinding):
+                yield row
+                continue
+            try:
+                found += list_kept(row)
+            except PerdureError as error:  # a damaged format, say
+                yield make_finding(str(row.name), str(error))
+        yield from sorted(found, key=_place_of)
+
+
+def walk_records(
+    records: Records, *, within: Identifier | None = None
+) -> Iterator[ScannedRecord | IntegrityFinding]:
+    """Yield every record, or those of one interval or pattern, and a finding for each that cannot
+    be read."""
+    for page in _walk_pages(records, within):
+        yield from page
+
+
+def _walk_pages(
+    records: Records, within: Identifier | None
+) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
     low, high = within.key_range() if within else ("", _LAST)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(records, following, high, limit=_PAGE)
-        found: list[KeptRepresentation] = []
-        for row in batch:
-            if isinstance(row, DamagedRecord):
-                yield _make_finding(row.error.identifier, str(row.error))
-                continue
-            try:
-                if within is None or _is_within(within, row.name):
-                    found += _list_kept(row)
-            except PerdureError as error:  # a damaged format, say
-                yield _make_finding(str(row.name), str(error))
-        yield from sorted(found, key=_place_of)
+        yield [
+            make_finding(row.error.identifier, str(row.error))
+            if isinstance(row, DamagedRecord)
+            else row
+            for row in batch
+            if isinstance(row, DamagedRecord) or within is None or _is_within(within, row.name)
+        ]
 
 
-def _list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
+def list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
+    """The representations of a record. Raises PerdureError if one cannot be named."""
     return [
         KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
         for version in row.record.versions
@@ -86,7 +108,8 @@ def _list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
     ]
 
 
-def _make_finding(name: str, problem: str) -> IntegrityFinding:
+def make_finding(name: str, problem: str) -> IntegrityFinding:
+    """A problem that is at no place in the segments."""
     return IntegrityFinding(identifier=name, segment=0, offset=0, length=0, problem=problem)
 
 
@@ -98,7 +121,8 @@ def _is_within(pattern: Identifier, name: Identifier) -> bool:
     return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 
-def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:
+def check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:
+    """Hash the bytes of a representation again."""
     problem = None
     try:
         digest = hashlib.sha512()

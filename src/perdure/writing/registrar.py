@@ -118,6 +118,7 @@ class Registrar:
                 bytes,
                 segment_bytes=settings.segment_bytes,
                 now=format_timestamp(now),
+                quotas=settings.quotas,
             )
             opened.callback(ledger.close)
             journal.number_changes(format_timestamp(now))
@@ -516,6 +517,8 @@ class Registrar:
             if identifier.date == self._day:
                 last = self._ledger.find_serials(identifier.series, self._day).last_number
                 rules.check_serial(identifier, self._day, last)
+            elif identifier.date is not None and identifier.serial is not None:
+                self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
 
     def _choose_name(self, command: Mint) -> Identifier:
         """The identifier to mint: the requested name, or one with a random text."""

@@ -104,11 +104,10 @@ def test_each_content_says_when_it_was_committed(full: Desk) -> None:
 def test_an_export_has_the_tombstone_and_not_the_bytes(full: Desk, place: Path) -> None:
     """Ruling tombstone-silence: "Exports, feeds and mirrors carry the tombstone, not the bytes"."""
     lines = exported(full)
-    (one,) = json.loads(lines.splitlines()[0])["withdrawn"]
+    withdrawn = {one["id"]: one.get("withdrawn") for one in map(json.loads, lines.splitlines())}
+    (one,) = withdrawn[f"{TODAY}/1"]
     assert (one["version"], one["reason"], one["since"][11:16]) == (2, "a misprint", "13:00")
-    (version, whole) = next(
-        one["withdrawn"] for one in map(json.loads, lines.splitlines()) if one["id"] == f"{TODAY}/4"
-    )
+    (version, whole) = withdrawn[f"{TODAY}/4"]
     assert (version["version"], whole["reason"]) == (1, "a court said so")
     assert sha512(b"gone").encode() not in lines
     copy = copied(lines, place / "copy")

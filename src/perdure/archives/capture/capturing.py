@@ -311,8 +311,10 @@ def capture_into_library(
     """Capture a page into the archive files of a registry. Return the result and the file's name.
 
     Runs an event loop of its own. The file is first written in the directory `incoming`. The index
-    then gets all of its captures or none. Raises the errors of `capture_page` and `Library.add`.
+    then gets all of its captures or none. Raises the errors of `capture_page` and of
+    `Library.add_file`.
     """
+    library.check_writable()
     path = incoming / make_file_name(url, mark=token_hex(2))
     try:
         with path.open("xb") as into:

@@ -11,7 +11,8 @@ What must stay true: a selector that is too long or too deep is refused before i
 
 from __future__ import annotations
 
-from perdure.errors import MalformedPart, OverBudget
+from perdure.errors import MalformedPart
+from perdure.errors.limits import SelectorTooComplex, SelectorTooLong
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Source
 from perdure.parts import Css
@@ -29,10 +30,9 @@ def translate_to_xpath(source: Source, selector: Css, *, html: bool) -> str:
     """
     text = selector.selector
     if len(text) > _LONGEST:
-        raise OverBudget(what=f"a selector of {len(text)}", limit=f"{_LONGEST} characters")
+        raise SelectorTooLong(length=len(text), most=_LONGEST)
     if sum(map(text.count, _COMBINING)) > _MOST_COMBINED:
-        limit = f"{_MOST_COMBINED} combinators and functions"
-        raise OverBudget(what=f"the selector {text[:80]}", limit=limit)
+        raise SelectorTooComplex(selector=text, most=_MOST_COMBINED)
     cssselect = import_library("cssselect", "html" if html else "xml", source, selector)
     translator = cssselect.HTMLTranslator() if html else cssselect.GenericTranslator()
     try:

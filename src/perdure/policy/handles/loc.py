@@ -24,7 +24,14 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from xml.etree import ElementTree
 
-from perdure.errors.locations import MalformedValueXml
+from perdure.errors.locations import (
+    LocationsTooMany,
+    MalformedValueXml,
+    RootNotLocations,
+    ValueXmlDeclares,
+    ValueXmlTooLong,
+    WeightOutOfRange,
+)
 from perdure.model.records import Location
 from perdure.policy.handles.addresses import read_address
 
@@ -43,25 +50,23 @@ def parse_xml(text: str, kind: str) -> ElementTree.Element:
     `kind` is its type, for the message.
     """
     if len(text) > LONGEST:
-        raise MalformedValueXml(value_type=kind, fault=f"it has more than {LONGEST} characters")
+        raise ValueXmlTooLong(value_type=kind, most=LONGEST)
     if _DECLARATION.search(text):
-        raise MalformedValueXml(
-            value_type=kind, fault="document type and entity declarations are not allowed"
-        )
+        raise ValueXmlDeclares(value_type=kind)
     try:
         return ElementTree.fromstring(text)  # noqa: S314  (no declaration: no entity, no file)
     except ElementTree.ParseError as error:
-        raise MalformedValueXml(value_type=kind, fault=f"it is not XML: {error}") from error
+        raise MalformedValueXml(value_type=kind, fault=str(error)) from error
 
 
 def read_locations(text: str) -> tuple[Location, ...]:
     """The locations of a value, in order. Raises InvalidRequest."""
     root = parse_xml(text, TYPE)
     if root.tag != "locations":
-        raise MalformedValueXml(value_type=TYPE, fault="its root element must be 'locations'")
+        raise RootNotLocations(value_type=TYPE)
     listed = [one for one in root if one.tag == "location"]
     if len(listed) > _MOST:
-        raise MalformedValueXml(value_type=TYPE, fault=f"it has more than {_MOST} locations")
+        raise LocationsTooMany(value_type=TYPE, most=_MOST)
     found = [
         (address, one)
         for one in listed
@@ -107,7 +112,5 @@ def _read_weight(text: str) -> Decimal:
     except InvalidOperation:
         weight = Decimal(-1)
     if not (weight.is_finite() and 0 <= weight <= _HEAVIEST):
-        raise MalformedValueXml(
-            value_type=TYPE, fault=f"weight {text[:40]!a} is not a number from 0 to {_HEAVIEST}"
-        )
+        raise WeightOutOfRange(value_type=TYPE, weight=text, most=int(_HEAVIEST))
     return weight

@@ -1,7 +1,7 @@
 """Capturing over HTTP, if the operator has enabled it: `POST /captures?url=<url>`.
 
-The answer is 201 with the PWID, a list of what was recorded, and a list of the resources of the
-page that are missing.
+The answer is 201 with the PWID, a list of the resources that were recorded, and a list of those
+that are missing.
 
 How it works: a capture runs in a thread with an event loop of its own, so that compressing the
 responses does not delay other requests. A worker runs at most `AT_ONCE` captures; further requests

@@ -51,6 +51,9 @@ async def list_pattern(
     page = await asyncio.to_thread(resolver.list_page, pattern, cursor=question.cursor, limit=limit)
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
+    damaged = [error.identifier for error in page.damaged]
+    if damaged:
+        fresh = (b"cache-control", b"no-store")
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
@@ -58,7 +61,9 @@ async def list_pattern(
         msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
         for one in _make_entries(request, page.identifiers)
     ]
-    return lists.answer_list(request, str(pattern), entries, fresh, following=following)
+    return lists.answer_list(
+        request, str(pattern), entries, fresh, following=following, damaged=damaged
+    )
 
 
 def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.ListEntry]:

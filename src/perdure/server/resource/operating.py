@@ -19,7 +19,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, Incomplete, TooLarge
+from perdure.errors import DigestMismatch, Incomplete
+from perdure.errors.limits import BodyTooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
@@ -240,6 +241,7 @@ def _is_ours(service: Service, identifier: Identifier) -> bool:
 async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
     token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
+    auth.count_mint(service, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
     command = Mint(
@@ -298,7 +300,7 @@ async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes
         found += message["body"]
         more = message["more_body"]
         if len(found) > limit:
-            raise TooLarge(what="the body", limit=limit)
+            raise BodyTooLarge(limit=limit)
     for algorithm, promised in read_promised_digests(request):
         received = hashlib.new(algorithm.replace("-", ""), found).digest()
         if received != promised:

@@ -16,6 +16,7 @@ tag is made of the digest of the document and the canonical text of the part, so
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from http import HTTPStatus
 
 import http_sf
@@ -37,6 +38,8 @@ from perdure.server.common.redirects import link_description, make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, members
+
+_SCHEMES = tuple(pdi.SCHEMES)
 
 
 async def answer_part(service: Service, request: Request, resolved: Resolved) -> Answer:
@@ -80,7 +83,7 @@ async def _answer_fetch(
         onward = await members.lead_to_member(service, request, step, source, selector)
         if onward is not None:
             return onward
-    if isinstance(selector, tuple(pdi.SCHEMES)):
+    if isinstance(selector, _SCHEMES):
         tag = _make_part_etag(one, selector)
         if _is_known(request, tag):  # a client with the tag has the part: do not cut it again
             return Answer(
@@ -88,8 +91,10 @@ async def _answer_fetch(
                 _make_validators(service, request, step, spell_part(identifier, selector), tag),
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
-    extract = registry.parts.outline_part if outlined else registry.parts.cut_part
-    found = await service.cut_part(extract, source, selector)
+    cutting = partial(part_bodies.cut_at_hand, registry.parts.cut_part)
+    found = await service.cut_part(
+        registry.parts.outline_part if outlined else cutting, source, selector
+    )
     tag = _make_part_etag(one, found.selector)
     modified = find_last_modified(resolved.known, one)
     fields = _make_validators(service, request, step, spell_part(identifier, found.selector), tag)

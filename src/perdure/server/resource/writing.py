@@ -27,11 +27,11 @@ from perdure.errors import (
     NotAcceptable,
     NotFound,
     PreconditionFailed,
-    TooLarge,
     UnknownAuthority,
 )
 from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
+from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
@@ -72,6 +72,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             )
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
+        auth.count_mint(service, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)
@@ -366,7 +367,7 @@ def _read_length(request: Request, settings: Settings) -> int | None:
             raise BytesEncoded(field=name.decode(), text=value)
     length = read_announced_length(request)
     if length is not None and length > settings.largest_upload:
-        raise TooLarge(what="the upload", limit=settings.largest_upload)
+        raise UploadTooLarge(limit=settings.largest_upload)
     return length
 
 

@@ -369,7 +369,7 @@ CAPTURES = (
         answers=(
             AnswerShape(
                 status=201,
-                text="The PWID, a list of what was recorded, and a list of what is missing.",
+                text="The PWID, the resources that were recorded, and those that are missing.",
                 content={JSON: _ENTITY},
                 fields=("Location",),
             ),

@@ -73,7 +73,7 @@ OWN = (
         pattern="/metrics",
         handler=own.report_metrics,
         operation="showMetrics",
-        text="Prometheus metrics of this worker process",
+        text="Prometheus metrics of this worker process, and gauges of the registry",
         section="pages",
         answers=(AnswerShape(status=200, text="The metrics.", content={METRICS: TEXT}),),
     ),

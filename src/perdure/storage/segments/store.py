@@ -14,13 +14,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, Blanking, KeptRecord
+from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptRecord
 from perdure.storage.segments import blanking, copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
@@ -74,9 +73,30 @@ class Segments:
                 if isinstance(record, Corrupt):
                     yield record
                 elif record.type == "metadata":
-                    yield _read_tombstone(file, record, path.name)
+                    file.seek(record.offset)
+                    yield _read_tombstone(file.read(record.block.length), record, path.name)
                 else:
                     yield _read_representation(record, number)
+
+    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+        from perdure.storage.segments import checking  # only an audit needs it and its threads
+
+        for found in checking.check_segment(self._root, number, length):
+            if isinstance(found, Corrupt):
+                yield found
+                continue
+            record = found.record
+            kept: KeptRecord | Corrupt
+            if record.type == "metadata":
+                kept = _read_tombstone(found.data, record, f"segment {number}")
+            else:
+                kept = _read_representation(record, number)
+            yield kept if isinstance(kept, Corrupt) else CheckedRecord(kept, found.is_intact)
+
+    def check_root(self) -> Iterator[Corrupt]:
+        from perdure.storage.segments import checking
+
+        return checking.check_root(self._root)
 
     # Writing and keeping
     # -------------------
@@ -140,10 +160,9 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(file: BinaryIO, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
-    file.seek(record.offset)
+def _read_tombstone(data: bytes, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
     try:
-        tombstone = _decode_tombstone(file.read(record.block.length))
+        tombstone = _decode_tombstone(data)
     except msgspec.DecodeError as error:
         return Corrupt(
             identifier=where,

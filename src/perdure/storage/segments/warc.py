@@ -108,7 +108,7 @@ def make_head(
 def read_head(head: bytes) -> WarcBlock | None:
     """The description of a block in the head of its record; None if it is not a head of ours."""
     try:
-        return _read_block(_read_fields(head[len(VERSION) :].removesuffix(TRAILER)))
+        return read_block(read_fields(head[len(VERSION) :].removesuffix(TRAILER)))
     except (KeyError, ValueError):
         return None
 
@@ -126,10 +126,10 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
         length = text.find(TRAILER)
         if not text.startswith(VERSION) or length < 0:
             raise _make_corrupt(where, offset, "not a WARC/1.1 head")
-        fields = _read_fields(text[len(VERSION) : length])
+        fields = read_fields(text[len(VERSION) : length])
         begin = offset + length + len(TRAILER)
         try:
-            type, block = fields["warc-type"], _read_block(fields)
+            type, block = fields["warc-type"], read_block(fields)
         except (KeyError, ValueError) as error:
             raise _make_corrupt(where, offset, f"a head without {error}") from error
         end = begin + block.length + len(TRAILER)
@@ -158,13 +158,13 @@ def read_around_damage(file: BinaryIO, *, where: str) -> Iterator[SegmentRecord 
             problem = error
         if problem is None:
             return
-        following = _find_next_record(file, where, start + 1)
+        following = find_next_record(file, where, start + 1)
         behind = "nothing behind it" if following is None else f"the next record at {following}"
         yield _make_corrupt(where, start, f"{problem.found}; {behind}")
         start = following
 
 
-def _find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
+def find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
     """The place of the next complete record whose block has its digest, or None.
 
     A document can itself be a WARC file. Its records are not ours: behind the last one is the end
@@ -215,12 +215,14 @@ def _has_digest(file: BinaryIO, record: SegmentRecord) -> bool:
     return digest.hexdigest() == record.block.sha512
 
 
-def _read_fields(text: bytes) -> dict[str, str]:
+def read_fields(text: bytes) -> dict[str, str]:
+    """The fields of a head by their names in lower case."""
     pairs = (line.partition(": ") for line in text.decode("utf-8", "replace").split("\r\n"))
     return {name.lower(): value for name, _, value in pairs}
 
 
-def _read_block(fields: dict[str, str]) -> WarcBlock:
+def read_block(fields: dict[str, str]) -> WarcBlock:
+    """The block that a head describes. Raises KeyError or ValueError if it describes none."""
     algorithm, _, digest = fields["warc-block-digest"].partition(":")
     if algorithm != "sha512":
         raise ValueError("a sha512 digest")

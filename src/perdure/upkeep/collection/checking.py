@@ -4,7 +4,7 @@ How it works: a member that this registry holds is read, and a part is cut. The 
 is compared with the promise of the registry and with that of the collection. A PWID is looked up in
 the web archive of this registry. If that has an exact capture, its payload is read (the payload of
 a revisit comes from its original), and for a page the check reports which of its resources are
-kept. Otherwise the registry of archives says what is known of the archive that the PWID names.
+kept. Otherwise the registry of archives describes the archive that the PWID names.
 Nothing is fetched, unless the caller wants the archives to be asked: then the TimeGate of each says
 which captures it has, and exact captures are read there.
 

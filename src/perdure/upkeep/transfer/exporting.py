@@ -45,9 +45,9 @@ def export_lines(
 ) -> Iterator[bytes]:
     """Yield a line for each identifier, or for those of an interval or pattern, in order.
 
-    With `files`, bytes go to files there. Damaged records are passed to `report` and left out;
-    without it, the first one ends the export. Raises Corrupt, InvalidRequest if there are too many
-    bytes for a line, OSError if a file cannot be written.
+    With `files`, bytes go to files there. Damaged records, and those whose bytes are damaged, are
+    passed to `report` and left out; without it, the first one ends the export. Raises Corrupt,
+    InvalidRequest if there are too many bytes for a line, OSError if a file cannot be written.
     """
     low, high = within.key_range() if within else ("", _LAST)
     following: str | None = low
@@ -59,7 +59,14 @@ def export_lines(
                     raise row.error
                 report(row.error)
             elif within is None or _is_covered(within, row.name):
-                yield write_line(_export_record(row.name, row.record, registry.bytes, files))
+                try:
+                    line = _export_record(row.name, row.record, registry.bytes, files)
+                except Corrupt as error:
+                    if report is None:
+                        raise
+                    report(error)
+                else:
+                    yield write_line(line)
 
 
 def _is_covered(within: Identifier, identifier: Identifier) -> bool:

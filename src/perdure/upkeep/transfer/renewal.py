@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import identify_record, list_references
-from perdure.storage import fence
+from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
@@ -82,7 +82,13 @@ def rebuild_registry(
             fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
             aside = root / "aside"
             aside.mkdir(exist_ok=True)
+            here, fresh = store.find_file(root), store.find_file(work)
+            is_home = not home.list_signs(root, here)
+            if is_home and here and fresh:  # its file has another birth from now on
+                home.expect_records(root, here, fresh)
             store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
+            if is_home and here and fresh:
+                home.expect_records(root, here)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 

@@ -30,7 +30,7 @@ from perdure.errors.importing import (
 from perdure.formats import find_python_codec
 from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar, parse
-from perdure.ids.pdi import Pdi
+from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
@@ -73,18 +73,18 @@ class Terms(msgspec.Struct, frozen=True):
 
 def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
     """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
+    if isinstance(line, PlainLine):
+        row = _make_plain_row(line.id, line.locations[0], number, terms)
+        if row is not None:
+            return row
+        line = Line(id=line.id, locations=line.locations)
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
         if identifier.series in terms.series:
             rules.check_day(identifier, terms.today)
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
-        if _is_usual(identifier):
-            if isinstance(line, PlainLine):
-                return _make_usual_row(identifier, line.locations[0], number, terms)
-            if line.content is not None and _is_document(identifier, line, line.content):
-                return _make_document_row(identifier, line.content, number, terms)
-    if isinstance(line, PlainLine):
-        line = Line(id=line.id, locations=line.locations)
+        if line.content is not None and _is_document(identifier, line, line.content):
+            return _make_document_row(identifier, line.content, number, terms)
     return _make_full_row(naming.check_bindable(identifier), line, number, terms)
 
 
@@ -104,26 +104,33 @@ def _is_usual(identifier: Pdi) -> bool:
     )
 
 
-def _make_usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> LoadRow:
+def _make_plain_row(text: str, uri: str, number: int, terms: Terms) -> LoadRow | None:
+    """Make the row of a past, canonical PDI without parsing it. None for any other identifier."""
+    plain = read_plain_key(text)
+    if plain is None:
+        return None
+    key, format, version = plain
+    series, day, _ = key.split("/", 2)
+    if series in terms.series and day >= terms.today.replace("/", ""):
+        return None
     binding.check_uri(uri)
-    key = make_resource_key(identifier.series, identifier.date, identifier.uid)
     hashes = (reference_hash(f"location:{uri}"),)
-    before = _encode_before_uri(terms.now, identifier.version, identifier.format)
+    before = _encode_before_uri(terms.now, int(version) if version else None, format)
     return LoadRow(key, before + uri.encode(), number, hashes)
 
 
 @lru_cache(maxsize=1024)
-def _encode_before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
+def _encode_before_uri(now: str, version: int | None, format: str | None) -> bytes:
     """Encode the record of a usual line without its URI; all else in it is common to many lines."""
-    number = version if isinstance(version, int) else None
-    bound = Location(uri="", version=number, format=format)
+    bound = Location(uri="", version=version, format=format)
     return stored.encode_stored(Record(at=now, by=BY, locations=(bound,)))
 
 
 def _is_document(identifier: Pdi, line: Line, held: LineContent) -> bool:
     """Return whether a line adds a first version, and nothing else."""
     return (
-        {identifier.version, held.version} <= _FIRST
+        _is_usual(identifier)
+        and {identifier.version, held.version} <= _FIRST
         and held.at is None
         and line == Line(id=line.id, content=held)
     )
