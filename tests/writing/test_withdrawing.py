@@ -17,7 +17,7 @@ from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.errors import Conflict, NoSuchVersion, StorageFailed
-from perdure.errors.conflicts import NameWithdrawn, SecondPersonNeeded
+from perdure.errors.conflicts import CapturesNotErasable, NameWithdrawn, SecondPersonNeeded
 from perdure.ids import parse
 from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
 from perdure.model.queries import Fetch
@@ -431,3 +431,17 @@ def import_line(desk: Desk, line: dict[str, Any], *, atomic: bool = False) -> in
     source = ImportSource(io.BytesIO(json.dumps(line).encode() + b"\n"), desk.root)
     (*_, end) = import_lines(desk.registry, source, processes=0, atomic=atomic)
     return end.refused
+
+
+def test_a_capture_is_not_erased_and_not_withdrawn_instead(desk: Desk) -> None:
+    """An archive file is never written to; half of what was requested is not done, either."""
+    desk.reopen(archive_id="archive.example.org")
+    name = "pwid:archive.example.org:2014-01-26T20:06:24Z:part:http://a.example/"
+    with pytest.raises(CapturesNotErasable):
+        erase(desk, name)
+    assert not (desk.root / "withheld.jsonl").exists()
+    desk.withdraw(name)
+    assert (desk.root / "withheld.jsonl").exists()
+    desk.register(f"{name}x", text(SECRET))  # its bytes are in a segment
+    erase(desk, f"{name}x")
+    assert is_on_disk(desk.root, SECRET) == []

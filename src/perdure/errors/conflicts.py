@@ -196,6 +196,16 @@ class SecondPersonNeeded(Conflict):
         )
 
 
+class CapturesNotErasable(Conflict):
+    """A capture is to be erased, but perdure does not write to archive files."""
+
+    reason = (
+        "its captures are in archive files (WARC, ARC, WACZ), which perdure never changes: "
+        "'perdure withdraw' stops serving them, and 'perdure archive find' tells the file and the "
+        "offset of each"
+    )
+
+
 class NothingProposed(Conflict):
     """No withdrawal is proposed that could be refused."""
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError, StorageFailed
+from perdure.errors.conflicts import CapturesNotErasable
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
@@ -91,7 +92,10 @@ class Withdrawing:
         """Withdraw, or also erase, what a command names; or propose it."""
         identifier = naming.check_bindable(command.identifier)
         known = self._ledger.find_record(identifier.key)
-        if known is None and self._is_own_capture(identifier):
+        is_own = self._is_own_capture(identifier)
+        if is_own and isinstance(command, Erase) and not (known and known.versions):
+            raise CapturesNotErasable(identifier=str(identifier))
+        if known is None and is_own:
             known = self._enter(identifier, command.by)
         record = rules.require_known(identifier, known)
         rules.check_revision(identifier, record, command.expect)
