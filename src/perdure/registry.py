@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -25,23 +25,26 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.errors.naming import DocumentOpen, PartNotStored
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Source, Span, Stream
+from perdure.extractors.port import Part, Source, Span, Stream, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
+from perdure.metadata.port import MOST_MEMBERS, CollectedMember
+from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
-from perdure.model.records import Blank, Record, Representation
+from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Selector
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
-from perdure.policy.naming import read_qualifiers
+from perdure.policy.correcting import hash_reading
+from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series, require_known
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
@@ -56,6 +59,8 @@ from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+SETTINGS_FILE = setting.FILE
+"""The file that makes a directory a registry."""
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
@@ -217,6 +222,16 @@ class Registry:
             found = parts.parse_part(text or "", source.essence)
         return found
 
+    def open_part(self, resolved: Resolved, step: Fetch) -> tuple[Part, Iterator[bytes]]:
+        """Cut the part of a resolved name out of the bytes of a step, and open it for reading.
+
+        Raises the errors of cutting a part.
+        """
+        source = self.source(step.identifier, step.representation)
+        selector = self.selector(resolved.identifier, source, resolved.part_beside)
+        part = self.parts.cut_part(source, selector)
+        return part, iterate_body(part.body, source)
+
     def described(self, resolved: Resolved, url: str) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.
 
@@ -230,14 +245,38 @@ class Registry:
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
         source = self._find_source(identifier, record)
+        if source is not None and source.essence == collection.MEDIA_TYPE:
+            held = msgspec.structs.replace(held, members=self._list_members(source, url))
         if held.about == About() and source is not None:
-            held = describe_resource(identifier, record, url, self._read_about(source))
+            about = self._read_about(source)
+            members = held.members
+            held = describe_resource(identifier, record, url, about)
+            held = msgspec.structs.replace(held, members=members)
         if identifier.whole is identifier and resolved.part is None:
             return held
         part = resolved.part_beside
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
+
+    def _list_members(self, source: Source, url: str) -> tuple[CollectedMember, ...]:
+        """List the first members of a collection; none if it cannot be read."""
+        if source.length > collection.LARGEST:
+            return ()
+        try:
+            found = collection.load_collection(source.read_bytes(0, source.length))
+        except InvalidMetadata:
+            return ()
+        base = url.partition("/pdi:")[0] if "/pdi:" in url else ""
+        return tuple(
+            CollectedMember(
+                number=number,
+                identifier=one.identifier,
+                url=f"{base}/{one.identifier}" if base else "",
+                title=one.title or one.name,
+            )
+            for number, one in enumerate(found.members[:MOST_MEMBERS], 1)
+        )
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
@@ -301,12 +340,10 @@ class Registry:
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
             return None
-        found = (
-            version.find_representation(format)
-            if format is not None
-            else version.representations[0]
-        )
-        return self.source(identifier, found) if found is not None else None
+        found = version.representations
+        if format is not None:
+            found = select_format(found, format)
+        return self.source(identifier, found[0]) if found else None
 
     def _read_about(self, source: Source) -> About | None:
         """The description of a document from its own bytes, read once and then stored."""
@@ -316,9 +353,9 @@ class Registry:
             return msgspec.json.encode(derived.describe_document(place) or About())
 
         indexes = DirectoryIndexes(self.root / "indexes")
-        kept = msgspec.json.decode(
-            bytes(indexes.get_index(source, "about", build_about)), type=About
-        )
+        reading = Reading(media_type=source.media_type, charset=source.charset)
+        kind = f"about-{hash_reading(reading)}"  # equal bytes may be read in several ways
+        kept = msgspec.json.decode(bytes(indexes.get_index(source, kind, build_about)), type=About)
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:

@@ -1,121 +1,82 @@
-"""Proposals of withdrawals and erasures, and acts that would evade them."""
+"""Proposals of withdrawals: who is a second person, which still stand, and what is kept of them."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from msgspec.structs import replace
+from tests.conftest import text
 
-from perdure.errors.conflicts import (
-    ProposalContradicted,
-    ReasonNotRepeated,
-    SecondPersonNeeded,
-)
+from perdure.errors.conflicts import NothingProposed, ReasonNotRepeated
+from perdure.errors.naming import ReasonMissing
 from perdure.ids import parse
-from perdure.model.commands import Erase, Withdraw
-from perdure.model.records import (
-    Blank,
-    IdentifiedRecord,
-    Location,
-    Proposal,
-    Record,
-    Representation,
-    Tombstone,
-    Version,
-)
-from perdure.policy.proposals import (
-    check_alone,
-    confirm_proposal,
-    find_standing,
-    show_proposal,
-)
+from perdure.model.commands import Withdraw
+from perdure.model.records import IdentifiedRecord, Proposal, Record, Tombstone, Version
+from perdure.policy import proposals
+from perdure.policy.proposals import Person
+from perdure.writing.ledger import make_representation
 
-NAME = parse("pdi://oma.eop.gov.us/2026/11/21/1")
-AT, LATER = "2026-11-22T09:00:00Z", "2026-12-22T09:00:00Z"
-WHY = Tombstone(reason="the law", at=AT, by="anna")
-HELD = Representation(
-    format="text", media_type="text/plain", length=10, sha512="a" * 128, segment=1, offset=9
-)
-FIRST = Version(number=1, at=AT, representations=(HELD,))
-BLANK = Blank(version=1, format="text", start=0, end=2)
+NAME = parse("pdi://oma.eop.gov.us/1997/09/01/1")
+AT = "2026-11-21T12:00:00Z"
+WISH = Proposal(reason="a court said so", at=AT, by="ann")
 
 
-def propose(act: str, **fields: object) -> Proposal:
-    made = Proposal(act=act, reason="the law", at=AT, by="anna", until=LATER, highest=1)
-    return replace(made, **fields)
-
-
-def test_a_withdrawal_is_confirmed_as_it_was_proposed() -> None:
-    proposal = propose("withdraw", silent=True)
-    confirm_proposal(NAME, proposal, Withdraw(identifier=NAME, reason="the law", silent=True))
-    with pytest.raises(ReasonNotRepeated):
-        confirm_proposal(NAME, proposal, Withdraw(identifier=NAME, reason="The law", silent=True))
-    with pytest.raises(ProposalContradicted, match="silent, without the digest"):
-        confirm_proposal(NAME, proposal, Withdraw(identifier=NAME, reason="the law"))
-
-
-def test_an_erasure_is_confirmed_as_it_was_proposed() -> None:
-    part = propose("erase", blanks=(BLANK,), keeps_digest=True)
-    confirm_proposal(
-        NAME,
-        part,
-        Erase(identifier=NAME, reason="the law", blanks=(BLANK,), keep_digest=True),
+def record_with(versions: int, **fields: object) -> Record:
+    held = tuple(
+        Version(number=number, at=AT, representations=(make_representation(text("one")),))
+        for number in range(1, versions + 1)
     )
-    with pytest.raises(ProposalContradicted, match="with the digest kept, 1 stretches of bytes"):
-        confirm_proposal(NAME, part, Erase(identifier=NAME, reason="the law", keep_digest=True))
-    with pytest.raises(ProposalContradicted, match="all bytes"):
-        confirm_proposal(
-            NAME, propose("erase"), Erase(identifier=NAME, reason="the law", blanks=(BLANK,))
-        )
+    return msgspec.structs.replace(Record(at=AT, versions=held, revision=7), **fields)
 
 
-def test_an_erasure_can_be_proposed_of_what_is_withdrawn() -> None:
-    record = Record(at=AT, versions=(FIRST,), tombstone=WHY)
-    assert find_standing(replace(record, proposal=propose("withdraw")), AT) is None
-    assert find_standing(replace(record, proposal=propose("erase")), AT) is not None
-    assert find_standing(replace(record, proposal=propose("erase")), LATER) is None
+def test_a_proposal_is_kept_with_its_end_and_what_its_author_saw() -> None:
+    record, made = proposals.make_proposal(NAME, record_with(2), WISH, days=30)
+    assert record.proposal == made
+    assert made == msgspec.structs.replace(
+        WISH, until="2026-12-21T12:00:00Z", revision=7, highest=2
+    )
+    assert proposals.make_proposal(NAME, record_with(0), WISH, days=1)[1].highest == 0
+    shown = proposals.show_proposal(IdentifiedRecord(identifier=NAME, record=record))
+    assert shown["identifier"] == str(NAME)
+    assert (shown["reason"], shown["by"], shown["until"]) == (WISH.reason, "ann", made.until)
+    assert "highest" not in shown
 
 
-@pytest.mark.parametrize("act", ["withdraw", "erase"])
-def test_a_proposal_is_shown_with_its_act(act: str) -> None:
-    shown = show_proposal(IdentifiedRecord(NAME, Record(proposal=propose(act))))
-    assert (shown["act"], shown["reason"], shown["by"]) == (act, "the law", "anna")
+def test_a_proposal_gives_a_reason() -> None:
+    with pytest.raises(ReasonMissing):
+        proposals.make_proposal(NAME, record_with(1), msgspec.structs.replace(WISH, reason=" "), 1)
 
 
-HERE = Location(uri="https://a.example/", version=1)
-BOUND = Record(at=AT, locations=(HERE,), versions=(Version(number=1, at=AT),))
+def test_which_proposals_stand() -> None:
+    record, made = proposals.make_proposal(NAME, record_with(1), WISH, days=1)
+    later = record_with(2, proposal=made)
+    gone = record_with(1, proposal=made, tombstone=Tombstone(reason="x", at=AT, by="oma"))
+    assert proposals.find_standing(record) == made
+    assert proposals.find_standing(record, "2026-11-22T11:59:59Z") == made
+    assert proposals.find_standing(record, made.until) is None
+    assert proposals.find_standing(record_with(1)) is None
+    assert proposals.find_standing(record_with(1, proposal=WISH)) is None, "of an older registry"
+    assert proposals.find_standing(later) is None, "a version came that its author has not seen"
+    assert proposals.find_standing(gone) is None
 
 
-@pytest.mark.parametrize(
-    ("held", "changed", "version"),
-    [
-        (Record(versions=(FIRST,)), Record(versions=(FIRST,), tombstone=WHY), None),
-        (
-            Record(versions=(FIRST, replace(FIRST, number=2))),
-            Record(versions=(FIRST, replace(FIRST, number=2, tombstone=WHY))),
-            2,
-        ),
-        (BOUND, replace(BOUND, locations=()), None),
-        (
-            replace(BOUND, locations=(HERE, replace(HERE, version=2))),
-            replace(
-                BOUND,
-                locations=(replace(HERE, version=2),),
-                versions=(Version(number=1, at=AT, broken=WHY),),
-            ),
-            1,
-        ),
-    ],
-    ids=["whole", "version", "last location", "last location of a version"],
-)
-def test_no_other_act_withdraws(held: Record, changed: Record, version: int | None) -> None:
-    """Ruling two-persons."""
-    with pytest.raises(SecondPersonNeeded) as refused:
-        check_alone(NAME, held, changed)
-    assert refused.value.version == version
-    check_alone(NAME, changed, changed)  # it is withdrawn already
-    check_alone(NAME, held, held)
+def test_the_reason_is_repeated_word_for_word() -> None:
+    proposals.confirm_proposal(NAME, WISH, Withdraw(identifier=NAME, reason="a court said so"))
+    with pytest.raises(ReasonNotRepeated) as refused:
+        proposals.confirm_proposal(NAME, WISH, Withdraw(identifier=NAME, reason="a court said so "))
+    assert (refused.value.by, refused.value.proposed) == ("ann", WISH.reason)
 
 
-def test_a_location_of_several_can_go() -> None:
-    other = replace(HERE, uri="https://b.example/")
-    check_alone(NAME, replace(BOUND, locations=(HERE, other)), BOUND)
+def test_what_is_proposed_is_refused_and_nothing_else() -> None:
+    record, _ = proposals.make_proposal(NAME, record_with(1), WISH, days=1)
+    assert proposals.refuse_proposal(NAME, record, None, AT).proposal is None
+    for version, now in ((1, AT), (None, "2027-01-01T00:00:00Z")):
+        with pytest.raises(NothingProposed):
+            proposals.refuse_proposal(NAME, record, version, now)
+
+
+def test_who_may_be_one_person() -> None:
+    one = Person(root="ann", keys=frozenset({b"1", b"2"}))
+    assert one.is_same(Person(root="ann"))
+    assert one.is_same(Person(root="bob", keys=frozenset({b"2"})))
+    assert not one.is_same(Person(root="bob", keys=frozenset({b"3"})))
+    assert Person().is_same(Person())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,7 +30,7 @@ from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"
-PLAIN = {"format": "text", "media_type": "text/plain"}
+PLAIN: dict[str, Any] = {"format": "text", "media_type": "text/plain"}
 
 
 @pytest.fixture
@@ -215,7 +216,7 @@ def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Pa
 def test_a_serial_of_today_is_not_minted_again(registry: Registry) -> None:
     registry.door.execute_command(Load(rows=(row("2026/11/21/41", "https://a.example/41"),)))
     receipt = registry.door.execute_command(Mint(authority=SERIES))
-    assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42.text.1"
+    assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42"
 
 
 @pytest.mark.parametrize("order", [(2, 1), (1, 1)])

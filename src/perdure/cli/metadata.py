@@ -82,8 +82,11 @@ def _resolve_describable(
 ) -> Resolved:
     """Resolve an identifier that can be described. Raises NotFound."""
     from perdure.cli import fetching
+    from perdure.upkeep import citations
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+    resolved = citations.resolve_or_explain(
+        registry, fetching.make_query(registry, identifier, part=part)
+    )
     resolved.require_citable()
     return resolved
 
@@ -99,7 +102,6 @@ def _find_actionable_url(registry: Registry, identifier: Identifier, part: str |
     public = find_public_address(identifier)
     if public:
         return public + path.removeprefix(identifier.path)
-    here().print_note("no base_url is set, so the URL is that of a resolver on this machine")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 
@@ -202,6 +204,8 @@ def set_record(
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
         receipt = registry.door.execute_command(command)
+    if name != cmdi.NAME and not merge:
+        receipt = msgspec.structs.replace(receipt, dropped=formats.list_unread(data, name))
     print_receipt(receipt)
 
 

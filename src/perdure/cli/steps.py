@@ -10,7 +10,16 @@ import msgspec
 from perdure.errors.root import show_plainly
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
-from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Correction,
+    Location,
+    Proposal,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
+from perdure.policy.correcting import show_reading
 from perdure.policy.proposals import find_standing
 
 Fields = dict[str, Any]
@@ -81,6 +90,8 @@ def _record_facts(record: Record) -> Iterator[str]:
         yield f"bound to nothing {_describe_tombstone(why)}"
     if record.minted and not record.versions and not record.locations:
         yield f"reserved as {record.minted}"
+    elif not (record.versions or record.locations or record.values or record.tombstone):
+        yield "reserved"
     for version in record.versions:
         yield from _version_lines(version)
         if why := record.unbound(version.number):
@@ -99,6 +110,7 @@ def _version_lines(version: Version) -> Iterator[str]:
         yield f"  withdrawn {_describe_tombstone(version.tombstone)}"
     for held in version.representations:
         yield f"  {held.format}: {_describe_representation(held)}"
+        yield from (f"    {_describe_correction(one)}" for one in held.corrections)
 
 
 def _describe_representation(held: Representation) -> str:
@@ -106,6 +118,11 @@ def _describe_representation(held: Representation) -> str:
     language = f" in {held.language}" if held.language else ""
     facts = f", {held.length} bytes, sha512 {held.sha512}" if held.is_shown else ""
     return f"{held.media_type}{charset}{language}{facts}"
+
+
+def _describe_correction(one: Correction) -> str:
+    why = f": {show_plainly(one.reason)}" if one.reason else ""
+    return f"was {show_reading(one.before)} until {one.at}, says {one.by}{why}"
 
 
 def _describe_location(location: Location) -> str:

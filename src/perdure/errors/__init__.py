@@ -76,6 +76,7 @@ from perdure.errors.texts import (
 )
 from perdure.errors.unavailable import (
     CopyNotPromoted,
+    MissingLibrary,
     ShareUsedUp,
     ShareUsedUpThere,
     StorageFailed,
@@ -97,6 +98,7 @@ __all__ = [
     "InvalidRequest",
     "MalformedIdentifier",
     "MalformedPart",
+    "MissingLibrary",
     "NoSuchToken",
     "NoSuchVersion",
     "NotAcceptable",

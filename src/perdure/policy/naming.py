@@ -11,6 +11,7 @@ by.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from perdure import formats
@@ -20,7 +21,7 @@ from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import encode_number, read_resource_key
-from perdure.model.records import Record
+from perdure.model.records import Record, Representation
 
 _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
@@ -60,6 +61,15 @@ def check_new_format(format: str) -> str:
     if "%23" in canonical:  # rulings: pdi-format, fragment-transport
         raise FormatHasHash(format=format)
     return canonical
+
+
+def spell_first_ending(format: str) -> str:
+    """The end of the name of a first version: `.text.1`.
+
+    It is empty for a name that is reserved without a format.  # ruling: pdi-reserved-name
+    Raises MalformedIdentifier, and InvalidRequest if no new name may have the format.
+    """
+    return f".{check_new_format(format)}.1" if format else ""
 
 
 def spell_name(identifier: Identifier) -> str:
@@ -117,8 +127,12 @@ def check_bindable(identifier: Identifier) -> Identifier:
     return identifier
 
 
+EQUAL = "equal:"
+"""Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
+
+
 def list_references(record: Record) -> set[str]:
-    """All references by which the record is found: its locations, digests and aliases."""
+    """All references by which the record is found: locations, digests, aliases, equal names."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
         found.add(f"location:{location.uri}")
@@ -131,9 +145,43 @@ def list_references(record: Record) -> set[str]:
     for value in record.values:
         if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
             found.add(f"value:{value.type}:{value.data}")
+    if record.name and (equal := parse(record.name).equal_key):
+        found.add(EQUAL + equal)
     return found
 
 
 def same_format(a: str, b: str) -> bool:
     """Return True if two format tokens name one format (`au` is `basic`; ruling pdi-token)."""
     return a == b or formats.is_same_format(a, b)
+
+
+def list_reading_aliases(held: Representation) -> tuple[str, ...]:
+    """The formats under which bytes are found after corrections, besides their own format.
+
+    A name that once resolved goes on resolving, so the formats of earlier corrections stay.
+    """
+    if not held.corrections:
+        return ()
+    tokens = (
+        formats.make_token(one.after.media_type, one.after.charset) for one in held.corrections
+    )
+    return tuple(dict.fromkeys(one for one in tokens if not same_format(one, held.format)))
+
+
+def select_format(held: Sequence[Representation], format: str) -> tuple[Representation, ...]:
+    """The representations that a format names: by exactly this token, by another token of the same
+    format or, if there are none, by a reading alias."""
+    exact = tuple(one for one in held if one.format == format)
+    alike = tuple(one for one in held if one not in exact and same_format(one.format, format))
+    if exact or alike:
+        return exact + alike
+    return tuple(
+        one
+        for one in held
+        if any(same_format(alias, format) for alias in list_reading_aliases(one))
+    )
+
+
+def has_format(held: Representation, format: str) -> bool:
+    """Return True if a format names a representation, also as a reading alias."""
+    return bool(select_format((held,), format))

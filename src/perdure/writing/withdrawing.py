@@ -35,19 +35,28 @@ WITHDRAW, ERASE = "withdraw", "erase"
 """Acts of changes."""
 Enter = Callable[[Identifier, str], Record]
 """Registers a name that has no record yet, for an actor, and returns its record."""
+ReadName = Callable[[Identifier], Identifier]
 
 
 class Withdrawing:
     """Carries out withdrawals and erasures of one registry, for its registrar."""
 
     def __init__(
-        self, root: Path, settings: Settings, ledger: Ledger, held: Bytes, enter: Enter
+        self,
+        root: Path,
+        settings: Settings,
+        ledger: Ledger,
+        held: Bytes,
+        enter: Enter,
+        read_name: ReadName,
     ) -> None:
+        """`read_name` finds the known spelling of a name, and checks that it is one resource."""
         self._root = root
         self._settings = settings
         self._ledger = ledger
         self._bytes = held
         self._enter = enter
+        self._read_name = read_name
         self._queue = SilencingQueue(root, held)
         self._waiting = False
         """True if this batch has noted work that follows its commit."""
@@ -90,7 +99,7 @@ class Withdrawing:
 
     def withdraw_record(self, command: Withdraw) -> Receipt:
         """Withdraw, or also erase, what a command names; or propose it."""
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         known = self._ledger.find_record(identifier.key)
         is_own = self._is_own_capture(identifier)
         if is_own and isinstance(command, Erase) and not (known and known.versions):
@@ -222,7 +231,7 @@ class Withdrawing:
 
     def refuse_withdrawal(self, command: Refuse) -> Receipt:
         """Refuse a proposed withdrawal or erasure."""
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         named = naming.read_qualifiers(identifier)[0]

@@ -285,8 +285,12 @@ class _CaptureRun:
         return [one for one in found if one.role in _BELONGS]
 
 
-def make_fetcher(settings: Settings, limits: Limits) -> Fetcher:
-    """Return a fetcher that names this registry in its User-Agent."""
+def make_fetcher(settings: Settings, *, body: int, seconds: float) -> Fetcher:
+    """Return a fetcher that names this registry in its User-Agent.
+
+    `body`: the most bytes of one response; `seconds`: how long one response may take.
+    """
+    limits = Limits(body=body, seconds=seconds)
     about = f" (+{settings.base_url})" if settings.base_url else ""
     return Fetcher(
         user_agent=name_software() + about, networks=settings.private_networks, limits=limits

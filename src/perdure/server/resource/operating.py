@@ -1,7 +1,8 @@
 """POST: the operations on an identifier that do not upload its bytes.
 
 How it works: `POST /<identifier>?<operation>` with a JSON body. The operations are `mint` (on a
-series, shoulder or naming authority), `register`, `bind`, `break`, `alias`, `withdraw`, `erase`
+series, shoulder or naming authority), `register`, `correct`, `bind`, `break`, `alias`, `withdraw`,
+`erase`
 and `refuse`. Each is one entry of a table: the shape of its body, and the function that makes a
 command for the write door from it. msgspec checks the shape, `perdure.policy.rules` checks the
 meaning.
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from perdure.errors import DigestMismatch, Incomplete
@@ -29,6 +31,7 @@ from perdure.model.commands import (
     Bind,
     Break,
     Command,
+    Correct,
     Erase,
     Mint,
     Refuse,
@@ -57,6 +60,7 @@ from perdure.server.resource.writing import (
     read_idempotency_key,
     read_promised_digests,
 )
+from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
 
 _T = TypeVar("_T")
@@ -65,7 +69,9 @@ _LONGEST_BODY = 1 << 20  # bytes
 
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uid: str | None = None
-    format: str = "text"
+    format: str | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    ask: bool = False
     locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
 
@@ -73,6 +79,15 @@ class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
+
+
+class _CorrectBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    type: str | None = None
+    charset: str | None = None
+    language: str | None = None
+    reason: str = ""
+    version: int | None = None
+    format: str | None = None
 
 
 class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +118,24 @@ class _RefuseBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int | None = None
 
 
-_Body = _RefuseBody | _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+_Body = _CorrectBody | _RefuseBody | _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+
+
+def _make_correct(
+    by: str, identifier: Identifier, body: _CorrectBody, expect: int | None
+) -> Command:
+    _check_version(body.version)
+    return Correct(
+        by=by,
+        identifier=identifier,
+        media_type=body.type,
+        charset=body.charset,
+        language=body.language,
+        reason=body.reason,
+        version=body.version,
+        format=body.format,
+        expect=expect,
+    )
 
 
 def _make_bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
@@ -150,6 +182,7 @@ def _make_refuse(by: str, identifier: Identifier, body: _RefuseBody, expect: int
 
 
 _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
+    "correct": (_CorrectBody, _make_correct),
     "bind": (_BindBody, _make_bind),
     "break": (_BreakBody, _make_break),
     "alias": (_AliasBody, _make_alias),
@@ -158,7 +191,7 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
     "refuse": (_RefuseBody, _make_refuse),
 }
 """Operations on a registered identifier."""
-_RIGHTS = {"refuse": "withdraw"}
+_RIGHTS = {"correct": "commit", "refuse": "withdraw"}
 """The right that an operation needs, if it has another name."""
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
@@ -244,12 +277,18 @@ async def _mint_name(service: Service, request: Request, authority: str) -> Answ
     auth.count_mint(service, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
+    locations = _make_locations(body.locations)
+    format = state_format(
+        None if body.format is UNSET else body.format, None if body.type is UNSET else body.type
+    )
+    if body.ask and not format:
+        format = await ask_format([one.uri for one in locations], service.settings)
     command = Mint(
         by=token.name,
         authority=authority,
         uid=body.uid,
-        format=body.format,
-        locations=_make_locations(body.locations),
+        format=format,
+        locations=locations,
         metadata=body.metadata,
         once=read_idempotency_key(request),
     )
@@ -277,9 +316,21 @@ async def _register_name(service: Service, request: Request, identifier: Identif
     return await submit_command(service, request, "register", command)
 
 
-async def submit_command(service: Service, request: Request, verb: str, command: Command) -> Answer:
+async def submit_command(
+    service: Service,
+    request: Request,
+    verb: str,
+    command: Command,
+    dropped: tuple[str, ...] = (),
+) -> Answer:
+    """Submit a command, and answer with its receipt.
+
+    `dropped` names the members of a metadata record that a description cannot have.
+    """
     receipt = await service.registry.door.submit_command(command)
     service.metrics.count_write(verb, receipt.outcome)
+    if dropped:
+        receipt = replace(receipt, dropped=dropped)
     return make_receipt_answer(request.base_url, receipt)
 
 

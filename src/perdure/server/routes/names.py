@@ -73,6 +73,7 @@ _READING = Route(
         errors.PartOutOfRange,
         errors.PartCheckFailed,
         errors.PartNotSupported,
+        errors.MissingLibrary,
         errors.Undecodable,
         errors.OverBudget,
         errors.ArchiveClosed,
@@ -243,7 +244,9 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<authority>?mint",
-        'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
+        'mints without bytes: `{"uid", "format" or "type", "locations", "ask", "metadata"}`. With '
+        "neither format nor type, the name is reserved without a format, unless `ask` is true: "
+        "then the server of the first location is asked for its type (HEAD). The authority is "
         "written as `pdi://<series>/`, `ark:<shoulder>` or, for URNs of 1993, "
         "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
         _MADE,
@@ -258,6 +261,14 @@ _CHANGING = (
         _MADE,
         _DONE,
         word="register",
+    ),
+    _make_write(
+        "POST",
+        "POST /<identifier>?correct",
+        'corrects the reading of its bytes: `{"type", "charset", "language", "reason", "version", '
+        '"format"}`; the bytes and their name stay. Needs the right `commit`',
+        _DONE,
+        word="correct",
     ),
     _make_write(
         "POST",

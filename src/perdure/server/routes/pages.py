@@ -31,7 +31,8 @@ OWN = (
         pattern="/",
         handler=own.show_start,
         operation="showStart",
-        text="a description of this resolver: its software, series and schemes",
+        text="a description of this resolver: its software, schemes, and the series that are "
+        "resolved (`series`) and minted (`minted`) here",
         section="pages",
         parameters=(
             Parameter(
@@ -141,6 +142,7 @@ THTTP = (
             errors.PartOutOfRange,
             errors.PartCheckFailed,
             errors.PartNotSupported,
+            errors.MissingLibrary,
             errors.Undecodable,
             errors.ArchiveClosed,
         ),
@@ -172,7 +174,13 @@ _IMAGE = Parameter(
     listed=False,
     example="ark%3A%2F99999%2Ffk4image",
 )
-_PICTURE = (errors.NotFound, errors.InvalidRequest, errors.PartNotSupported, errors.Undecodable)
+_PICTURE = (
+    errors.NotFound,
+    errors.InvalidRequest,
+    errors.PartNotSupported,
+    errors.MissingLibrary,
+    errors.Undecodable,
+)
 
 IIIF = (
     Route(

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import msgspec
 
-from perdure import settings
 from perdure.archives import withholding
 from perdure.errors import Conflict, PerdureError
 from perdure.errors.importing import (
@@ -31,6 +30,7 @@ from perdure.errors.importing import (
 )
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
+from perdure.registry import SETTINGS_FILE
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
@@ -84,8 +84,7 @@ def back_up(
         except PerdureError:
             store.drop_copy(work)
             raise
-        source = home.load_home(root)
-        home.mark_copy(target, home.BackupMark(registry=source.registry if source else "", at=at))
+        home.mark_copy(target, home.BackupMark(registry=home.find_id(root), at=at))
         copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -98,7 +97,7 @@ def back_up(
         for name in (fence.FILE, handover.FILE):
             if (root / name).exists():
                 copy_durably(root / name, target / name)
-        copy_durably(root / settings.FILE, target / settings.FILE)
+        copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
         for name in _DIRECTORIES:
             sync_directory(target / name)
         sync_directory(target)
@@ -120,7 +119,7 @@ def _check_target(root: Path, target: Path) -> None:
 
 def _check_home(target: Path, store: Store) -> None:
     """Raise InvalidRequest if `target` is a registry in its own home, and no backup."""
-    if home.load_home(target) and not home.list_signs(target, store.find_file(target)):
+    if home.find_id(target) and not home.list_signs(target, store.find_file(target)):
         raise TargetIsRegistry(target=str(target))
 
 
@@ -137,7 +136,7 @@ def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
 
 def _is_past(target: Path, copy: Records, store: Store) -> bool:
     """Return whether all changes in `target` are in the copy, too."""
-    if not (target / settings.FILE).exists():  # a backup that was interrupted, or none at all
+    if not (target / SETTINGS_FILE).exists():  # a backup that was interrupted, or none at all
         return store.is_past(target, target / "incoming")
     with closing(store.open_records(target)) as earlier:
         head = earlier.find_head()
