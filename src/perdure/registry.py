@@ -28,8 +28,9 @@ from perdure.archives.pwid.known import Archives
 from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
+from perdure.errors.naming import DocumentOpen, PartNotStored
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Part, Source, iterate_body
+from perdure.extractors.port import Part, Source, Span, Stream, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
@@ -38,13 +39,13 @@ from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
-from perdure.model.records import Reading, Record, Representation
+from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Selector
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
-from perdure.policy.rules import check_series
+from perdure.policy.rules import check_series, require_known
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
@@ -287,6 +288,40 @@ class Registry:
             source = self.source(step.identifier, step.representation)
             return self._find_part(resolved.identifier, source, resolved.part_beside)
         return self.described(resolved, "").part
+
+    def find_stretches(
+        self, identifier: Identifier, part: str | None, version: int | None = None
+    ) -> tuple[Blank, ...]:
+        """The stored bytes of a part of a document, also of a withdrawn one, for an erasure.
+
+        Raises NotFound, InvalidRequest if the name leaves the document open or if the bytes of the
+        part are not stored as they are, and the errors of cutting the part.
+        """
+        record = require_known(identifier, self.listings.find_record(identifier))
+        number, format = read_qualifiers(identifier.whole)
+        held = [
+            (one.number, kept)
+            for one in record.versions
+            for kept in one.representations
+            if one.number == (version or number) and (format is None or kept.format == format)
+        ]
+        if len(held) != 1:
+            raise DocumentOpen(identifier=str(identifier))
+        (found, one) = held[0]
+        source = self.source(identifier, one)
+        cut = self.parts.cut_part(source, self.selector(identifier, source, part))
+        stored = cut.slices or tuple(
+            piece
+            for piece in (() if isinstance(cut.body, Stream) else cut.body)
+            if isinstance(piece, Span)
+        )
+        if not any(piece.length for piece in stored):
+            raise PartNotStored(identifier=str(identifier))
+        return tuple(
+            Blank(version=found, format=one.format, start=piece.start, end=piece.stop)
+            for piece in stored
+            if piece.length
+        )
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
         """The selector of a part. Raises the errors of cutting it, unless the source contains it.

@@ -54,6 +54,7 @@ _FORMS: dict[SettingForm, str] = {
     "header": "[A-Za-z0-9-]{1,64}",
     "url": "https?://[!-~]+",
     "url-without-slash": "https?://[!-~]+[^/]",
+    "contact": r"[^@\s<>\"]{1,64}@[^@\s<>\"]{1,255}|https?://[!-~]+",
 }
 
 
@@ -362,6 +363,12 @@ class Settings:
         "seconds for which answers to names without a version may be cached",
         limit_range(0, 1 << 31),
     )
+    pinned_seconds: int = _define_setting(
+        604_800,
+        "seconds for which bytes of a named version may be cached: as long, caches may keep what "
+        "was withdrawn",
+        limit_range(0, 1 << 31),
+    )
     page_size: int = _define_setting(
         1000, "identifiers per page of a listing", limit_range(1, 100_000)
     )
@@ -388,6 +395,16 @@ class Settings:
         1,
         "persons who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
+    )
+    erasure_persons: int = _define_setting(
+        2,
+        "persons who must request an erasure before it is carried out, 1 or 2",
+        limit_range(1, 2),
+    )
+    contact: str = _define_setting(
+        "",
+        "whom to ask about withdrawn documents: an e-mail address or a URL, shown on tombstones",
+        match_form("contact"),
     )
     proposal_days: int = _define_setting(
         30,

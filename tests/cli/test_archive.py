@@ -125,3 +125,17 @@ def parts(line: str) -> tuple[str, ...]:
     fields = json.loads(text)
     names = ("url", "mime", "status", "offset", "filename")
     return (key, time, *(fields.get(name, "").replace("-", "") for name in names))
+
+
+def test_a_takedown_is_lifted_and_both_are_listed(shell: Shell) -> None:
+    url = "http://a.example/"
+    asked = ("archive", "withhold", url, "--match", "host", "--from", "2014")
+    shell.error(*asked, "--reason", "an error", "--lift", code=40)
+    shell.run(*asked, "--reason", "privacy", "--by", "Ada")
+    shell.error("archive", "withhold", url, "--reason", "an error", "--lift", code=40)
+    said = shell.run(*asked, "--reason", "an error", "--by", "Bert", "--lift").stdout
+    assert said == "0 captures are served again\n"
+    assert shell.lines("archive", "withheld") == []
+    (first, second) = shell.lines("archive", "withheld", "--all")
+    assert first.split("\t")[4:] == ["Ada", "privacy"]
+    assert second.split("\t")[4:] == ["Bert", "an error", "lifted"]

@@ -153,3 +153,52 @@ def test_an_alias_resolves_as_what_it_names(shell: Shell) -> None:
     shell.run("bind", "--register", "hdl:1/b", "https://b.example/")
     shell.run("alias", "hdl:1/b", "doi:10.1000/other")  # which of the two it means, nobody can tell
     shell.error("resolve", "doi:10.1000/other", code=10)
+
+
+# Erasing
+# -------
+
+
+def use_setting(shell: Shell, line: str) -> None:
+    settings = shell.root / "perdure.toml"
+    text = settings.read_text("utf-8")
+    settings.write_text(text.replace("[perdure]", f"[perdure]\n{line}", 1), "utf-8")
+
+
+def test_an_erasure_says_what_it_does_not_reach(shell: Shell, letter: Path) -> None:
+    """Ruling tombstone-silence: "lists what it cannot reach (backups, exports, caches)"."""
+    use_setting(shell, "erasure_persons = 1")
+    names = [shell.lines("mint", "--series", SERIES, str(letter))[0] for _ in range(2)]
+    result = shell.run("erase", names[0], "--reason", "the law")
+    assert result.stdout.splitlines() == [names[0]]
+    assert f"the same bytes are still held as {names[1]}" in result.stderr
+    assert "not reached: backups that are not made again, exports" in result.stderr
+    told = shell.json("verify")
+    assert (told["checked"], told["erased"], told["problems"]) == (2, 1, 0)
+    assert "1 of them erased" in shell.run("verify").stderr
+    assert "1 of them erased" in shell.run("verify", "--all").stderr
+    assert "erased at " in shell.run("describe", names[0]).stdout
+    assert shell.run("get", names[1]).stdout_bytes == letter.read_bytes()
+
+
+def test_a_part_is_erased(shell: Shell, letter: Path) -> None:
+    use_setting(shell, "erasure_persons = 1")
+    name = shell.lines("mint", "--series", SERIES, str(letter))[0]
+    shell.error("erase", name, "--part", "char=0,400", "--reason", "x", code=18)
+    shell.error(
+        "erase", name.removesuffix(".text.1"), "--part", "char=0,4", "--reason", "x", code=4
+    )
+    shell.run("erase", f"{name}#char=0,8", "--reason", "the law")
+    (segment,) = (shell.root / "segments").glob("*.warc")
+    assert b"Dear Sir" not in segment.read_bytes()
+    assert bytes(8) + letter.read_bytes()[8:] in segment.read_bytes()
+    shell.run("get", name, code=16)
+    assert shell.json("verify")["problems"] == 0
+
+
+def test_an_erasure_alone_is_proposed(shell: Shell, letter: Path) -> None:
+    name = shell.lines("mint", "--series", SERIES, str(letter))[0]
+    assert "proposed" in shell.run("erase", name, "--reason", "the law").stderr
+    assert " erasure of version 1 proposed by local" in shell.lines("proposals")[0]
+    shell.run("refuse", name)
+    assert shell.lines("proposals") == []

@@ -9,6 +9,7 @@ from tests.conftest import text
 from perdure.errors.conflicts import NothingProposed, ReasonNotRepeated
 from perdure.errors.naming import ReasonMissing
 from perdure.ids import parse
+from perdure.model.commands import Withdraw
 from perdure.model.records import IdentifiedRecord, Proposal, Record, Tombstone, Version
 from perdure.policy import proposals
 from perdure.policy.proposals import Person
@@ -59,9 +60,9 @@ def test_which_proposals_stand() -> None:
 
 
 def test_the_reason_is_repeated_word_for_word() -> None:
-    proposals.confirm_proposal(NAME, WISH, "a court said so")
+    proposals.confirm_proposal(NAME, WISH, Withdraw(identifier=NAME, reason="a court said so"))
     with pytest.raises(ReasonNotRepeated) as refused:
-        proposals.confirm_proposal(NAME, WISH, "a court said so ")
+        proposals.confirm_proposal(NAME, WISH, Withdraw(identifier=NAME, reason="a court said so "))
     assert (refused.value.by, refused.value.proposed) == ("ann", WISH.reason)
 
 

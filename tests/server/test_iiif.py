@@ -89,7 +89,7 @@ def test_what_an_answer_says(site: Deployment, image: str) -> None:
     assert shown(answer).format == "JPEG"
     assert fields["content-type"] == "image/jpeg"
     assert fields["access-control-allow-origin"] == "*"
-    assert fields["cache-control"] == "public, max-age=31536000, immutable"
+    assert fields["cache-control"] == "public, max-age=604800, immutable"
     links = fields["link"].split(", ")
     base = f"{site.base}/iiif/3/{escaped(image)}"
     assert f'<{base}/full/60,40/0/default.jpg>; rel="canonical"' in links

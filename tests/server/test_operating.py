@@ -50,7 +50,11 @@ BODIES: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("operating") / "registry", log_level="debug") as running:
+    with deployed(
+        tmp_path_factory.mktemp("operating") / "registry",
+        log_level="debug",
+        contact="archive@a.example",
+    ) as running:
         yield running
 
 
@@ -250,6 +254,83 @@ def test_withdraw_one_version(site: Deployment, secret: str, letter: str) -> Non
     assert site.get(f"/{name}.text.2").body == b"second"
     again = receipt(site.post(f"/{name}?withdraw", body, token=secret), 200)
     assert again["outcome"] == "unchanged"
+
+
+def test_two_persons_erase_a_part(site: Deployment, letter: str) -> None:
+    """Ruling tombstone-silence: "`erase` (law: two persons, recorded)"."""
+    anna, bert = site.token("anna of the law"), site.token("bert of the law")
+    path = f"/{letter}?erase"
+    body = {"reason": "the law", "part": "char=0,7"}
+    for _ in range(2):
+        assert receipt(site.post(path, body, token=anna), 202)["outcome"] == "proposed"
+    assert site.get(f"/{letter}").status == 200
+    (listed,) = json.loads(site.get("/proposals", f"Authorization: Bearer {bert}").body)[
+        "proposals"
+    ]
+    assert (listed["act"], listed["reason"]) == ("erase", "the law")
+    problem(site.post(path, body | {"reason": "a law"}, token=bert), 409, "conflict")
+    problem(site.post(path, {"reason": "the law"}, token=bert), 409, "conflict")
+    assert receipt(site.post(path, body, token=bert), 200)["outcome"] == "changed"
+    assert site.get(f"/{letter}").status == 410
+    assert bytes(7) + LETTER[7:] in b"".join(
+        one.read_bytes() for one in (site.root / "segments").glob("*.warc")
+    )
+
+
+def test_a_tombstone_page_says_what_it_was(site: Deployment, secret: str, letter: str) -> None:
+    """Ruling tombstone-silence: "A tombstone says what, when, why, whom to ask, and the metadata
+    that *people* had given" and "digest and length only where kept on purpose"."""
+    name, reason = resource(letter), "names  a witness\nand another <one>"
+    about = json.dumps({"titles": [{"value": "A letter"}], "creators": [{"name": "Doe, Jane"}]})
+    site.ask(
+        "POST",
+        f"/{name}?metadata",
+        f"Authorization: Bearer {secret}",
+        "Content-Type: application/vnd.perdure.about+json",
+        body=about.encode(),
+    )
+    receipt(site.post(f"/{name}?withdraw", {"reason": reason}, token=secret), 200)
+    day = datetime.now(UTC).date().isoformat()
+    page = site.get(f"/{name}", "Accept: text/html")
+    assert page.status == 410
+    html = page.body.decode()
+    for said in (
+        "A letter",
+        "Doe, Jane",
+        "names  a witness\nand another &lt;one&gt;",
+        f"withdrawn on {day}",
+        "archive@a.example",
+    ):
+        assert said in html
+    for question in ("", "?info", "?landing", "?history", "?metadata=jsonld"):
+        for accept in ("text/html", "application/json"):
+            told = site.get(f"/{name}{question}", f"Accept: {accept}").body.decode()
+            assert hashlib.sha512(LETTER).hexdigest() not in told
+            assert f"{len(LETTER)} bytes" not in told
+    assert f"(withdrawn on {day}; " in site.get(f"/{name}?cite=apa").body.decode()
+    assert f"note = {{Withdrawn on {day}" in site.get(f"/{name}?cite=bibtex").body.decode()
+    assert f"N1  - Withdrawn on {day}" in site.get(f"/{name}?cite=ris").body.decode()
+    assert "zurückgezogen am" in site.get(f"/{name}?cite=apa&locale=de").body.decode()
+    assert 'dateType="Withdrawn"' in site.get(f"/{name}?metadata=datacite").body.decode()
+
+
+def test_a_silent_withdrawal_says_what_and_when(site: Deployment, secret: str) -> None:
+    body = {"metadata": {"title": "Jane Doe"}, "locations": ["https://jane.example/"]}
+    minted = site.post(MINT, body, token=secret)
+    name = resource(json.loads(minted.body)["identifier"])
+    receipt(
+        site.post(f"/{name}?withdraw", {"reason": "private", "silent": True}, token=secret), 200
+    )
+    for question in ("", "?info", "?landing", "?history", "?metadata", "?cite", "?locations"):
+        for accept in ("text/html", "application/json", "application/xml"):
+            told = site.get(f"/{name}{question}", f"Accept: {accept}").body.lower()
+            assert b"jane" not in told, (question, accept)
+
+
+def test_a_digest_is_shown_if_it_was_kept(site: Deployment, secret: str, letter: str) -> None:
+    body = {"reason": "a mistake", "keep_digest": True}
+    receipt(site.post(f"/{letter}?withdraw", body, token=secret), 200)
+    assert hashlib.sha512(LETTER).hexdigest() in site.get(f"/{letter}?info").body.decode()
 
 
 def test_withdraw_the_whole(site: Deployment, secret: str, letter: str) -> None:

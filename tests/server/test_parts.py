@@ -120,7 +120,7 @@ def test_what_an_answer_says(site: Deployment, letter: str) -> None:
     assert f'<{site.base}/{letter}>; rel="up"' in links
     digest = base64.b64encode(hashlib.sha512(b"whom it").digest()).decode()
     assert fields["repr-digest"] == f"sha-512=:{digest}:"
-    assert fields["cache-control"] == "public, max-age=31536000, immutable"
+    assert fields["cache-control"] == "public, max-age=604800, immutable"
     assert fields["content-type"].startswith("text/plain")
     assert site.get(part.removeprefix(site.base)).body == b"whom it"
     item: Any = http_sf.parse(fields["perdure-part"].encode(), tltype="item")

@@ -87,7 +87,7 @@ def test_other_spellings_of_one_identifier_get_the_same_answer(
 
 def test_a_version_is_served_for_ever(site: Deployment, names: Names) -> None:
     answer = site.get(f"/{names.letter}")
-    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["cache-control"] == "public, max-age=604800, immutable"
     assert answer.headers["content-type"] == "text/plain; charset=us-ascii"
     assert answer.headers["vary"] == "accept"  # a browser gets the page
     html = site.get(f"/{names.letter.replace('.text.', '.html.')}")

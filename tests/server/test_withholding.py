@@ -9,13 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.archives.warcs import Warc
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed
 
 from perdure.archives.withholding import Withholding
 from perdure.ids import parse
+from perdure.model.collection import CollectionMember
 from perdure.model.commands import Withdraw
+from perdure.upkeep.collection.checking import MemberChecker
+from perdure.upkeep.collection.status import State
 
 OWN = "archive.example.org"
 REPLAY = "http://replay.test"
@@ -113,6 +117,34 @@ def test_a_prefix_is_taken_down(site: Deployment) -> None:
     assert [one["verdict"] for one in listed["resources"]] == ["absent", "absent"]
     members = json.loads(site.get(pwid("site", "http://a.example/")).body)["members"]
     assert [one["capture"]["uri"] for one in members] == ["http://a.example/"]
+
+
+def test_a_lifted_takedown_holds_no_more(site: Deployment) -> None:
+    one = Withholding(
+        uri=SECRET, match="prefix", reason="privacy", at="2026-11-22T00:00:00Z", by="Ada"
+    )
+    other = replace(one, uri="http://a.example/", match="host", reason="a court")
+    withheld = site.registry.archive.withheld
+    for line in (one, other, replace(one, reason="an error", by="Bert", lifts=True)):
+        withheld.add(line)
+    assert withheld.list_all() == (other,)
+    assert [line.by for line in withheld.list_lines()] == ["Ada", "Ada", "Bert"]
+    assert list_urls(site, f"url={SECRET}*") == []  # the other one still holds
+    withheld.add(replace(other, reason="overruled", lifts=True))
+    assert site.get(pwid("part", f"{SECRET}x.html")).status == 200
+    assert list_urls(site, f"url={SECRET}*") != []
+    withheld.add(one)
+    assert site.get(pwid("part", f"{SECRET}x.html")).status == 410
+
+
+def test_a_member_that_was_taken_down_is_gone_and_not_absent(site: Deployment) -> None:
+    member = CollectionMember(identifier=f"pwid:{OWN}:{AT}:part:{IANA}")
+    checker = MemberChecker(site.registry)
+    assert checker.check(1, member).state is State.EXACT
+    site.do(Withdraw(identifier=parse(member.identifier), reason="court order", by="Ada"))
+    found = checker.check(1, member)
+    assert found.state is State.GONE
+    assert found.detail.endswith(": court order")
 
 
 def test_a_takedown_holds_for_files_that_are_added_later(site: Deployment, tmp_path: Path) -> None:

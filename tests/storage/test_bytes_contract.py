@@ -12,14 +12,24 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.storage.stores import BYTE_STORES, ByteStore
+from msgspec.structs import replace
+from tests.conftest import sha512
+from tests.storage.stores import BYTE_STORES, ByteStore, SegmentStore
 
 from perdure.errors import Corrupt
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Reading, Representation, Tombstone
-from perdure.storage.ports import CHUNK, Bytes, BytesWriter, KeptCorrection, KeptRecord
+from perdure.storage.ports import (
+    CHUNK,
+    Blanking,
+    Bytes,
+    BytesWriter,
+    KeptCorrection,
+    KeptRecord,
+)
 from perdure.storage.spool import Spool, make_content
 from perdure.writing.ledger import make_representation
+from perdure.writing.silencing import digest_rest
 
 NOON = "2026-11-21T12:00:00Z"
 TOMORROW = "2026-11-22T12:00:00Z"
@@ -499,3 +509,70 @@ def test_each_store_is_of_the_port(place: Place, writer: BytesWriter) -> None:
     held: Bytes = place.held
     assert held.list_numbers() == []
     assert writer.list_sealable(NOON) == []
+
+
+# Erasing
+# -------
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_is_erased_is_zeros_and_all_else_stays(
+    place: Place, writer: BytesWriter, *, sealed: bool
+) -> None:
+    one, two, three = place.keep(writer, b"first", b"the secret", b"third")
+    if sealed:
+        place.keep(writer, b"of another day", now=TOMORROW)
+        place.held.seal(1, NOON)
+    left = replace(two, sha512=digest_rest(place.held, two, ((4, 10),)))
+    for _ in range(2):  # it can be repeated
+        assert place.held.blank_bytes([Blanking(held=left, spans=((4, 10),))], NOON) == []
+        texts = [place.held.read_bytes(kept) for kept in (one, left, three)]
+        assert texts == [b"first", b"the " + bytes(6), b"third"]
+    kept = {record.representation for record in list_kept(place.held, 1)}
+    assert {one, left, three} <= kept
+    assert left.sha512 == sha512(b"the " + bytes(6))
+
+
+def test_a_large_document_is_erased(place: Place, writer: BytesWriter) -> None:
+    content, source = place.spool(b"x" * (9 << 20))
+    writer.begin_batch(NOON)
+    held = make_representation(content, *writer.adopt(f"{NAME}/1.text.1", 1, content, source))
+    place.commit(writer)
+    left = replace(held, sha512=digest_rest(place.held, held, ((0, held.length),)))
+    place.held.seal(held.segment, NOON)
+    place.held.blank_bytes([Blanking(held=left, spans=((0, held.length),))], NOON)
+    assert place.held.read_bytes(left) == bytes(9 << 20)
+    assert left.sha512 == sha512(bytes(9 << 20))
+
+
+def test_what_is_not_there_cannot_be_erased(place: Place, writer: BytesWriter) -> None:
+    (one,) = place.keep(writer, b"one")
+    for missing in (replace(one, segment=99), replace(one, offset=one.offset + 1)):
+        if isinstance(place.store, SegmentStore) or missing.segment == 99:
+            with pytest.raises(Corrupt):
+                place.held.blank_bytes([Blanking(held=missing, spans=((0, 1),))], NOON)
+    assert place.held.read_bytes(one) == b"one"
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_later_copy_carries_an_erasure(
+    place: Place, copy: Place, writer: BytesWriter, *, sealed: bool, link: bool
+) -> None:
+    """A backup into the same place replaces what was erased since the one before."""
+    (one,) = place.keep(writer, b"secret")
+    place.keep(writer, b"of another day", now=TOMORROW)
+    if sealed:
+        place.held.seal(1, NOON)
+    length = place.known[1].length
+    place.held.copy_segment(1, length, copy.root, link=link)
+    left = replace(one, sha512=digest_rest(place.held, one, ((0, 6),)))
+    linked = place.held.blank_bytes([Blanking(held=left, spans=((0, 6),))], NOON)
+    has_links = link and sealed and isinstance(place.store, SegmentStore)
+    assert linked == ([1] if has_links else [])
+    with closing(place.store.open_bytes(copy.root)) as fresh:
+        assert fresh.read_bytes(one) == b"secret"  # a copy is another place
+    assert place.held.is_same_sealed(1, copy.root)
+    place.held.copy_segment(1, length, copy.root, link=link)
+    with closing(place.store.open_bytes(copy.root)) as fresh:
+        assert fresh.read_bytes(left) == bytes(6)

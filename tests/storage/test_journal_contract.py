@@ -24,6 +24,7 @@ from perdure.model.changes import (
 from perdure.model.records import Location, Record, Token
 from perdure.storage.ports import Journal, Records, Store
 from perdure.storage.reference_hashes import reference_hash
+from perdure.upkeep.changes.walking import check_changes
 
 AT = "2026-11-21T12:00:00Z"
 MINT, BIND = Deed("mint", AT, "press"), Deed("bind", AT, "local")
@@ -365,3 +366,63 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
             assert change.salt is not None
             lines = renewed.find_lines(change)
             assert digest_lines(change.salt, change.actor, lines) == change.digest
+
+
+# Erasing
+# -------
+
+
+def test_the_past_is_redacted_and_the_chain_goes_on(journal: Journal, reader: Records) -> None:
+    """Architecture: after the salt is destroyed, "the lines can no longer be guessed, but the chain
+    stays valid"."""
+    key, other = f"{DAY}/a1", f"{DAY}/a2"
+    add(journal, key, other)
+    before = reader.list_changes(limit=10)
+    journal.begin_batch()
+    journal.revise_record(key, line("https://b.example/", 2), 2, BIND)
+    journal.redact_past(key, lambda text: text.replace("a.example", "x.example"))
+    journal.commit_batch()
+    journal.tidy_up()
+    (past, present) = reader.list_revisions(key)
+    assert [one.locations[0].uri for one in (past, present)] == [
+        "https://x.example/",
+        "https://b.example/",
+    ]
+    after = reader.list_changes(limit=10)
+    assert [one.chain for one in after[: len(before)]] == [one.chain for one in before]
+    assert [one.salt is None for one in after] == [False, True, False, False]
+    assert [one.problem for one in check_changes(reader) if one.problem] == []
+    journal.begin_batch()  # a redaction that changes nothing destroys no salt
+    journal.redact_past(other, str)
+    journal.commit_batch()
+    assert reader.list_changes(limit=10) == after
+
+
+def test_a_redaction_that_is_undone_leaves_everything(journal: Journal, reader: Records) -> None:
+    key = f"{DAY}/a1"
+    add(journal, key)
+    journal.begin_batch()
+    journal.revise_record(key, line("https://b.example/", 2), 2, BIND)
+    journal.redact_past(key, lambda text: text.replace("a.example", "x.example"))
+    journal.drop_references([(reference_hash("location:https://a.example/"), key)])
+    journal.roll_back()
+    assert [one.locations[0].uri for one in reader.list_revisions(key)] == ["https://a.example/"]
+    assert all(one.salt for one in reader.list_changes(limit=10))
+
+
+def test_references_are_dropped(journal: Journal, reader: Records) -> None:
+    keys = [f"{DAY}/a1", f"{DAY}/a2"]
+    add(journal, *keys)
+    hash = reference_hash("sha512:00")
+    journal.begin_batch()
+    journal.add_references([(hash, key) for key in keys])
+    journal.commit_batch()
+    assert reader.find_referring("sha512:00") == keys
+    journal.begin_batch()
+    journal.drop_references([(hash, keys[0])])
+    journal.commit_batch()
+    assert reader.find_referring("sha512:00") == keys[1:]
+    journal.begin_batch()
+    journal.add_references([(hash, keys[0])])
+    journal.commit_batch()
+    assert reader.find_referring("sha512:00") == keys

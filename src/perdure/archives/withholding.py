@@ -6,7 +6,9 @@ How it works: the file `withheld.jsonl` in the registry directory has one line f
 a URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
 and leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction
 finds it. The archive files themselves stay as they are. Every process reads the file again when it
-has grown. Withdrawing a PWID of one's own archive adds a line, too (`perdure.writing.registrar`).
+has grown. A line with `lifts` ends an earlier takedown of the same captures, and says who did that,
+when and why. Withdrawing a PWID of one's own archive adds a line, too
+(`perdure.writing.withdrawing`).
 
 What must stay true: a takedown holds from the moment its line is durable, also for archive files
 that are added later; a line is never changed; a line that cannot be read stops the service of
@@ -56,6 +58,13 @@ class Withholding(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     at: str
     by: str
+    lifts: bool = False
+    """This line ends the earlier takedowns of the same URI, match and span."""
+
+    @property
+    def scope(self) -> tuple[str, str, str, str]:
+        """The captures that it is about."""
+        return self.uri, self.match, self.first, self.last
 
     @property
     def tombstone(self) -> Tombstone:
@@ -117,8 +126,12 @@ class Withholdings:
             sync_directory(self._path.parent)
 
     def list_all(self) -> tuple[Withholding, ...]:
-        """Return all takedowns, the first one first. Raises Unavailable."""
+        """Return all takedowns in force, the first one first. Raises Unavailable."""
         return self._refresh().rules
+
+    def list_lines(self) -> tuple[Withholding, ...]:
+        """Return all lines, also lifted takedowns and what lifted them. Raises Unavailable."""
+        return self._refresh().lines
 
     def find_covering(self, uri: str, first: str, last: str) -> Withholding | None:
         """Return the takedown of a URI that covers all of a span of time, or None."""
@@ -155,12 +168,13 @@ class Withholdings:
 class _ReadFile:
     """The takedowns as read, prepared for look-ups."""
 
-    def __init__(self, mark: tuple[int, int], rules: tuple[Withholding, ...] = ()) -> None:
+    def __init__(self, mark: tuple[int, int], lines: tuple[Withholding, ...] = ()) -> None:
         self.mark = mark
-        self.rules = rules
+        self.lines = lines
+        self.rules = _select_in_force(lines)
         self._of_keys: dict[str, list[Withholding]] = {}
         self._of_ranges: list[tuple[IndexRange, Withholding]] = []
-        for one in rules:
+        for one in self.rules:
             if one.match in ("capture", "exact"):
                 self._of_keys.setdefault(make_url_key(one.uri), []).append(one)
             else:
@@ -171,6 +185,16 @@ class _ReadFile:
         ranged = (one for (low, high), one in self._of_ranges if low <= place < high)
         named = self._of_keys.get(key, ())
         return next((one for one in chain(named, ranged) if one.covers(uri, first, last)), None)
+
+
+def _select_in_force(lines: Iterable[Withholding]) -> tuple[Withholding, ...]:
+    found: list[Withholding] = []
+    for line in lines:
+        if line.lifts:
+            found = [one for one in found if one.scope != line.scope]
+        else:
+            found.append(line)
+    return tuple(found)
 
 
 def _read_lines(path: Path) -> tuple[Withholding, ...]:

@@ -41,6 +41,7 @@ from perdure.cli import (
     status,
     template,
     tokens,
+    withdrawing,
 )
 from perdure.cli.command import PerdureGroup
 from perdure.errors import PerdureError
@@ -49,7 +50,7 @@ _SECTIONS = (
     (setup.init, setup.serve, setup.doctor, tokens.token),
     (minting.mint, minting.commit, correcting.correct),
     (binding.bind, binding.break_location, binding.alias),
-    (binding.withdraw, binding.proposals, binding.refuse),
+    (withdrawing.withdraw, withdrawing.erase, withdrawing.proposals, withdrawing.refuse),
     (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
     (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),

@@ -148,17 +148,29 @@ def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
 @click.option("--to", "until", metavar="TIME", help="Not those after.")
 @click.option("--reason", required=True, help="Reason, which the server tells everybody.")
 @click.option("--by", help="Name to record with the takedown. Default: local.")
+@click.option("--lift", is_flag=True, help="End the takedown with the same URL, match and times.")
 def withhold(
-    url: str, match: Match, since: str | None, until: str | None, reason: str, by: str | None
+    url: str,
+    match: Match,
+    since: str | None,
+    until: str | None,
+    reason: str,
+    by: str | None,
+    *,
+    lift: bool,
 ) -> None:
-    """Take down captures: stop serving them, forever.
+    """Take down captures: stop serving them, until the takedown is lifted.
 
     They are found in no PWID, replay, listing or extraction any more, whichever archive file they
     are in, and neither are captures that are added later. The archive files stay as they are. To
-    take down the capture that one PWID names, use `perdure withdraw`.
+    take down the capture that one PWID names, forever, use `perdure withdraw`.
+
+    With --lift, a takedown ends: give the same URL, --match, --from and --to, and the reason. The
+    file keeps both lines.
     """
     from perdure.archives.index import ranges
     from perdure.archives.withholding import Withholding
+    from perdure.errors.conflicts import NothingWithheld
     from perdure.model.records import LOCAL
     from perdure.writing.registrar import format_timestamp
 
@@ -171,13 +183,18 @@ def withhold(
             reason=reason,
             at=format_timestamp(registry.clock()),
             by=by or LOCAL,
+            lifts=lift,
         )
+        if lift and one.scope not in {met.scope for met in registry.archive.withheld.list_all()}:
+            raise NothingWithheld(identifier=url, match=match)
+        if lift:  # before they are counted
+            registry.archive.take_down(one)
         found = ranges.walk_range(registry.archive.captures, one.list_ranges()[0])
         captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
-        registry.archive.take_down(one)
-    here().print_answer(
-        {"captures": captures} | _withholding_fields(one), f"{captures} captures withheld"
-    )
+        if not lift:
+            registry.archive.take_down(one)
+    said = f"{captures} captures are served again" if lift else f"{captures} captures withheld"
+    here().print_answer({"captures": captures} | _withholding_fields(one), said)
 
 
 def _read_span(time: str | None, option: str) -> tuple[str, str]:
@@ -206,11 +223,15 @@ def _withholding_fields(one: Withholding) -> dict[str, object]:
 
 
 @archive.command(cls=PerdureCommand)
-def withheld() -> None:
+@click.option("--all", "everything", is_flag=True, help="Also those that were lifted, and when.")
+def withheld(*, everything: bool) -> None:
     """List the captures that were taken down, by `archive withhold` or by `withdraw`."""
     with here().open_registry() as registry:
-        for one in registry.archive.withheld.list_all():
-            text = (one.at, one.match, one.uri, f"{one.first}-{one.last}", one.by, one.reason)
+        known = registry.archive.withheld
+        for one in known.list_lines() if everything else known.list_all():
+            act = ("lifted",) if one.lifts else ()
+            span = f"{one.first}-{one.last}"
+            text = (one.at, one.match, one.uri, span, one.by, one.reason, *act)
             here().print_answer(_withholding_fields(one), "\t".join(text))
 
 

@@ -24,14 +24,16 @@ def history(identifier: Identifier) -> None:
     """
     from perdure.cli import fetching
     from perdure.policy.revisions import compare_revisions
+    from perdure.policy.showing import show_to_readers
     from perdure.upkeep import citations
 
     with here().open_registry() as registry:
         resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
         resolved.require_known()
         before: Mapping[str, Any] = {}
-        for record in registry.records.list_revisions(resolved.identifier.key):
-            after = _show_record(record)
+        past = registry.records.list_revisions(resolved.identifier.key)
+        for record in past:
+            after = _show_record(show_to_readers(record, past[-1]))
             changed = compare_revisions(before, after)
             about = {"revision": record.revision, "at": record.at, "by": record.by}
             lines = [f"{record.revision} {record.at} by {record.by or 'an unknown actor'}"]
@@ -44,13 +46,14 @@ def _show_record(record: Record) -> dict[str, Any]:
     """Return a record as its owner may see it: everything but its secrets."""
     import msgspec
 
+    from perdure.cli.steps import drop_hidden
     from perdure.policy.handles.values import is_secret
 
     values = tuple(
         msgspec.structs.replace(one, data="") if is_secret(one) else one for one in record.values
     )
-    shown: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(record, values=values))
-    return shown
+    shown = msgspec.to_builtins(msgspec.structs.replace(record, values=values))
+    return dict(drop_hidden(shown))
 
 
 def _change_lines(changed: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def _verify_registry(
     from perdure.upkeep import audit, full_audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
-    count = size = bad = 0
+    count = size = bad = erased = 0
     with show_progress("verifying", total=total) as bar:
         if is_full:
             findings = full_audit.audit_registry(registry, within=pattern, report=bar)
@@ -80,13 +80,15 @@ def _verify_registry(
             findings = audit.verify_digests(registry.records, registry.bytes, within=pattern)
         for found in findings:
             count, size = count + (found.offset > 0), size + found.length
+            erased += bool(found.erased)
             if not is_full:
                 bar(size)
             if found.problem:
                 bad += 1
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
-    told = {"checked": count, "bytes": size, "problems": bad}
-    notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
+    told = {"checked": count, "erased": erased, "bytes": size, "problems": bad}
+    some = f", {erased} of them erased" if erased else ""
+    notes = [f"{count} representations with {size} bytes checked{some}, {bad} problems"]
     if pattern is None or against is not None:
         changes, note = _verify_changes(registry, against)
         bad += changes.pop("problems", 0)

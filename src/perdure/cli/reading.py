@@ -288,6 +288,7 @@ def describe(identifier: Identifier, history: bool) -> None:
     """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
+    from perdure.policy.showing import show_to_readers
     from perdure.upkeep import citations
 
     with here().open_registry() as registry:
@@ -296,7 +297,10 @@ def describe(identifier: Identifier, history: bool) -> None:
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
             registry.select_part(resolved)  # raises if the part is not there
-        revisions = registry.records.list_revisions(key) if history else [record]
+        revisions = [record]
+        if history:
+            past = registry.records.list_revisions(key)
+            revisions = [show_to_readers(one, past[-1]) for one in past]
         for one in revisions:
             name = naming.identify_record(key, one)
             here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))

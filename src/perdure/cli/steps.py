@@ -45,7 +45,17 @@ def step_fields(step: Step) -> Fields:
 
 
 def record_fields(identifier: Identifier, record: Record) -> Fields:
-    return {"identifier": str(identifier), "record": msgspec.to_builtins(record)}
+    return {"identifier": str(identifier), "record": drop_hidden(msgspec.to_builtins(record))}
+
+
+def drop_hidden(shown: Any) -> Any:
+    """Drop digests and lengths of withdrawn bytes that readers may not see."""
+    if isinstance(shown, dict):
+        hidden = {"sha512", "length"} if shown.get("sha512") == "" else set()
+        return {name: drop_hidden(one) for name, one in shown.items() if name not in hidden}
+    if isinstance(shown, list | tuple):
+        return type(shown)(drop_hidden(one) for one in shown)
+    return shown
 
 
 def step_text(step: Step, want: Want, *, base: str) -> str:
@@ -106,7 +116,8 @@ def _version_lines(version: Version) -> Iterator[str]:
 def _describe_representation(held: Representation) -> str:
     charset = f";charset={held.charset}" if held.charset else ""
     language = f" in {held.language}" if held.language else ""
-    return f"{held.media_type}{charset}{language}, {held.length} bytes, sha512 {held.sha512}"
+    facts = f", {held.length} bytes, sha512 {held.sha512}" if held.is_shown else ""
+    return f"{held.media_type}{charset}{language}{facts}"
 
 
 def _describe_correction(one: Correction) -> str:
@@ -122,8 +133,11 @@ def _describe_location(location: Location) -> str:
 
 def describe_proposal(one: Proposal) -> str:
     of = "" if one.version is None else f" of version {one.version}"
-    return f"withdrawal{of} proposed by {one.by} at {one.at}, until {one.until}: {one.reason!a}"
+    what = "erasure" if one.act == "erase" else "withdrawal"
+    when = f"at {one.at}, until {one.until}"
+    return f"{what}{of} proposed by {one.by} {when}: {show_plainly(one.reason)}"
 
 
 def _describe_tombstone(tombstone: Tombstone) -> str:
-    return f"since {tombstone.at}, says {tombstone.by}: {show_plainly(tombstone.reason)}"
+    erased = f"; erased at {tombstone.erased}" if tombstone.erased else ""
+    return f"since {tombstone.at}, says {tombstone.by}: {show_plainly(tombstone.reason)}{erased}"

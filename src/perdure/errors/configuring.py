@@ -70,7 +70,7 @@ class SettingOutOfRange(BadSettings):
         return f"use a number from {self.low} to {self.high}"
 
 
-SettingForm = Literal["domain", "origin", "header", "url", "url-without-slash"]
+SettingForm = Literal["domain", "origin", "header", "url", "url-without-slash", "contact"]
 """The forms that the value of a setting can need."""
 
 
@@ -87,6 +87,7 @@ class SettingNotOfForm(BadSettings):
             "header": "use the name of a header field",
             "url": "use an http(s) URL",
             "url-without-slash": "use an http(s) URL without final slash",
+            "contact": "use an e-mail address or an http(s) URL",
         }
         return says[self.form]
 

@@ -180,6 +180,50 @@ class ReasonNotRepeated(Conflict):
         return f"proposed by {self.by} at {self.at}: {self.proposed}"
 
 
+class ProposalContradicted(Conflict):
+    """A second person confirms a withdrawal or erasure, but requests something else."""
+
+    by: str
+    at: str
+    proposed: str
+    """The way in which it is proposed, in words."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"it is proposed in another way ({self.proposed}): request the same to confirm it, or "
+            "refuse the proposal"
+        )
+
+    @property
+    def current(self) -> str | None:
+        return f"proposed by {self.by} at {self.at}"
+
+
+class SecondPersonNeeded(Conflict):
+    """One person would withdraw something, or break its last location, where two must agree."""
+
+    version: int | None
+
+    @property
+    def reason(self) -> str:
+        of = "it" if self.version is None else f"version {self.version}"
+        return (
+            f"{of} would no longer be available, and two persons must agree to that here: propose "
+            "its withdrawal, or bind another location first"
+        )
+
+
+class CapturesNotErasable(Conflict):
+    """A capture is to be erased, but perdure does not write to archive files."""
+
+    reason = (
+        "its captures are in archive files (WARC, ARC, WACZ), which perdure never changes: "
+        "'perdure withdraw' stops serving them, and 'perdure archive find' tells the file and the "
+        "offset of each"
+    )
+
+
 class NothingProposed(Conflict):
     """No withdrawal is proposed that could be refused."""
 
@@ -189,6 +233,16 @@ class NothingProposed(Conflict):
     def reason(self) -> str:
         of = "it" if self.version is None else f"version {self.version}"
         return f"no withdrawal of {of} is proposed"
+
+
+class NothingWithheld(Conflict):
+    """No takedown of these captures is in force that could be lifted."""
+
+    match: str
+    reason = (
+        "no takedown with this URL, match and times is in force; 'perdure archive withheld' lists "
+        "all; what was withdrawn by its PWID stays withdrawn"
+    )
 
 
 # handles

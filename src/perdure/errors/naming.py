@@ -116,6 +116,32 @@ class ReasonMissing(UnusableName):
     reason = "a withdrawal needs a reason"
 
 
+class BlankOutside(UnusableName):
+    """Bytes to erase are not within the representation."""
+
+    start: int
+    end: int
+
+    @property
+    def reason(self) -> str:
+        return f"it has no bytes {self.start} to {self.end}; describe shows its length"
+
+
+class DocumentOpen(UnusableName):
+    """A part is to be erased, but the name leaves open of which document."""
+
+    reason = "name the version and the format of the document, such as .html.1"
+
+
+class PartNotStored(UnusableName):
+    """A part is to be erased, but its bytes are not stored as they are served."""
+
+    reason = (
+        "the bytes of this part are computed, not stored: name a part of the stored bytes, such as "
+        "a stretch of characters, or erase the whole version"
+    )
+
+
 class DayNotCome(UnusableName):
     """The requested name has a date in the future."""
 

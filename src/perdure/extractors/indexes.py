@@ -22,7 +22,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from perdure.errors import PerdureError, StorageFailed
@@ -89,6 +89,25 @@ class DirectoryIndexes:
 
     def _locate_index(self, kind: str, digest: str) -> Path:
         return self._root / kind / digest[:2] / digest
+
+
+def delete_indexes(root: Path, digests: Collection[str]) -> None:
+    """Delete everything that was computed from the bytes with these SHA-512s.
+
+    Maps that readers still have open keep the old content until they are closed. Raises OSError.
+    """
+    for kind in _list_kinds(root):
+        for digest in digests:
+            for suffix in ("", ".asked", ".making"):
+                (kind / digest[:2] / f"{digest}{suffix}").unlink(missing_ok=True)
+
+
+def _list_kinds(root: Path) -> list[Path]:
+    """The directories of all kinds of indexes."""
+    try:
+        return [one for one in root.iterdir() if one.is_dir()]
+    except FileNotFoundError:
+        return []
 
 
 class NoIndexes:

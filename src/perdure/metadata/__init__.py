@@ -25,13 +25,14 @@ from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
-from perdure.model.about import About, DescriptionText, read_pairs, split_names
+from perdure.model.about import About, DescriptionDate, DescriptionText, read_pairs, split_names
 from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
 from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import naming
+from perdure.policy.showing import find_withdrawal
 
 __all__ = [
     "GROUP",
@@ -156,6 +157,11 @@ def describe_resource(
             value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"
         )
         about = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
+    ending = find_withdrawal(identifier, record)
+    withdrawn = ending.at[:10] if ending else ""
+    if withdrawn and not about.first_date("Withdrawn"):
+        date = DescriptionDate(value=withdrawn, kind="Withdrawn")
+        about = msgspec.structs.replace(about, dates=(*about.dates, date))
     version, held = _find_representation(identifier, record)
     return DescribedResource(
         identifier=identifier,
@@ -163,8 +169,9 @@ def describe_resource(
         url=url,
         at=record.versions[0].at if record.versions else "",
         media_type=held.media_type if held else "",
-        length=held.length if held else None,
+        length=held.length if held and held.is_shown else None,
         sha512=held.sha512 if held else "",
+        withdrawn=withdrawn,
         version=version.number if version and len(record.versions) > 1 else None,
         files=_list_files(identifier, record, version, url),
     )

@@ -14,7 +14,7 @@ import re
 import unicodedata
 
 from perdure.metadata.citation.markup import replace_markup
-from perdure.metadata.csl import make_item, split_given
+from perdure.metadata.csl import WITHDRAWN, make_item, split_given
 from perdure.metadata.datacite import find_version
 from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource, Format
@@ -101,11 +101,13 @@ def _write_year(number: int) -> str:
 
 def _write_note(described: DescribedResource) -> str:
     """Write the identifier unless `url` has it; for archived material, also the archive and the
-    time."""
+    time; for a withdrawn resource, the day."""
     identifier, archive = described.identifier, described.about.archive
     words = [f"Archived by {archive}"] if archive else []
     if words and identifier.archived is not None:
         words[0] += f" at {identifier.archived.time.replace('T', ' ').replace('Z', ' UTC')}"
+    if described.withdrawn:
+        words.append(f"{WITHDRAWN}{described.withdrawn}")
     if str(identifier) != described.url:
         words.append(str(identifier))
     return ". ".join(words)

@@ -74,6 +74,7 @@ _ARCHIVED = {
     "fr": "archivé par {} le {}",
     "de": "archiviert von {} am {}",
 }
+_WITHDRAWN = {"en": "withdrawn on {}", "fr": "retiré le {}", "de": "zurückgezogen am {}"}
 _UNCITED = frozenset(("abstract", "keyword", "archive"))
 """Variables that some styles append; the archive is in perdure's brackets, with the time."""
 _DOI = "https://doi.org/"
@@ -178,6 +179,8 @@ def _add_archive(item: ArchivedItem, about: About) -> About:
 def _write_notes(entry: str, what: DescribedResource, language: str) -> str:
     """Write the brackets after an entry: everything for which the style has no place."""
     notes = []
+    if what.withdrawn:
+        notes.append(_WITHDRAWN.get(language, _WITHDRAWN["en"]).format(what.withdrawn))
     if what.part is not None:
         notes.append(write_extent(what.part, language))
     archived = what.identifier.archived

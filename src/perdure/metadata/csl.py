@@ -50,6 +50,7 @@ _NUMBER = re.compile("-?[0-9]{1,18}", re.ASCII)
 _CIRCA = re.compile(r"(?:circa|ca?\.|about)\s*([0-9]{4})|([0-9]{4})~", re.ASCII | re.IGNORECASE)
 """An approximate year in words, or as in level 1 of EDTF (ISO 8601-2)."""
 _PID = "PID: "
+WITHDRAWN = "Withdrawn on "
 _ROLES = {"Editor": "editor", "Translator": "translator", "ProjectLeader": "director"}
 _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
@@ -61,7 +62,8 @@ _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 def write_record(described: DescribedResource) -> bytes:
     """Write one item, as a JSON object."""
     found = make_item(described)
-    notes = (found.get("note", ""), f"{_PID}{described.identifier}")
+    gone = f"{WITHDRAWN}{described.withdrawn}" if described.withdrawn else ""
+    notes = (found.get("note", ""), gone, f"{_PID}{described.identifier}")
     found["note"] = "\n".join(filter(None, notes))
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
@@ -372,7 +374,9 @@ def _keep_variables(item: Item, about: About) -> About:
     kept = []
     for name, value in item.items():
         if name == "note" and isinstance(value, str):
-            value = "\n".join(line for line in value.split("\n") if not line.startswith(_PID))
+            value = "\n".join(
+                line for line in value.split("\n") if not line.startswith((_PID, WITHDRAWN))
+            )
         if name in _OWN or value in (None, "", [], {}) or again.get(name) == value:
             continue
         if name in again and not _is_structured(name, value):

@@ -64,6 +64,8 @@ class DescribedResource(msgspec.Struct, frozen=True, kw_only=True):
     """In bytes, if the identifier means a single representation."""
     sha512: str = ""
     version: int | None = None
+    withdrawn: str = ""
+    """The day on which the resource was withdrawn, such as `2026-11-22`; empty if it is served."""
     files: tuple[HeldFile, ...] = ()
     """All formats of the version that the identifier means."""
     members: tuple[CollectedMember, ...] = ()

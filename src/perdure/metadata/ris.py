@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.metadata.csl import make_item
+from perdure.metadata.csl import WITHDRAWN, make_item
 from perdure.metadata.datacite import find_version
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
@@ -55,6 +55,7 @@ def _list_fields(described: DescribedResource) -> Iterator[tuple[str, str]]:
     yield "SN", cited.get("ISBN", "") or cited.get("ISSN", "")
     yield "DO", cited.get("DOI", "")
     yield "DB", about.archive
+    yield "N1", f"{WITHDRAWN}{described.withdrawn}" if described.withdrawn else ""
     yield "ID", str(described.identifier)
     yield "UR", described.url
 

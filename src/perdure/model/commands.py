@@ -15,7 +15,7 @@ import msgspec
 
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
-from perdure.model.records import LOCAL, Location, Token, Value
+from perdure.model.records import LOCAL, Blank, Location, Token, Value
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -171,6 +171,17 @@ class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
     expect: int | None = None
     bearer: str = ""
     """The name of the token of the request; empty on the machine itself. `by` may be any name."""
+    silent: bool = False
+    """Show nothing of the metadata that people had given."""
+    keep_digest: bool = False
+    """Go on showing digests and lengths."""
+
+
+class Erase(Withdraw, frozen=True, kw_only=True, tag="erase"):
+    """Overwrites the bytes of the named version, or of the whole resource, after withdrawing it."""
+
+    blanks: tuple[Blank, ...] = ()
+    """Only these stretches, all in the same version."""
 
 
 class Refuse(Command, frozen=True, kw_only=True, tag="refuse"):
@@ -254,6 +265,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """True if this is the answer to an earlier command with the same idempotency key."""
     left_behind: tuple[str, ...] = ()
     """The formats of the last version that the new version lacks, as full names."""
+    copies: tuple[str, ...] = ()
+    """After a withdrawal or erasure: other names under which the same bytes are still held."""
+    unreached: tuple[str, ...] = ()
+    """After an erasure: places on this machine that may still have the bytes."""
     reading_aliases: tuple[str, ...] = ()
     """For a correction: further full names under which the bytes are found from now on."""
     dropped: tuple[str, ...] = ()

@@ -143,3 +143,5 @@ class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
     length: int
     problem: str | None = None
+    erased: str = ""
+    """The time when all or some of its bytes were erased."""

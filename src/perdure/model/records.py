@@ -31,17 +31,40 @@ class Tombstone(StoredValue, frozen=True, kw_only=True):
     """The reason why something is no longer served. The identifier is permanent."""
 
     reason: str
+    """As it was typed."""
     at: str
     by: str
+    silent: bool = False
+    """Nothing is shown of the metadata that people had given."""
+    keeps_digest: bool = False
+    """Digests and lengths of the bytes are still shown."""
+    erased: str = ""
+    """The time when all bytes that it is about were erased."""
+    erased_by: str = ""
+
+
+class Blank(StoredValue, frozen=True, kw_only=True):
+    """Bytes to erase: a stretch of one representation."""
+
+    version: int
+    format: str
+    start: int
+    end: int
 
 
 class Proposal(StoredValue, frozen=True, kw_only=True):
     """A withdrawal that one person requested and a second person must confirm."""
 
+    act: str = "withdraw"
+    """`withdraw` or `erase`."""
     reason: str
     at: str
     by: str
     version: int | None = None
+    silent: bool = False
+    keeps_digest: bool = False
+    blanks: tuple[Blank, ...] = ()
+    """The bytes to erase, if they are not all of them."""
     bearer: str = ""
     """The name of the token of the request; empty if it was made on the machine itself."""
     until: str = ""
@@ -87,10 +110,26 @@ class Representation(StoredValue, frozen=True, kw_only=True):
     """The time of its commit, if that was later than the commit of its version."""
     corrections: tuple[Correction, ...] = ()
     """Corrections of its media type, charset and language, the first one first."""
+    erased: str = ""
+    """The time when its bytes were erased. Its digest is that of the bytes that are left."""
+    blanks: tuple[Blank, ...] = ()
+    """The stretches that were erased; all bytes, if there are none."""
+    original: str = ""
+    """The SHA-512 before the erasure, if it was kept on purpose."""
 
     @property
     def reading(self) -> Reading:
         return Reading(media_type=self.media_type, charset=self.charset, language=self.language)
+
+    @property
+    def is_shown(self) -> bool:
+        """False if digest and length are hidden, because the bytes were withdrawn."""
+        return bool(self.sha512)
+
+    @property
+    def is_erased(self) -> bool:
+        """True if all of its bytes were erased."""
+        return bool(self.erased) and not self.blanks
 
 
 class Version(StoredValue, frozen=True, kw_only=True):

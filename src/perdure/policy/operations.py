@@ -14,6 +14,7 @@ OPERATIONS = (
     "alias",
     "describe",
     "withdraw",
+    "erase",
     "delegate",
     "administer",
     "mirror",

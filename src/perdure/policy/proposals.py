@@ -18,9 +18,15 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors.conflicts import NothingProposed, ReasonNotRepeated
+from perdure.errors.conflicts import (
+    NothingProposed,
+    ProposalContradicted,
+    ReasonNotRepeated,
+    SecondPersonNeeded,
+)
 from perdure.errors.naming import ReasonMissing
 from perdure.ids import Identifier
+from perdure.model.commands import Erase, Withdraw
 from perdure.model.records import IdentifiedRecord, Proposal, Record, Token
 from perdure.policy.rights import LONGEST_CHAIN
 from perdure.policy.rules import list_versions
@@ -86,19 +92,63 @@ def find_standing(record: Record, now: str = "") -> Proposal | None:
     With the current time, one that has ended is void, too.
     """
     proposal = record.proposal
-    if proposal is None or not proposal.until or record.tombstone is not None:
+    if proposal is None or not proposal.until:
+        return None
+    if record.tombstone is not None and proposal.act == "withdraw":
         return None
     if max(list_versions(record), default=0) > proposal.highest:
         return None
     return None if now and proposal.until <= now else proposal
 
 
-def confirm_proposal(identifier: Identifier, proposal: Proposal, reason: str) -> None:
-    """Raise Conflict unless a second person repeats the reason of a proposal word for word."""
-    if reason != proposal.reason:
+def confirm_proposal(identifier: Identifier, proposal: Proposal, command: Withdraw) -> None:
+    """Raise Conflict unless a second person repeats the reason of a proposal word for word, and
+    requests the same in all else.
+    """
+    if (command.silent, command.keep_digest) != (proposal.silent, proposal.keeps_digest) or (
+        isinstance(command, Erase) and command.blanks != proposal.blanks
+    ):
+        raise ProposalContradicted(
+            identifier=str(identifier),
+            by=proposal.by,
+            at=proposal.at,
+            proposed=_describe_way(proposal),
+        )
+    if command.reason != proposal.reason:
         raise ReasonNotRepeated(
             identifier=str(identifier), by=proposal.by, at=proposal.at, proposed=proposal.reason
         )
+
+
+def check_alone(identifier: Identifier, held: Record, changed: Record) -> None:
+    """Raise Conflict if a change withdraws something, or takes away its last binding.
+
+    It is for registries in which a withdrawal needs two persons: no other act of one person has the
+    effect of a withdrawal.  # ruling: two-persons
+    """
+    for number in (None, *list_versions(held)):
+        if _is_ended(changed, number) and not _is_ended(held, number):
+            raise SecondPersonNeeded(identifier=str(identifier), version=number)
+
+
+def _is_ended(record: Record, number: int | None) -> bool:
+    """Return True if a version, or the whole, is withdrawn or not bound any more."""
+    if number is None:
+        return record.tombstone is not None or not record.is_bound(None)
+    version = record.version(number)
+    is_gone = version is not None and version.tombstone is not None
+    return is_gone or record.tombstone is not None or record.unbound(number) is not None
+
+
+def _describe_way(proposal: Proposal) -> str:
+    words = [
+        "silent" if proposal.silent else "not silent",
+        "with the digest kept" if proposal.keeps_digest else "without the digest",
+    ]
+    if proposal.act == "erase":
+        some = f"{len(proposal.blanks)} stretches of bytes"
+        words.append(some if proposal.blanks else "all bytes")
+    return ", ".join(words)
 
 
 def refuse_proposal(
@@ -115,4 +165,5 @@ def show_proposal(row: IdentifiedRecord) -> dict[str, Any]:
     """The proposal in a record, as fields, for persons who may confirm or refuse it."""
     shown: dict[str, Any] = msgspec.to_builtins(row.record.proposal)
     shown.pop("highest", None)
+    shown.setdefault("act", row.record.proposal.act if row.record.proposal else "")
     return {"identifier": str(row.identifier)} | shown

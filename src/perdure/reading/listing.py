@@ -197,14 +197,14 @@ class Listings:
         return tuple(one for _, one in found)
 
     def find_same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
-        """The identifiers of the representations whose bytes have this digest."""
+        """The identifiers of the representations that are served and have this digest."""
         return tuple(
             qualify_identifier(name, version.number, held.format)
             for name in self._find_referring(f"sha512:{sha512}")
             if (record := self.find_record(name)) is not None
             for version in record.versions
             for held in version.representations
-            if held.sha512 == sha512
+            if held.sha512 == sha512 and not (record.tombstone or version.tombstone)
         )
 
     def _find_referring(self, reference: str) -> list[Identifier]:

@@ -3,7 +3,7 @@
 How it works: `ReadDoor.resolve` takes these steps, in this order, on one state of the registry:
 
 1. It joins the part to a PDI, or keeps it separate from any other identifier.
-2. It reads the record by its key, without locations that only private values state.
+2. It reads the record by its key, without what readers may not see (`perdure.policy.showing`).
 3. If there is no record, the name may be an alias of exactly one record: that record answers. A
    handle with an HS_ALIAS value is an alias of the handle that it names.
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
@@ -54,8 +54,9 @@ from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.names import find_home_prefix
-from perdure.policy.handles.values import choose_locations, find_alias, hide_private_locations
+from perdure.policy.handles.values import choose_locations, find_alias
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
+from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import (
     NameBeginning,
     Unfolding,
@@ -366,11 +367,11 @@ class ReadDoor:
         """The record of a name or, if there is none, the only record that has it as an alias."""
         record = self._records.find_record(name.key)
         if record is not None:
-            found = IdentifiedRecord(name, hide_private_locations(record))
+            found = IdentifiedRecord(name, show_to_readers(record))
             return self._follow_aliases(found) if follow and record.values else found
         equal = find_equal_record(self._records, name)
         if equal is not None:
-            return IdentifiedRecord(equal.identifier, hide_private_locations(equal.record))
+            return IdentifiedRecord(equal.identifier, show_to_readers(equal.record))
         owners = self.find_owners(name)
         return owners[0] if len(owners) == 1 else None
 
@@ -396,7 +397,7 @@ class ReadDoor:
                     current.identifier,
                     msgspec.structs.replace(current.record, locations=(there,)),
                 )
-            current = IdentifiedRecord(target, hide_private_locations(record))
+            current = IdentifiedRecord(target, show_to_readers(record))
         return found
 
     def find_owners(self, alias: Identifier) -> list[IdentifiedRecord]:
@@ -405,7 +406,7 @@ class ReadDoor:
         for key in self._records.find_referring(f"alias:{alias.key}"):
             record = self._records.find_record(key)  # may be another name with the same hash
             if record and any(parse(one).key == alias.key for one in record.aliases):
-                shown = hide_private_locations(record)
+                shown = show_to_readers(record)
                 found.append(IdentifiedRecord(identify_record(key, record), shown))
         return found
 

@@ -49,6 +49,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      <identifier>?alias                                metadata.answer_post
     POST      <identifier>?metadata                             metadata.answer_post
     POST      <identifier>?withdraw                             metadata.answer_post
+    POST      <identifier>?erase                                metadata.answer_post
     POST      <identifier>?refuse                               metadata.answer_post
     DELETE    <identifier>                                      methods.refuse_delete
 

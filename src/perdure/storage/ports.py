@@ -234,6 +234,16 @@ class Journal(Records, Protocol):
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
 
+    def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
+        """Rewrite the past revisions of a record, given in their stored form, after an erasure.
+
+        The salts of the changes that wrote these revisions are destroyed: what they wrote can no
+        longer be guessed, and the chain stays valid.
+        """
+
+    def drop_references(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Remove references of records, when the batch is committed."""
+
     def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Add references of records: each is a hash and the key of a record."""
 
@@ -418,6 +428,15 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
     correction: KeptCorrection | None = None
 
 
+class Blanking(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a representation that are to be erased."""
+
+    held: Representation
+    """As it is after the erasure: its digest is that of the bytes that are left."""
+    spans: tuple[tuple[int, int], ...]
+    """Start and end of each stretch to erase."""
+
+
 class CheckedRecord(NamedTuple):
     """A record of a segment that was read completely."""
 
@@ -541,8 +560,19 @@ class Bytes(Protocol):
         Raises OSError if the disk refuses.
         """
 
+    def blank_bytes(self, blankings: Sequence[Blanking], at: str) -> list[int]:
+        """Overwrite bytes with zeros, also those of sealed segments; lengths and places stay.
+
+        Safe to repeat after a crash at any point. Between batches only, and in the process that
+        writes. Return the segments whose old bytes still exist under another name, such as a
+        backup of hard links. Raises Corrupt if a segment is missing, OSError if the disk refuses.
+        """
+
     def is_same_sealed(self, number: int, target: Path) -> bool:
-        """Return False if a segment is sealed in the registry `target` and has other bytes here."""
+        """Return False if a segment is sealed in the registry `target` and has other bytes here.
+
+        What was erased here may still be there.
+        """
 
     def copy_segment(self, number: int, length: int, target: Path, *, link: bool = False) -> None:
         """Copy a segment, up to this length, into the registry `target`, and make it durable.

@@ -15,7 +15,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import Corrupt
 from perdure.model.commands import Content
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
+from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.spool import HEAD_ROOM
 
 _END = b"\n"
@@ -45,6 +45,15 @@ class MemorySegment:
         self.data += data + _END
         self.records.append(replace(record, end=len(self.data)))
         return offset
+
+    def blank_record(self, held: Representation) -> None:
+        """Give the record of a representation the digest of the bytes that are left."""
+        self.records = [
+            replace(record, representation=replace(record.representation, sha512=held.sha512))
+            if record.representation and record.representation.offset == held.offset
+            else record
+            for record in self.records
+        ]
 
     def cut_segment(self, length: int) -> None:
         """Remove everything after the first `length` bytes."""
@@ -180,19 +189,30 @@ class MemoryBytes:
         segment = self._find_segment(number)
         segment.sealed = segment.sealed or at
 
+    def blank_bytes(self, blankings: Sequence[Blanking], at: str) -> list[int]:
+        del at  # memory keeps no inventory
+        for one in blankings:
+            held, segment = one.held, self._find_segment(one.held.segment)
+            for start, end in one.spans:
+                segment.data[held.offset + start : held.offset + end] = bytes(end - start)
+            segment.blank_record(held)
+        with self._lock:
+            self._files.clear()
+        return []
+
     def is_same_sealed(self, number: int, target: Path) -> bool:
         other = self._registries.get(target, {}).get(number)
         if other is None or other.sealed is None:
             return True
         ours = self._segments.get(number)
-        return ours is not None and ours.sealed is not None and ours.data == other.data
+        return ours is not None and ours.sealed is not None and _is_only_erased(ours, other)
 
     def copy_segment(self, number: int, length: int, target: Path, *, link: bool = False) -> None:
         del link  # there are no files
         copies = self._registries.setdefault(target, {})
-        if number in copies and copies[number].sealed:
-            return
         segment = self._find_segment(number)
+        if number in copies and copies[number].sealed and copies[number].data == segment.data:
+            return
         if len(segment.data) < length:
             raise _make_short(number, promised=length, found=len(segment.data))
         copies[number] = segment.copy_start(length)
@@ -324,6 +344,12 @@ class MemoryByteStore:
     def shorten_segment(self, root: Path, number: int, length: int) -> None:
         """Lose the end of a segment, as a damaged disk does."""
         del self._registries[root][number].data[length:]
+
+
+def _is_only_erased(ours: MemorySegment, other: MemorySegment) -> bool:
+    return len(ours.data) == len(other.data) and all(
+        mine in (0, theirs) for mine, theirs in zip(ours.data, other.data, strict=True)
+    )
 
 
 def _make_short(number: int, *, promised: int, found: int) -> Corrupt:

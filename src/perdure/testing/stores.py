@@ -301,6 +301,23 @@ class MemoryJournal(MemoryRecords):
         self._state.history.setdefault(key, []).append(self._state.records[key])
         self._state.put_text(key, text, self._note_deed(deed, ((key, text),), revision))
 
+    def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
+        past = self._state.history.get(key, [])
+        self._state.history[key] = [redact(text) for text in past]
+        for place, lines in enumerate(self._state.lines):
+            redacted = [
+                (name, redact(text)) if name == key and text in past else (name, text)
+                for name, text in lines
+            ]
+            if redacted != lines:
+                self._state.lines[place] = redacted
+                change = self._state.changes[place]
+                self._state.changes[place] = msgspec.structs.replace(change, salt=None)
+
+    def drop_references(self, rows: Iterable[tuple[int, str]]) -> None:
+        for hash, key in rows:
+            self._state.refers.get(hash, set()).discard(key)
+
     def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         for hash, key in rows:
             self._state.refers.setdefault(hash, set()).add(key)

@@ -20,6 +20,7 @@ from perdure.ids import Identifier, parse
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.correcting import apply_correction, replace_representation
+from perdure.policy.erasing import mark_erased
 from perdure.policy.naming import list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
@@ -30,6 +31,7 @@ _PAGE = 1000
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
 _LAST = "\U0010ffff"
+_AGAIN = "the next write, or 'perdure erase' again, finishes an erasure"
 
 
 class KeptRepresentation(NamedTuple):
@@ -45,7 +47,8 @@ def verify_digests(
 ) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of one interval or pattern; one finding for each.
 
-    Withdrawn bytes are checked too: they are kept, though they are not served.
+    Withdrawn bytes are checked too: they are kept, though they are not served. Of what was erased,
+    the bytes that are left are checked.
     """
     for one in walk_representations(records, within=within):
         yield (
@@ -130,6 +133,10 @@ def check_digest(held: Bytes, identifier: Identifier, one: Representation) -> In
             digest.update(piece)
         if digest.hexdigest() != one.sha512:
             problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
+            if one.erased:
+                problem += (
+                    f"; its erasure at {one.erased} was interrupted, or it is damaged: {_AGAIN}"
+                )
     except (OSError, Corrupt) as error:
         problem = str(error)
     return IntegrityFinding(
@@ -138,6 +145,7 @@ def check_digest(held: Bytes, identifier: Identifier, one: Representation) -> In
         offset=one.offset,
         length=one.length,
         problem=problem,
+        erased=one.erased,
     )
 
 
@@ -248,6 +256,7 @@ def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> Non
         changed = corrected
     else:
         return
+    changed = mark_erased(changed)
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)

@@ -293,6 +293,7 @@ def _make_kept_finding(kept: KeptRepresentation, problem: str | None) -> Integri
         offset=held.offset,
         length=held.length,
         problem=problem,
+        erased=held.erased,
     )
 
 

@@ -14,7 +14,7 @@ because the kernel may have dropped the pages (a second `fsync` would lie).
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.policy import naming
+from perdure.policy.proposals import check_alone
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
@@ -143,6 +144,10 @@ class Ledger:
         self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
         self._refers: list[tuple[int, str]] = []
         self._revised = False
+        self.persons = 1
+        """Persons who must agree to a withdrawal."""
+        self.note_withdrawn: Callable[[str, Record], None] = _note_nothing
+        """Notes the work that follows the withdrawal of what a record holds, under its key."""
         with ExitStack() as opened:
             opened.callback(journal.close)
             self._generation = Generation(root)
@@ -425,6 +430,11 @@ class Ledger:
         """Write a withdrawal beside the bytes, so that a rebuild does not undo it."""
         self.bytes.append_tombstone(str(identifier.resource), version or 0, tombstone)
 
+    def check_alone(self, identifier: Identifier, held: Record, changed: Record) -> None:
+        """Raise Conflict if a change has the effect of a withdrawal that needs two persons."""
+        if self.persons > 1:
+            check_alone(identifier, held, changed)
+
     def log_correction(
         self, identifier: Identifier, version: int, format: str, correction: Correction
     ) -> None:
@@ -453,6 +463,10 @@ def make_representation(
         segment=segment,
         offset=offset,
     )
+
+
+def _note_nothing(key: str, record: Record) -> None:
+    """Do nothing: no writer has asked to know of withdrawals."""
 
 
 def _is_of_storage(error: Exception) -> bool:

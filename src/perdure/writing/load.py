@@ -151,7 +151,8 @@ def _find_refusals(
         held = ledger.find_record(row.key)
         if held is not None:
             try:
-                join_row(held, row, ledger.now, how)
+                changed = join_row(held, row, ledger.now, how)
+                ledger.check_alone(naming.identify_record(row.key, changed), held, changed)
             except PerdureError as error:
                 yield row.line, str(error)
 
@@ -217,6 +218,7 @@ def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining)
     identifier = naming.identify_record(row.key, changed)
     if changed == held:
         return False
+    ledger.check_alone(identifier, held, changed)
     _log_tombstones(ledger, row.key, held, changed)
     _log_corrections(ledger, row.key, held, changed)
     changed = _place_bytes(ledger, row.key, changed, row.contents)
@@ -277,6 +279,8 @@ def _place_bytes(
 
 def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Write new withdrawals to the segment, so that a rebuild does not undo them."""
+    if held is not None and _count_endings(record) > _count_endings(held):
+        ledger.note_withdrawn(key, record)
     if record.tombstone and not (held and held.tombstone):
         ledger.log_tombstone(naming.identify_record(key, record), record.tombstone, None)
     for version in record.versions:
@@ -285,6 +289,11 @@ def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Recor
             if not (known and known.tombstone):
                 identifier = naming.identify_record(key, record)
                 ledger.log_tombstone(identifier, version.tombstone, version.number)
+
+
+def _count_endings(record: Record) -> int:
+    endings = (record.tombstone, *(one.tombstone for one in record.versions))
+    return sum(one is not None for one in endings)
 
 
 def _log_corrections(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:

@@ -37,7 +37,6 @@ from perdure.errors.requests import KeyReused
 from perdure.fetching.addresses import parse_networks
 from perdure.ids import Identifier, Minting, load_schemes, pdi
 from perdure.ids.pdi import Pdi
-from perdure.ids.pwid import Pwid
 from perdure.ids.scheme import NewName
 from perdure.model.about import read_pairs
 from perdure.model.commands import (
@@ -62,14 +61,13 @@ from perdure.model.commands import (
     Withdraw,
 )
 from perdure.model.merging import patch_description, read_patch
-from perdure.model.records import Proposal, Record, Tombstone
+from perdure.model.records import Record
 from perdure.policy import (
     binding,
     correcting,
     moves,
     naming,
     private_locations,
-    proposals,
     rights,
     rules,
 )
@@ -82,6 +80,7 @@ from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
+from perdure.writing.withdrawing import Withdrawing
 
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
@@ -114,7 +113,6 @@ class Registrar:
         *,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._root = root
         self._settings = settings
         self._networks = parse_networks(settings.private_networks)
         self._clock = clock
@@ -140,8 +138,12 @@ class Registrar:
                 _log.warning("equal names that were minted as several: %s", ", ".join(names))
             ledger.journal.forget_answers(format_timestamp(now - ANSWERS_KEPT))
             ledger.journal.commit_batch()
+            self._ledger = ledger
+            self._withdrawing = Withdrawing(
+                root, settings, ledger, bytes, self._enter_name, self._read_name
+            )
+            self._withdrawing.finish_work()  # what a crash has left
             opened.pop_all()
-        self._ledger = ledger
 
     def execute_commands(self, commands: Sequence[Command]) -> Sequence[Answer]:
         """Carry out commands in order, and return a receipt or an error for each.
@@ -163,7 +165,7 @@ class Registrar:
             return self._undo_batch(commands, error)
         ledger.discard_spooled(self._spooled)
         ledger.tidy_up()
-        return answers
+        return self._withdrawing.finish_batch(commands, answers)
 
     def _undo_batch(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
         """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
@@ -260,9 +262,9 @@ class Registrar:
             case Assign():
                 return self._assign_values(command)
             case Withdraw():
-                return self._withdraw_record(command)
+                return self._withdrawing.withdraw_record(command)
             case Refuse():
-                return self._refuse_withdrawal(command)
+                return self._withdrawing.refuse_withdrawal(command)
             case Load():
                 return execute_load(self._ledger, command, check=check)
             case SaveToken():
@@ -435,6 +437,7 @@ class Registrar:
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
         changed = binding.break_location(changed, location, command.by, self._ledger.now)
+        self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, Outcome.CHANGED, ("break", command.by)
         )
@@ -496,83 +499,15 @@ class Registrar:
             changed, outcome = changes.assign_values(
                 identifier, record, command.values, now, command.by
             )
+            self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, outcome, ("assign", command.by)
         )
 
-    def _withdraw_record(self, command: Withdraw) -> Receipt:
-        identifier = self._read_name(command.identifier)
-        known = self._ledger.find_record(identifier.key)
-        if known is None and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
-            self._create_record(
-                identifier, Register(identifier=identifier, by=command.by), format=""
-            )
-            known = self._ledger.find_record(identifier.key)
-        record = rules.require_known(identifier, known)
-        rules.check_revision(identifier, record, command.expect)
-        tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
-        named = naming.read_qualifiers(identifier)[0]
-        version = named if command.version is None else command.version
-        first = self._find_seconded(record, version, command)
-        if first is not None:
-            proposals.confirm_proposal(identifier, first, command.reason)
-            tombstone = msgspec.structs.replace(tombstone, by=f"{first.by}, {command.by}")
-        changed, outcome = rules.withdraw_record(identifier, record, tombstone, version)
-        act = "withdraw"
-        if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
-            proposal = Proposal(
-                reason=command.reason,
-                at=self._ledger.now,
-                by=command.by,
-                version=version,
-                bearer=command.bearer,
-            )
-            changed, _ = proposals.make_proposal(
-                identifier, record, proposal, self._settings.proposal_days
-            )
-            act, outcome = "propose", Outcome.PROPOSED
-        elif outcome is Outcome.CHANGED:
-            changed = msgspec.structs.replace(changed, proposal=None)
-            self._ledger.log_tombstone(identifier, tombstone, version)
-        if changed.tombstone and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
-            self._withhold_captures(identifier, changed.tombstone)
-        return self._ledger.revise_record(identifier, record, changed, outcome, (act, command.by))
-
-    def _is_own_capture(self, pwid: Pwid) -> bool:
-        """Return whether a PWID is answered from the captures of this registry."""
-        own = (self._settings.archive_id, *self._settings.archive_aliases)
-        return pwid.archive.removeprefix("~") in filter(None, own)
-
-    def _withhold_captures(self, pwid: Pwid, tombstone: Tombstone) -> None:
-        """Take down the captures that a PWID names, before the change that says so is durable."""
-        from perdure.archives.withholding import Withholdings, withhold_pwid
-
-        withheld, one = Withholdings(self._root), withhold_pwid(pwid, tombstone)
-        if one not in withheld.list_all():
-            withheld.add(one)
-
-    def _find_seconded(
-        self, record: Record, version: int | None, command: Withdraw
-    ) -> Proposal | None:
-        """The proposal of another person that a withdrawal confirms, or None."""
-        standing = proposals.find_standing(record, self._ledger.now)
-        if standing is None or standing.version != version:
-            return None
-        find = self._ledger.journal.find_token_named
-        first = proposals.find_person(standing.bearer, find)
-        second = proposals.find_person(command.bearer, find)
-        return None if first.is_same(second) else standing
-
-    def _refuse_withdrawal(self, command: Refuse) -> Receipt:
-        identifier = self._read_name(command.identifier)
-        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
-        rules.check_revision(identifier, record, command.expect)
-        named = naming.read_qualifiers(identifier)[0]
-        version = named if command.version is None else command.version
-        changed = proposals.refuse_proposal(identifier, record, version, self._ledger.now)
-        return self._ledger.revise_record(
-            identifier, record, changed, Outcome.CHANGED, ("refuse", command.by)
-        )
+    def _enter_name(self, identifier: Identifier, by: str) -> Record:
+        """Register a name without anything else."""
+        self._create_record(identifier, Register(identifier=identifier, by=by), format="")
+        return rules.require_known(identifier, self._ledger.find_record(identifier.key))
 
     def _claim_nonce(self, command: Claim) -> Receipt:
         # No idempotency key has a tab in it.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.conftest import SERIES, TODAY, Clock, Desk, html, large, text
+from tests.conftest import SERIES, TODAY, Clock, Desk, html, large, sha512, text
 
 from perdure import testing
 from perdure.errors import Corrupt, InvalidRequest
@@ -82,7 +82,7 @@ def test_bytes_go_into_files_named_by_their_digest(full: Desk, place: Path) -> N
         for held in json.loads(line).get("contents", ())
         if held["sha512"] in held["path"]
     ]
-    assert len(paths) == 8
+    assert len(paths) == 5  # not those of withdrawn versions
     assert all((files / path).is_file() for path in paths)
     assert any(path.endswith(".html") for path in paths)
     copy = copied(lines, place / "copy", files)
@@ -98,9 +98,28 @@ def test_each_content_says_when_it_was_committed(full: Desk) -> None:
         (1, "text"): "12:00",
         (1, "html"): "12:00",
         (1, "utf-8"): "14:00",
-        (2, "text"): "13:00",
-        (2, "html"): "13:00",
     }
+
+
+def test_an_export_has_the_tombstone_and_not_the_bytes(full: Desk, place: Path) -> None:
+    """Ruling tombstone-silence: "Exports, feeds and mirrors carry the tombstone, not the bytes"."""
+    lines = exported(full)
+    withdrawn = {one["id"]: one.get("withdrawn") for one in map(json.loads, lines.splitlines())}
+    (one,) = withdrawn[f"{TODAY}/1"]
+    assert (one["version"], one["reason"], one["since"][11:16]) == (2, "a misprint", "13:00")
+    (version, whole) = withdrawn[f"{TODAY}/4"]
+    assert (version["version"], whole["reason"]) == (1, "a court said so")
+    assert sha512(b"gone").encode() not in lines
+    copy = copied(lines, place / "copy")
+    assert copy.record(f"{TODAY}/1").versions[1].at[11:16] == "13:00"
+    copy.registry.close()
+
+
+def test_an_export_is_as_silent_as_a_withdrawal(desk: Desk) -> None:
+    desk.mint(text("one"), metadata={"title": "Jane"})
+    desk.withdraw(f"{TODAY}/1", silent=True)
+    assert b"Jane" not in exported(desk)
+    assert b'"silent":true' in exported(desk)
 
 
 def test_lines_are_in_the_order_of_listings(full: Desk) -> None:

@@ -96,8 +96,11 @@ async def list_proposals(service: Service, request: Request) -> Answer:
     listed = service.registry.listings.list_proposals(auth.current_time(service))
     shown = []
     for row in listed:
+        proposal = row.record.proposal
         with suppress(Forbidden):
-            auth.check_right(service, caller, "withdraw", row.identifier)
+            auth.check_right(
+                service, caller, proposal.act if proposal else "withdraw", row.identifier
+            )
             shown.append(show_proposal(row))
     return _write_answer(HTTPStatus.OK, {"proposals": shown})
 

@@ -232,10 +232,9 @@ def _finish_answer(
     digest = hashlib.sha512(body + kind.encode())
     tag = f'"{digest.hexdigest()[:40]}-iiif"'.encode()
     modified = find_last_modified(image.record, image.step.representation)
-    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     fields += [
         (b"etag", tag),
-        (b"cache-control", held.FOR_EVER if image.step.pinned else fresh),
+        (b"cache-control", held.write_lifetime(service.settings, pinned=image.step.pinned)),
     ]
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)

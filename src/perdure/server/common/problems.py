@@ -132,7 +132,8 @@ def make_gone_problem(step: Gone) -> Problem:
         detail=f"{step.identifier} has been gone since {tomb.at}: {tomb.reason}",
         members={
             "identifier": str(step.identifier),
-            "tombstone": {"reason": tomb.reason, "at": tomb.at, "by": tomb.by},
+            "tombstone": {"reason": tomb.reason, "at": tomb.at, "by": tomb.by}
+            | ({"erased": tomb.erased} if tomb.erased else {}),
         },
     )
 

@@ -24,10 +24,10 @@ from perdure.storage.ports import Bytes
 class ReadyRepresentation:
     """A representation requested by its full name, with its header for one public address."""
 
-    def __init__(self, step: Fetch, record: Record, *, fresh: int, vary: bytes) -> None:
+    def __init__(self, step: Fetch, record: Record, *, lifetime: bytes, vary: bytes) -> None:
         self._step = step
         self._modified = find_last_modified(record, step.representation)
-        self._fresh = fresh
+        self._lifetime = lifetime
         self._vary = vary
         self._base = ""
         self._same = b""
@@ -63,6 +63,8 @@ class ReadyRepresentation:
 
     def _write_header(self, base: str) -> bytes:
         step = self._step
-        fields = make_validators(step, self._modified, base, fresh=self._fresh, vary=self._vary)
+        fields = make_validators(
+            step, self._modified, base, lifetime=self._lifetime, vary=self._vary
+        )
         fields += describe_bytes(step.identifier, step.representation, digest=True)
         return write_fields(fields)

@@ -39,9 +39,10 @@ from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
 from perdure.policy.decide import decide_step
 from perdure.policy.handles import names
-from perdure.policy.handles.values import find_alias, hide_private_locations
+from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
+from perdure.policy.showing import show_to_readers
 from perdure.reading.targets import spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
@@ -57,7 +58,7 @@ from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
-from perdure.server.resource.held import write_vary
+from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.resource.metadata import names_metadata
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -109,6 +110,7 @@ class FastPath:
         self._lookup = registry.records.open_lookup()
         self._held = False
         self._bytes = registry.bytes
+        self._settings = registry.settings
         self._fresh = registry.settings.fresh_seconds
         self._base_url = registry.settings.base_url
         self._pages = registry.settings.pages
@@ -351,7 +353,7 @@ class FastPath:
         self, identifier: Identifier, stored_text: str
     ) -> bytes | ReadyRepresentation | None:
         try:
-            record = hide_private_locations(stored.decode_stored(stored_text))
+            record = show_to_readers(stored.decode_stored(stored_text))
             if find_alias(record) is not None:
                 return None
             step = decide_step(
@@ -365,7 +367,8 @@ class FastPath:
             return write_answer(make_redirect(step, fresh=self._fresh, base=self._base_url))
         if isinstance(step, Fetch) and read_qualifiers(identifier)[1] is not None:
             vary = write_vary(identifier, step.representation, self._pages)
-            return ReadyRepresentation(step, record, fresh=self._fresh, vary=vary)
+            lifetime = write_lifetime(self._settings, pinned=step.pinned)
+            return ReadyRepresentation(step, record, lifetime=lifetime, vary=vary)
         return None
 
 

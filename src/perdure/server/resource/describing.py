@@ -178,8 +178,8 @@ def _show_representation(held: Representation, identifier: Identifier, base: str
             "media_type": held.media_type,
             "charset": held.charset,
             "language": held.language,
-            "length": held.length,
-            "sha512": held.sha512,
+            "length": held.length if held.is_shown else None,
+            "sha512": held.sha512 or None,
         }
         | _show_corrections(held)
         | _link_members(held, identifier, base)
@@ -216,7 +216,8 @@ def _show_location(location: Location) -> dict[str, Any]:
 def _show_tombstone(tombstone: Tombstone | None) -> dict[str, str] | None:
     if tombstone is None:
         return None
-    return {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
+    shown = {"reason": tombstone.reason, "at": tombstone.at, "by": tombstone.by}
+    return shown | ({"erased": tombstone.erased} if tombstone.erased else {})
 
 
 def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
@@ -225,7 +226,13 @@ def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
     one = find_standing(record)
     if one is None:
         return {}
-    shown = {"reason": one.reason, "at": one.at, "until": one.until, "version": one.version}
+    shown = {
+        "act": one.act,
+        "reason": one.reason,
+        "at": one.at,
+        "until": one.until,
+        "version": one.version,
+    }
     return {"proposal": shown}
 
 

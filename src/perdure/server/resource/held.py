@@ -43,9 +43,9 @@ from perdure.server.common.conditions import (
 )
 from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
+from perdure.settings import Settings
 from perdure.storage.ports import Bytes
 
-FOR_EVER = b"public, max-age=31536000, immutable"
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 # Media types that a browser shows without running or fetching anything (a playlist fetches what it
@@ -63,17 +63,17 @@ SANDBOX = (
 
 
 def answer_representation(
-    request: Request, source: Bytes, step: Fetch, record: Record, *, fresh: int, vary: bytes
+    request: Request, source: Bytes, step: Fetch, record: Record, *, lifetime: bytes, vary: bytes
 ) -> Answer:
     """Answer GET or HEAD of a representation; the server drops the body for HEAD.
 
-    The answer may be cached for `fresh` seconds, or without limit if the request named the version.
+    `lifetime` is the value of Cache-Control, from `write_lifetime`.
     `vary` names the request fields that the choice of this answer depends on; see `write_vary`.
     Raises PreconditionFailed.
     """
     held = step.representation
     tag, modified = make_etag(held), find_last_modified(record, held)
-    fields = make_validators(step, modified, request.base_url, fresh=fresh, vary=vary)
+    fields = make_validators(step, modified, request.base_url, lifetime=lifetime, vary=vary)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)
     fields += describe_bytes(step.identifier, held, digest=digests.is_wanted(request))
@@ -121,15 +121,26 @@ def answer_byteranges(
 # -------------
 
 
+def write_lifetime(settings: Settings, *, pinned: bool) -> bytes:
+    """Write the value of Cache-Control for bytes held here.
+
+    Bytes of a named version never change, but they can be withdrawn, so caches ask again after a
+    bounded time.  # ruling: tombstone-silence
+    """
+    if pinned:
+        return b"public, max-age=%d, immutable" % settings.pinned_seconds
+    return b"public, max-age=%d" % settings.fresh_seconds
+
+
 def make_validators(
-    step: Fetch, modified: datetime, base: str, *, fresh: int, vary: bytes
+    step: Fetch, modified: datetime, base: str, *, lifetime: bytes, vary: bytes
 ) -> Fields:
     """Make the fields that a 304 has, too: version, date of change, and lifetime."""
     fields: Fields = [
         (b"etag", make_etag(step.representation)),
         (b"last-modified", _write_http_date(modified)),
         (b"content-location", escape_uri(spell_uri(step.identifier))),
-        (b"cache-control", FOR_EVER if step.pinned else b"public, max-age=%d" % fresh),
+        (b"cache-control", lifetime),
         (b"accept-ranges", b"bytes"),
         *join_links(
             (

@@ -26,6 +26,7 @@ from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.queries import Gone
 from perdure.model.records import Record
+from perdure.policy.showing import find_withdrawal
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import append_question, spell_path
 from perdure.server import pages
@@ -63,6 +64,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept"),
     ]
+    gone = find_withdrawal(identifier, record)
     status = HTTPStatus.GONE if is_gone(resolved) else HTTPStatus.OK
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
@@ -82,6 +84,8 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
+        withdrawn=gone,
+        contact=service.settings.contact,
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),

@@ -172,9 +172,7 @@ async def list_members(
         (b"vary", b"accept"),
         (
             b"cache-control",
-            held.FOR_EVER
-            if step.pinned
-            else b"public, max-age=%d" % service.settings.fresh_seconds,
+            held.write_lifetime(service.settings, pinned=step.pinned),
         ),
     ]
     if has_already(request, tag):

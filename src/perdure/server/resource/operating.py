@@ -1,7 +1,8 @@
 """POST: the operations on an identifier that do not upload its bytes.
 
 How it works: `POST /<identifier>?<operation>` with a JSON body. The operations are `mint` (on a
-series, shoulder or naming authority), `register`, `correct`, `bind`, `break`, `alias`, `withdraw`
+series, shoulder or naming authority), `register`, `correct`, `bind`, `break`, `alias`, `withdraw`,
+`erase`
 and `refuse`. Each is one entry of a table: the shape of its body, and the function that makes a
 command for the write door from it. msgspec checks the shape, `perdure.policy.rules` checks the
 meaning.
@@ -31,15 +32,17 @@ from perdure.model.commands import (
     Break,
     Command,
     Correct,
+    Erase,
     Mint,
     Refuse,
     Register,
     Withdraw,
 )
-from perdure.model.records import Location, Record, Token
+from perdure.model.records import Blank, Location, Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.rights import covers_object, make_object
+from perdure.policy.unfolding import join_part
 from perdure.reading.targets import read_identifier, read_question
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer
@@ -102,6 +105,13 @@ class _AliasBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _WithdrawBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     version: int | None = None
+    silent: bool = False
+    keep_digest: bool = False
+
+
+class _EraseBody(_WithdrawBody, frozen=True, forbid_unknown_fields=True):
+    blanks: tuple[Blank, ...] = ()
+    part: str | None = None
 
 
 class _RefuseBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,9 +163,17 @@ def _make_withdraw(
         identifier=identifier,
         reason=body.reason,
         version=body.version,
+        silent=body.silent,
+        keep_digest=body.keep_digest,
         expect=expect,
         bearer=by,
     )
+
+
+def _make_erase(by: str, identifier: Identifier, body: _EraseBody, expect: int | None) -> Command:
+    asked = _make_withdraw(by, identifier, body, expect)
+    fields = {name: getattr(asked, name) for name in asked.__struct_fields__}
+    return Erase(**fields, blanks=body.blanks)
 
 
 def _make_refuse(by: str, identifier: Identifier, body: _RefuseBody, expect: int | None) -> Command:
@@ -169,6 +187,7 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
     "break": (_BreakBody, _make_break),
     "alias": (_AliasBody, _make_alias),
     "withdraw": (_WithdrawBody, _make_withdraw),
+    "erase": (_EraseBody, _make_erase),
     "refuse": (_RefuseBody, _make_refuse),
 }
 """Operations on a registered identifier."""
@@ -217,12 +236,23 @@ async def _run_operation(
     expect = _find_expected(request, identifier, record)
     shape, make = _KNOWN[verb]
     body = _decode_body(await read_whole_body(request), shape)
+    if isinstance(body, _EraseBody) and body.part is not None:
+        stretches = await service.run_cutter(_find_stretches, service, identifier, body)
+        body = replace(body, blanks=stretches, version=stretches[0].version)
     command = make(token.name, identifier, body, expect)
     if isinstance(command, Alias) and _is_ours(service, command.other):
         auth.check_right(service, token, verb, command.other)  # both records change
     return await submit_command(
         service, request, verb, replace(command, once=read_idempotency_key(request))
     )
+
+
+def _find_stretches(
+    service: Service, identifier: Identifier, body: _EraseBody
+) -> tuple[Blank, ...]:
+    """Find the bytes of the part to erase."""
+    exact, beside = join_part(identifier, body.part)
+    return service.registry.find_stretches(exact, beside, body.version)
 
 
 def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:

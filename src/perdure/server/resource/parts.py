@@ -137,12 +137,11 @@ def _is_known(request: Request, tag: bytes) -> bool:
 def _make_validators(
     service: Service, request: Request, step: Fetch, part: str, tag: bytes
 ) -> Fields:
-    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     canonical = f"{request.base_url}/{spell_part_path(step.identifier, part)}"
     return [
         (b"etag", tag),
         (b"content-location", _write_content_location(step, part)),
-        (b"cache-control", held.FOR_EVER if step.pinned else fresh),
+        (b"cache-control", held.write_lifetime(service.settings, pinned=step.pinned)),
         *join_links(
             (
                 write_link(canonical, "canonical"),

@@ -24,10 +24,10 @@ from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, S
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
 from perdure.policy import templates
-from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
 from perdure.policy.revisions import compare_revisions
+from perdure.policy.showing import show_to_readers
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, read_question, spell_part_path, spell_path
 from perdure.server.apis import pwids
@@ -234,7 +234,7 @@ def carry_out_step(
                 service.registry.bytes,
                 step,
                 resolved.record or Record(),
-                fresh=fresh,
+                lifetime=held.write_lifetime(service.settings, pinned=step.pinned),
                 vary=held.write_vary(identifier, step.representation, service.settings.pages),
             )
         case Redirect():
@@ -276,7 +276,7 @@ def answer_history(service: Service, request: Request, resolved: Resolved) -> An
         auth.check_right(service, auth.find_bearer(service, request), "administer", identifier)
     revisions: list[dict[str, object]] = []
     before: dict[str, object] = {}
-    for record in map(hide_private_locations, past):
+    for record in (show_to_readers(one, past[-1]) for one in past):
         shown = make_public_record(record, identifier.whole, request.base_url)
         actor = {"by": record.by} if full else {}
         revisions.append(shown | actor | {"changes": compare_revisions(before, shown)})

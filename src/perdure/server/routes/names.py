@@ -307,16 +307,25 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?withdraw",
-        'stops serving its bytes: `{"reason", "version"}`; 202 if a second person must make the '
-        "same request",
+        'stops serving its bytes: `{"reason", "version", "silent", "keep_digest"}`; 202 if a '
+        "second person must make the same request",
         _DONE,
         _PROPOSED,
         word="withdraw",
     ),
     _make_write(
         "POST",
+        "POST /<identifier>?erase",
+        'withdraws it and overwrites its bytes: `{"reason", "version", "part", "silent", '
+        '"keep_digest"}`; 202 if a second person must make the same request',
+        _DONE,
+        _PROPOSED,
+        word="erase",
+    ),
+    _make_write(
+        "POST",
         "POST /<identifier>?refuse",
-        'refuses a proposed withdrawal: `{"version"}`; needs the right `withdraw`',
+        'refuses a proposed withdrawal or erasure: `{"version"}`; needs the right `withdraw`',
         _DONE,
         word="refuse",
     ),

@@ -80,8 +80,13 @@ def list_declarations() -> list[tuple[str, bytes]]:
     ]
 
 
-def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
-    """Turn a segment file into an object. Safe to repeat after a crash at any point."""
+def seal_segment(
+    root: Path, number: int, loose: Path, *, at: str, message: str = "segment sealed"
+) -> None:
+    """Turn a segment file into an object. Safe to repeat after a crash at any point.
+
+    `message` is written to the inventory.
+    """
     place = object_path(root, number)
     if not place.exists():
         building = root / "incoming" / f"seal-{number:06d}"
@@ -89,7 +94,9 @@ def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
         content = building / "v1" / "content" / f"{number:06d}.warc"
         content.parent.mkdir(parents=True)
         os.link(loose, content)
-        inventory = _encode_json(_make_inventory(number, _digest_file(content), at=at))
+        inventory = _encode_json(
+            _make_inventory(number, _digest_file(content), at=at, message=message)
+        )
         sidecar = spell_sidecar(inventory)
         for directory in (building / "v1", building):
             write_durably(directory / "inventory.json", inventory)
@@ -121,7 +128,7 @@ def find_promise(inventory: Any, number: int) -> str | None:
     Raises KeyError, TypeError or AttributeError if it is not an inventory.
     """
     digest = str(next(iter(inventory["manifest"]), ""))
-    made = _make_inventory(number, digest, at="")
+    made = _make_inventory(number, digest, at="", message="")
     same = (inventory[name] == made[name] for name in ("id", "digestAlgorithm", "head", "manifest"))
     name = f"{number:06d}.warc"
     return (
@@ -129,7 +136,7 @@ def find_promise(inventory: Any, number: int) -> str | None:
     )
 
 
-def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
+def _make_inventory(number: int, digest: str, *, at: str, message: str) -> dict[str, object]:
     name = f"{number:06d}.warc"
     return {
         "id": object_id(number),
@@ -140,7 +147,7 @@ def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:
         "versions": {
             "v1": {
                 "created": at,
-                "message": "segment sealed",
+                "message": message,
                 "user": {"name": "perdure", "address": "urn:perdure"},
                 "state": {digest: [name]},
             }

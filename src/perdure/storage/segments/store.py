@@ -10,15 +10,17 @@ bytes than requested.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
-from perdure.storage.segments import copying, directory, ocfl, warc
+from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
+from perdure.storage.segments import blanking, copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
 
@@ -32,6 +34,7 @@ class Segments:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._files = SegmentFiles(root)
+        self._moving = threading.Lock()
 
     def create(self) -> None:
         (self._root / directory.SEGMENTS).mkdir(parents=True, exist_ok=True)
@@ -111,7 +114,17 @@ class Segments:
 
     def seal(self, number: int, at: str) -> None:
         loose = directory.segment_path(self._root, number)
-        ocfl.seal_segment(self._root, number, loose, at=at)
+        with self._moving:
+            ocfl.seal_segment(self._root, number, loose, at=at)
+
+    def blank_bytes(self, blankings: Sequence[Blanking], at: str) -> list[int]:
+        linked = []
+        with self._moving:
+            for number, some in groupby(sorted(blankings, key=_find_segment), key=_find_segment):
+                if not blanking.blank_segment(self._root, number, tuple(some), at=at):
+                    linked.append(number)
+        self._files.close()  # files of objects that were replaced
+        return linked
 
     def is_same_sealed(self, number: int, target: Path) -> bool:
         return copying.is_same_object(self._root, target, number)
@@ -121,6 +134,10 @@ class Segments:
 
     def close(self) -> None:
         self._files.close()
+
+
+def _find_segment(one: Blanking) -> int:
+    return one.held.segment
 
 
 def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:

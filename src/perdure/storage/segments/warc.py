@@ -110,6 +110,14 @@ def make_head(
     return text.removesuffix(TRAILER) + label + b"." * missing + TRAILER
 
 
+def read_head(head: bytes) -> WarcBlock | None:
+    """The description of a block in the head of its record; None if it is not a head of ours."""
+    try:
+        return read_block(read_fields(head[len(VERSION) :].removesuffix(TRAILER)))
+    except (KeyError, ValueError):
+        return None
+
+
 def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[SegmentRecord]:
     """The records of a segment, in order. Blocks are skipped, not read.
 

@@ -71,6 +71,7 @@ SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FRO
   ORDER BY epoch
 """
 _WRITE = "INSERT INTO changes VALUES(?,?)"
+_REWRITE = "UPDATE changes SET row=? WHERE position=?"
 _ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
 Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
@@ -433,6 +434,14 @@ class ChangeLog:
         self._rows.append((self.position, pack_row(row, self._before, chain)))
         self._before = deed.at, scope.first
         return self.position
+
+    def destroy_salt(self, position: int) -> None:
+        """Remove the salt of a row, which must be written already. Raises apsw.Error."""
+        found = self._ask("SELECT row FROM changes WHERE position=?", (position,))
+        row = found[0][0] if found else b"\0"
+        if row[0] & _SALTED:
+            rest = bytes((row[0] & ~_SALTED,)) + row[1:-SALT_BYTES]
+            self._connection.execute(_REWRITE, (rest, position))
 
     def write_rows(self) -> None:
         """Insert the rows of this batch. Raises apsw.Error."""

@@ -5,14 +5,15 @@ references and their changes. One statement inserts up to 32 rows of a large bat
 bulk load are staged and merged all at once.
 
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
-nothing in `records` or `history` is ever deleted; every record has the position of the change that
-wrote it.
+nothing in `records` or `history` is ever deleted, and only an erasure rewrites what is in
+`history`; every record has the position of the change that wrote it.
 """
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -39,6 +40,8 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
 _ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
 _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+_GUARD = "SELECT sql FROM sqlite_master WHERE type='trigger' AND name='history_holds'"
+_REDACT = "UPDATE history SET record=?, sum=? WHERE key=? AND revision=?"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
@@ -117,6 +120,8 @@ class SqliteJournal(SqliteRecords):
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup has no log yet
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
+            # No page keeps an old text that an erasure could not find.
+            connection.execute("PRAGMA secure_delete=FAST").fetchall()
             opening.migrate_file(connection)
         return connection
 
@@ -126,6 +131,9 @@ class SqliteJournal(SqliteRecords):
         self._connections.append(self._only)
         self._merging = Merging(self._only, self._into_tree)
         self._changes = ChangeLog(self._only)
+        self._dropped: list[tuple[int, str]] = []
+        self._is_redacted = False  # the log has pages from before an erasure
+
         self._segments: dict[int, tuple[str, int]] = {}  # time of opening, and whether it grows
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
@@ -176,7 +184,11 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
         """Make the batch durable. Call `after` first, which makes its bytes durable."""
-        self._merging.merge_slice()
+        if self._dropped:
+            self._merging.merge_without(self._dropped)
+            self._dropped.clear()
+        else:
+            self._merging.merge_slice()
         self._changes.write_rows()
         if after is not None:
             after()
@@ -186,6 +198,7 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def roll_back(self) -> None:
         self._merging.note_rollback()
+        self._dropped.clear()
         if self._only.in_transaction:
             self._only.execute("ROLLBACK")
         self._references = References()  # it may have read rows of the batch
@@ -236,6 +249,31 @@ class SqliteJournal(SqliteRecords):
             "UPDATE records SET record=?, position=?, sum=? WHERE key=?",
             (text, position, sum_line(key, text, position), key),
         )
+
+    @_in_our_terms
+    def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
+        """Rewrite past revisions, and destroy the salts of the changes that wrote them.
+
+        The trigger that protects the history is absent only within this transaction.
+        """
+        self._only.execute("PRAGMA secure_delete=ON").fetchall()
+        self._changes.write_rows()
+        rows = self._fetch_all("SELECT revision, record, position FROM history WHERE key=?", (key,))
+        (trigger,) = self._fetch_all(_GUARD)[0]
+        self._only.execute("DROP TRIGGER history_holds")
+        for revision, text, position in rows:
+            redacted = redact(text)
+            if redacted != text:
+                total = sum_line(key, redacted, position)
+                self._only.execute(_REDACT, (redacted, total, key, revision))
+                if position is not None:
+                    self._changes.destroy_salt(position)
+        self._only.execute(trigger)
+        self._is_redacted = True
+
+    @_in_our_terms
+    def drop_references(self, rows: Iterable[tuple[int, str]]) -> None:
+        self._dropped += rows
 
     @_in_our_terms
     def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
@@ -336,6 +374,13 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def tidy_up(self) -> None:
-        """Keep the write-ahead log short: move it into the file, as far as readers allow."""
+        """Keep the write-ahead log short: move it into the file, as far as readers allow.
+
+        After an erasure, the log is emptied, because it has the old pages.
+        """
+        if self._is_redacted:
+            with suppress(apsw.BusyError, apsw.LockedError):  # a reader is at work: later
+                self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                self._is_redacted = False
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

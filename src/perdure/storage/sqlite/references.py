@@ -116,6 +116,14 @@ class Merging:
             if len(self._slices) == 1:
                 self._forget_merged(self._last)
 
+    def merge_without(self, rows: Iterable[Row]) -> None:
+        """Merge everything, and remove these references. The last call of a batch.
+
+        Raises apsw.Error.
+        """
+        self._merge_all()
+        self._connection.executemany("DELETE FROM refers WHERE hash=? AND key=?", rows)
+
     def _merge_all(self) -> None:
         self._insert(sorted(chain.from_iterable(self._read_written())))
         self._forget_merged(self._find_last_number())

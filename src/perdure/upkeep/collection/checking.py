@@ -156,8 +156,14 @@ class MemberChecker:
         if here.verdict is CaptureVerdict.EXACT and here.capture is not None:
             return self._check_captured(blank, pwid, here.capture)
         if is_ours(self._registry.settings, pwid):
+            wanted = interpret_pwid(pwid)
+            withheld = self._registry.archive.withheld
+            taken = withheld.find_covering(wanted.uri, wanted.first, wanted.last)
+            if taken is not None:
+                detail = f"withdrawn {taken.at}: {taken.reason}"
+                return _with_state(blank, State.GONE, where=pwid.archive, detail=detail)
             found = _with_state(blank, State.ABSENT, where=pwid.archive)
-            return _with_nearest(found, _STATES[here.verdict], interpret_pwid(pwid), here)
+            return _with_nearest(found, _STATES[here.verdict], wanted, here)
         archive = self._archives.find_archive(pwid.archive)
         if archive is None:
             detail = "an archive that is not in the registry of archives"

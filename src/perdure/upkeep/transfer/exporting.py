@@ -4,7 +4,8 @@ How it works: records are read in the order of their keys, some hundred at a tim
 line, with its bytes in base64 or, if a directory is given, in files named by their digest.
 
 What must stay true: a registry made by importing an export has an equal export; bytes that no
-longer have their digest end the export with an error and are never passed on.
+longer have their digest end the export with an error and are never passed on; of what was
+withdrawn, the line has the tombstone and no content.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from perdure import formats
 from perdure.errors import Corrupt
@@ -23,6 +25,7 @@ from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import qualify_identifier
+from perdure.policy.showing import find_withdrawal
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
 from perdure.storage.scanning import DamagedRecord, scan_readable
@@ -81,6 +84,7 @@ def _export_record(identifier: Identifier, record: Record, held: Bytes, files: P
     contents = tuple(
         _export_content(identifier, version, one, held, files)
         for version in record.versions
+        if not (record.tombstone or version.tombstone)
         for one in version.representations
     )
     return _make_line(identifier, record, contents)
@@ -91,12 +95,16 @@ def line_without_bytes(identifier: Identifier, record: Record) -> Line:
     contents = tuple(
         _describe_content(version, one)
         for version in record.versions
+        if not (record.tombstone or version.tombstone)
         for one in version.representations
     )
     return _make_line(identifier, record, contents)
 
 
 def _make_line(identifier: Identifier, record: Record, contents: tuple[LineContent, ...]) -> Line:
+    ending = find_withdrawal(None, record)
+    if ending is not None and ending.silent:
+        record = replace(record, metadata={}, about=None, attached=())
     return Line(
         id=str(identifier.resource),
         locations=tuple(map(_export_location, record.locations)),
@@ -107,9 +115,7 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         about=record.about,
         attached=record.attached,
         values=record.values,
-        withdrawn=_list_endings(
-            record.tombstone, ((one.number, one.tombstone) for one in record.versions)
-        ),
+        withdrawn=_list_withdrawals(record),
         broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
 
@@ -119,6 +125,33 @@ def _export_location(location: Location) -> str | LinePlace:
     if location == Location(uri=location.uri):
         return location.uri
     return LinePlace(**msgspec.structs.asdict(location))
+
+
+def _list_withdrawals(record: Record) -> tuple[LineEnding, ...]:
+    """Return the tombstones. Each says all that is exported of a withdrawn version.
+
+    # ruling: tombstone-silence
+    """
+    versions = tuple(
+        _make_withdrawal(why, one)
+        for one in record.versions
+        if (why := one.tombstone or record.tombstone) is not None
+        and (one.tombstone or one.representations)
+    )
+    whole = () if record.tombstone is None else (_make_withdrawal(record.tombstone),)
+    return versions + whole
+
+
+def _make_withdrawal(why: Tombstone, version: Version | None = None) -> LineEnding:
+    return LineEnding(
+        version=version.number if version else None,
+        reason=why.reason,
+        at=why.at,
+        by=why.by,
+        silent=why.silent,
+        erased=why.erased or None,
+        since=version.at if version else None,
+    )
 
 
 def _list_endings(

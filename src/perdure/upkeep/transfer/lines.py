@@ -115,6 +115,10 @@ class LineEnding(_Strict, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(min_length=1)]
     at: Moment | None = None
     by: str = ""
+    silent: bool = False
+    erased: Moment | None = None
+    since: Moment | None = None
+    """When the version was committed, if the line has no content of it."""
 
 
 class Line(_Strict, frozen=True, kw_only=True):

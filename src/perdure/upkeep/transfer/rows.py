@@ -314,17 +314,26 @@ def _list_versions(taken: list[_Taken]) -> Iterable[Version]:
 
 
 def _end_versions(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
+    for one in line.withdrawn:
+        if one.version and one.since and record.version(one.version) is None:
+            held = Version(number=one.version, at=_check_date(one.since, terms))
+            record = rules.with_version(record, held)
     for one in line.broken:
         record = binding.mark_unbound(record, one.version, _make_tombstone(one, terms))
     for one in line.withdrawn:
-        record, _ = rules.withdraw_record(
-            identifier, record, _make_tombstone(one, terms), one.version
-        )
+        tombstone = _make_tombstone(one, terms)
+        record, _ = rules.withdraw_record(identifier, record, tombstone, one.version)
     return record
 
 
 def _make_tombstone(end: LineEnding, terms: Terms) -> Tombstone:
-    return Tombstone(reason=end.reason, at=_check_date(end.at, terms), by=end.by or BY)
+    return Tombstone(
+        reason=end.reason,
+        at=_check_date(end.at, terms),
+        by=end.by or BY,
+        silent=end.silent,
+        erased=end.erased or "",
+    )
 
 
 # Bytes

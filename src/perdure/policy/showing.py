@@ -1,0 +1,64 @@
+"""Records as readers may see them: nothing private, and of what was withdrawn only its tombstone.
+
+How it works: `show_to_readers` hides locations that only private values state. Of withdrawn bytes
+it hides digests and lengths, which could confirm a guess, unless they were kept on purpose; an
+empty digest says so. After a silent withdrawal, it hides what people had said of the resource, too.
+The read door and the history show no record that did not pass through it.
+# ruling: tombstone-silence
+
+What must stay true: hiding is for readers only; rules for writing see the stored record.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from perdure.ids import Identifier
+from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.policy.handles.values import hide_private_locations
+from perdure.policy.naming import read_qualifiers
+from perdure.policy.rules import list_versions
+
+
+def show_to_readers(record: Record, current: Record | None = None) -> Record:
+    """The record as readers may see it. For a past revision, `current` is the present one."""
+    now = current or record
+    shown = hide_private_locations(record)
+    if now.tombstone is None and not any(one.tombstone for one in now.versions):
+        return shown
+    versions = tuple(_show_version(one, _find_ending(now, one.number)) for one in shown.versions)
+    shown = replace(shown, versions=versions)
+    ending = find_withdrawal(None, now)
+    if ending is None or not ending.silent:
+        return shown
+    return replace(shown, metadata={}, about=None, attached=(), values=(), locations=())
+
+
+def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone | None:
+    """Why the resource, or the version that a name names, is withdrawn; None if it is not."""
+    if record.tombstone is not None:
+        return record.tombstone
+    number = read_qualifiers(identifier)[0] if identifier is not None else None
+    if number is not None:
+        return _find_ending(record, number)
+    if record.locations or record.newest is not None:
+        return None
+    return _find_ending(record, max(list_versions(record), default=0))
+
+
+def _find_ending(record: Record, number: int) -> Tombstone | None:
+    version = record.version(number)
+    return record.tombstone or (version.tombstone if version else None)
+
+
+def _show_version(version: Version, ending: Tombstone | None) -> Version:
+    if ending is None:
+        return version
+    shown = tuple(_show_representation(one, ending) for one in version.representations)
+    return replace(version, representations=shown)
+
+
+def _show_representation(held: Representation, ending: Tombstone) -> Representation:
+    if not ending.keeps_digest:
+        return replace(held, sha512="", length=0, original="", blanks=())
+    return replace(held, sha512=held.original or held.sha512, original="")

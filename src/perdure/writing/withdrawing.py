@@ -1,0 +1,325 @@
+"""Withdrawals and erasures: proposed by one person, confirmed by another, and carried out.
+
+How it works: `Withdrawing` plans one command, in the batch of the registrar: the tombstone in the
+record and beside the bytes, and for an erasure the record without digests, the past revisions
+rewritten and their salts destroyed. What follows on the disk (indexes, bytes) is noted before the
+commit and done after it (`perdure.writing.silencing`).
+
+What must stay true: what is erased was withdrawn before, in the same change at the latest; a change
+with the act `erase` tells mirrors of it.  # ruling: tombstone-silence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from perdure.errors import PerdureError, StorageFailed
+from perdure.errors.conflicts import CapturesNotErasable
+from perdure.ids import Identifier
+from perdure.ids.pwid import Pwid
+from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
+from perdure.model.records import Proposal, Record, Representation, Tombstone
+from perdure.policy import erasing, naming, proposals, rules
+from perdure.policy.erasing import Erasable, Erasure
+from perdure.settings import Settings
+from perdure.storage.ports import Blanking, Bytes
+from perdure.storage.reference_hashes import reference_hash
+from perdure.writing.ledger import Ledger
+from perdure.writing.silencing import Silencing, SilencingQueue, digest_rest
+
+WITHDRAW, ERASE = "withdraw", "erase"
+"""Acts of changes."""
+Enter = Callable[[Identifier, str], Record]
+"""Registers a name that has no record yet, for an actor, and returns its record."""
+ReadName = Callable[[Identifier], Identifier]
+
+
+class Withdrawing:
+    """Carries out withdrawals and erasures of one registry, for its registrar."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        ledger: Ledger,
+        held: Bytes,
+        enter: Enter,
+        read_name: ReadName,
+    ) -> None:
+        """`read_name` finds the known spelling of a name, and checks that it is one resource."""
+        self._root = root
+        self._settings = settings
+        self._ledger = ledger
+        self._bytes = held
+        self._enter = enter
+        self._read_name = read_name
+        self._queue = SilencingQueue(root, held)
+        self._waiting = False
+        """True if this batch has noted work that follows its commit."""
+        ledger.persons = settings.withdrawal_persons
+        ledger.note_withdrawn = self._note_withdrawn
+
+    # After a batch
+    # -------------
+
+    def finish_work(self) -> list[str]:
+        """Do what follows committed withdrawals. Return the places that may still have erased
+        bytes. Raises OSError.
+        """
+        self._waiting = False
+        return self._queue.finish(self._ledger.journal.find_record)
+
+    def finish_batch(
+        self, commands: Sequence[Command], answers: Sequence[Receipt | PerdureError]
+    ) -> Sequence[Receipt | PerdureError]:
+        """Do what follows the withdrawals of a batch, and add to the receipts what was found."""
+        if not self._waiting:
+            return answers
+        try:
+            unreached = tuple(self.finish_work())
+        except OSError as error:
+            failed = StorageFailed(what="the erasure; repeat it", reason=str(error))
+            return [
+                failed if isinstance(command, Withdraw) and isinstance(answer, Receipt) else answer
+                for command, answer in zip(commands, answers, strict=True)
+            ]
+        return [
+            replace(answer, unreached=unreached)
+            if isinstance(command, Erase) and isinstance(answer, Receipt)
+            else answer
+            for command, answer in zip(commands, answers, strict=True)
+        ]
+
+    # Commands
+    # --------
+
+    def withdraw_record(self, command: Withdraw) -> Receipt:
+        """Withdraw, or also erase, what a command names; or propose it."""
+        identifier = self._read_name(command.identifier)
+        known = self._ledger.find_record(identifier.key)
+        is_own = self._is_own_capture(identifier)
+        if is_own and isinstance(command, Erase) and not (known and known.versions):
+            raise CapturesNotErasable(identifier=str(identifier))
+        if known is None and is_own:
+            known = self._enter(identifier, command.by)
+        record = rules.require_known(identifier, known)
+        rules.check_revision(identifier, record, command.expect)
+        named = naming.read_qualifiers(identifier)[0]
+        version = named if command.version is None else command.version
+        is_erasure = isinstance(command, Erase)
+        first = self._find_seconded(record, version, command)
+        by = f"{first.by}, {command.by}" if first else command.by
+        tombstone = Tombstone(
+            reason=command.reason,
+            at=self._ledger.now,
+            by=by,
+            silent=command.silent,
+            keeps_digest=command.keep_digest,
+        )
+        buried, outcome = rules.withdraw_record(identifier, record, tombstone, version)
+        erasable: tuple[Erasable, ...] = ()
+        if isinstance(command, Erase):
+            erasable = erasing.list_erasable(identifier, buried, version, command.blanks)
+            outcome = Outcome.CHANGED if erasable else outcome
+            self._waiting = True  # an earlier erasure may not be finished yet
+        if outcome is Outcome.UNCHANGED:
+            self._withhold_captures(identifier, record)  # again, if a crash came before it
+            return Receipt(outcome=outcome, identifier=str(identifier), revision=record.revision)
+        persons = (
+            self._settings.erasure_persons if is_erasure else self._settings.withdrawal_persons
+        )
+        if first is None and persons > 1:
+            return self._propose(identifier, record, version, command)
+        copies = tuple(self._list_copies(identifier, buried, version))
+        changed = replace(buried, proposal=None)
+        if isinstance(command, Erase):
+            receipt = self._erase(identifier, record, changed, version, erasable, command, by)
+        else:
+            receipt = self._revise(identifier, record, changed, version, (WITHDRAW, command.by))
+        return replace(receipt, copies=copies)
+
+    def _propose(
+        self, identifier: Identifier, record: Record, version: int | None, command: Withdraw
+    ) -> Receipt:
+        proposal = Proposal(
+            act=_name_act(command),
+            reason=command.reason,
+            at=self._ledger.now,
+            by=command.by,
+            version=version,
+            silent=command.silent,
+            keeps_digest=command.keep_digest,
+            blanks=command.blanks if isinstance(command, Erase) else (),
+            bearer=command.bearer,
+        )
+        changed, _ = proposals.make_proposal(
+            identifier, record, proposal, self._settings.proposal_days
+        )
+        return self._ledger.revise_record(
+            identifier, record, changed, Outcome.PROPOSED, ("propose", command.by)
+        )
+
+    def _revise(
+        self,
+        identifier: Identifier,
+        record: Record,
+        changed: Record,
+        version: int | None,
+        deed: tuple[str, str],
+        blankings: tuple[Blanking, ...] = (),
+    ) -> Receipt:
+        """Store a withdrawn record, and note what follows."""
+        tombstone = _find_tombstone(changed, version)
+        if tombstone is not None:
+            self._ledger.log_tombstone(identifier, tombstone, version)
+        self._withhold_captures(identifier, changed)
+        digests = tuple(one.sha512 for _, one in _list_withdrawn(record, version))
+        if digests:
+            self._queue.add(
+                Silencing(
+                    key=identifier.key,
+                    at=self._ledger.now,
+                    digests=digests,
+                    blankings=blankings,
+                )
+            )
+            self._waiting = True
+        return self._ledger.revise_record(identifier, record, changed, Outcome.CHANGED, deed)
+
+    def _erase(
+        self,
+        identifier: Identifier,
+        record: Record,
+        buried: Record,
+        version: int | None,
+        erasable: tuple[Erasable, ...],
+        command: Erase,
+        by: str,
+    ) -> Receipt:
+        """Erase bytes that are withdrawn in `buried`."""
+        now = self._ledger.now
+        erasure = Erasure(
+            at=now,
+            digests={
+                (one.version, one.held.format): digest_rest(self._bytes, one.held, one.spans)
+                for one in erasable
+            },
+            blanks=command.blanks,
+            keep_digest=command.keep_digest,
+            silent=command.silent,
+        )
+        changed = erasing.redact_record(buried, erasure)
+        if not command.blanks:
+            changed = erasing.note_erased(changed, version, now, by)
+        blankings = tuple(
+            Blanking(
+                held=replace(one.held, sha512=erasure.digests[one.version, one.held.format]),
+                spans=one.spans,
+            )
+            for one in erasable
+        )
+        receipt = self._revise(identifier, record, changed, version, (ERASE, command.by), blankings)
+        journal = self._ledger.journal
+        journal.redact_past(identifier.key, partial(erasing.redact_stored, erasure=erasure))
+        dropped = naming.list_references(record) - naming.list_references(changed)
+        journal.drop_references((reference_hash(one), identifier.key) for one in dropped)
+        return receipt
+
+    def refuse_withdrawal(self, command: Refuse) -> Receipt:
+        """Refuse a proposed withdrawal or erasure."""
+        identifier = self._read_name(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        named = naming.read_qualifiers(identifier)[0]
+        version = named if command.version is None else command.version
+        changed = proposals.refuse_proposal(identifier, record, version, self._ledger.now)
+        return self._ledger.revise_record(
+            identifier, record, changed, Outcome.CHANGED, ("refuse", command.by)
+        )
+
+    def _find_seconded(
+        self, record: Record, version: int | None, command: Withdraw
+    ) -> Proposal | None:
+        """The proposal of another person that a command confirms, or None."""
+        standing = proposals.find_standing(record, self._ledger.now)
+        if standing is None or (standing.version, standing.act) != (version, _name_act(command)):
+            return None
+        find = self._ledger.journal.find_token_named
+        first = proposals.find_person(standing.bearer, find)
+        second = proposals.find_person(command.bearer, find)
+        if first.is_same(second):
+            return None
+        proposals.confirm_proposal(command.identifier, standing, command)
+        return standing
+
+    def _note_withdrawn(self, key: str, record: Record) -> None:
+        """Note that the indexes of withdrawn bytes must go, for other acts that withdraw."""
+        digests = tuple(
+            held.sha512
+            for one in record.versions
+            if record.tombstone or one.tombstone
+            for held in one.representations
+        )
+        self._queue.add(Silencing(key=key, at=self._ledger.now, digests=digests))
+        self._waiting = True
+
+    # Captures and copies
+    # -------------------
+
+    def _is_own_capture(self, identifier: Identifier) -> bool:
+        """Return whether an identifier is answered from the captures of this registry."""
+        own = (self._settings.archive_id, *self._settings.archive_aliases)
+        return isinstance(identifier, Pwid) and identifier.archive.removeprefix("~") in filter(
+            None, own
+        )
+
+    def _withhold_captures(self, identifier: Identifier, record: Record) -> None:
+        """Take down the captures that a withdrawn PWID names, before the change that says so is
+        durable.
+        """
+        from perdure.archives.withholding import Withholdings, withhold_pwid
+
+        if record.tombstone is None or not isinstance(identifier, Pwid):
+            return
+        if not self._is_own_capture(identifier):
+            return
+        withheld, one = Withholdings(self._root), withhold_pwid(identifier, record.tombstone)
+        if one not in withheld.list_all():
+            withheld.add(one)
+
+    def _list_copies(
+        self, identifier: Identifier, record: Record, version: int | None
+    ) -> Iterator[str]:
+        """The names under which the same bytes are still held."""
+        journal = self._ledger.journal
+        for digest in dict.fromkeys(one.sha512 for _, one in _list_withdrawn(record, version)):
+            for key in journal.find_referring(f"sha512:{digest}"):
+                other = record if key == identifier.key else journal.find_record(key)
+                if other is None or other.tombstone:
+                    continue
+                name = naming.identify_record(key, other)
+                for one in other.versions:
+                    for held in one.representations if one.tombstone is None else ():
+                        if held.sha512 == digest:
+                            yield str(naming.qualify_identifier(name, one.number, held.format))
+
+
+def _name_act(command: Withdraw) -> str:
+    return ERASE if isinstance(command, Erase) else WITHDRAW
+
+
+def _find_tombstone(record: Record, version: int | None) -> Tombstone | None:
+    """The tombstone of a version, or of the whole, to write beside the bytes."""
+    held = record.version(version) if version is not None else None
+    return held.tombstone if held else record.tombstone
+
+
+def _list_withdrawn(record: Record, version: int | None) -> Iterator[tuple[int, Representation]]:
+    """The representations of a version, or of all versions."""
+    for one in record.versions:
+        if version in (None, one.number):
+            yield from ((one.number, held) for held in one.representations)

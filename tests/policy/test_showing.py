@@ -1,0 +1,85 @@
+"""Records as readers may see them: of what was withdrawn, only its tombstone."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from perdure.ids import parse
+from perdure.model.about import About
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy.showing import find_withdrawal, show_to_readers
+
+AT = "2026-11-22T09:00:00Z"
+WHY = Tombstone(reason="a court said so", at=AT, by="anna")
+HELD = Representation(
+    format="text", media_type="text/plain", length=10, sha512="a" * 128, segment=1, offset=9
+)
+FIRST = Version(number=1, at=AT, representations=(HELD,))
+RECORD = Record(at=AT, versions=(FIRST,), metadata={"title": "x"}, about=About())
+NAME = parse("pdi://oma.eop.gov.us/2026/11/21/1")
+
+
+def shown(record: Record, current: Record | None = None) -> Representation:
+    (held,) = show_to_readers(record, current).versions[0].representations
+    return held
+
+
+def test_nothing_is_hidden_of_what_is_served() -> None:
+    assert show_to_readers(RECORD) == RECORD
+
+
+@pytest.mark.parametrize(
+    "withdrawn",
+    [replace(RECORD, tombstone=WHY), replace(RECORD, versions=(replace(FIRST, tombstone=WHY),))],
+)
+def test_digest_and_length_are_hidden(withdrawn: Record) -> None:
+    """Ruling tombstone-silence: "digest and length only where kept on purpose"."""
+    held = shown(withdrawn)
+    assert (held.sha512, held.length, held.is_shown) == ("", 0, False)
+    assert shown(RECORD, withdrawn) == held  # a past revision says no more
+    assert show_to_readers(withdrawn).metadata == {"title": "x"}
+
+
+def test_they_are_shown_if_they_were_kept_on_purpose() -> None:
+    kept = replace(RECORD, tombstone=replace(WHY, keeps_digest=True))
+    assert shown(kept).sha512 == HELD.sha512
+    erased = replace(HELD, erased=AT, sha512="0" * 128, original="a" * 128)
+    kept = replace(kept, versions=(replace(FIRST, representations=(erased,)),))
+    assert shown(kept).sha512 == "a" * 128
+    assert shown(replace(kept, tombstone=WHY)).is_shown is False
+
+
+def test_another_version_is_shown() -> None:
+    second = Version(number=2, at=AT, representations=(HELD,))
+    record = replace(RECORD, versions=(replace(FIRST, tombstone=WHY), second))
+    assert show_to_readers(record).versions[1] == second
+
+
+def test_a_silent_withdrawal_says_nothing_of_the_resource() -> None:
+    """Ruling tombstone-silence: "the metadata that *people* had given, unless withdrawn with
+    `--silent`"."""
+    silent = replace(WHY, silent=True)
+    for record in (
+        replace(RECORD, tombstone=silent),
+        replace(RECORD, versions=(replace(FIRST, tombstone=silent),)),
+    ):
+        found = show_to_readers(record)
+        assert (found.metadata, found.about, found.attached) == ({}, None, ())
+    second = Version(number=2, at=AT, representations=(HELD,))
+    one_of_two = replace(RECORD, versions=(replace(FIRST, tombstone=silent), second))
+    assert show_to_readers(one_of_two).metadata == RECORD.metadata
+
+
+def test_a_name_is_withdrawn_with_its_version_or_the_whole() -> None:
+    second = Version(number=2, at=AT, representations=(HELD,))
+    one = replace(RECORD, versions=(replace(FIRST, tombstone=WHY), second))
+    assert find_withdrawal(NAME, one) is None
+    assert find_withdrawal(parse(f"{NAME}.text.1"), one) == WHY
+    assert find_withdrawal(parse(f"{NAME}.text.2"), one) is None
+    assert find_withdrawal(NAME, replace(one, tombstone=WHY)) == WHY
+    alone = replace(RECORD, versions=(replace(FIRST, tombstone=WHY),))
+    assert find_withdrawal(NAME, alone) == WHY
+    elsewhere = replace(alone, locations=(Location(uri="https://a.example/"),))
+    assert find_withdrawal(NAME, elsewhere) is None
+    assert find_withdrawal(NAME, Record()) is None
