@@ -142,7 +142,10 @@ def test_a_unique_id_a_foreign_identifier_and_locations(shell: Shell) -> None:
         "https://b.example/1",
     ]
     shell.error("mint", "--series", SERIES, "--uid", "a", "--foreign", "b:c", code=2)
-    shell.error("mint", "--series", SERIES, "--foreign", "no uri", code=2)
+    refused = shell.run("mint", "--series", SERIES, "--foreign", "INV 2026/17", code=2).stderr
+    assert "give any other text with --uid" in refused
+    own = mint(shell, "--uid", "INV 2026/17")
+    assert own.endswith("/INV%202026%2f17")
 
 
 def test_other_authorities(shell: Shell) -> None:

@@ -4,6 +4,7 @@ The files are data for any language: what a case has in it says what is to be te
 
     text, canonical, fields      reads, is written so, and has these attributes
     text, error, at, ruling      does not read; the error says where and names the ruling
+    says                         words of its message
     a, b, equal, equivalent      compares so
     pattern, identifier, matches
     a, b, same_extent
@@ -69,6 +70,7 @@ def test_refuses(case: Case) -> None:
         assert error.as_dict()["at"] == case["at"], error
     if "ruling" in case:
         assert f"ruling {case['ruling']}" in str(error.as_dict()["rule"])
+    assert case.get("says", "") in str(error)
 
 
 @pytest.mark.parametrize("case", cases("equal"))

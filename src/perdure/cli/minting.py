@@ -104,7 +104,10 @@ def _choose_authority(settings: Settings, *given: str | None) -> str:
 def _check_uri(foreign: str) -> str:
     scheme, colon, rest = foreign.partition(":")
     if not colon or not rest or not scheme.isascii() or not scheme[:1].isalpha():
-        raise click.BadParameter(f"{foreign[:60]!r} is not a URI", param_hint="--foreign")
+        raise click.BadParameter(
+            f"{foreign[:60]!r} is not a URI; give any other text with --uid",
+            param_hint="--foreign",
+        )
     return foreign
 
 

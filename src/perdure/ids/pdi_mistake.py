@@ -130,6 +130,8 @@ class _Reader:
             before_country += 1
         if not component:
             self.fail_here("a component of letters, digits and hyphens", rule)
+        if not (self.is_at_end or self.is_next("/") or self.is_next("%")):
+            self.fail_here("a letter, a digit, '-' or '.', of which a series consists", rule)
         if not (before_country and re.fullmatch(grammar.COUNTRY, component)):
             self.fail_here("'.' and two or more letters, the country code that ends a series", rule)
         if not self.take_match("/"):
@@ -178,13 +180,16 @@ class _Reader:
         rule = "ruling pdi-version"
         version = self.take_match(grammar.VERSION)
         if not version:
-            self.fail_within("a version number of 1 or more", rule)
+            expected = "a version number of 1 or more; write a dot within a name as %2e"
+            self.fail_within(expected, rule)
         if version != "*" and self.is_digit_next:
             self.fail_here(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
         if self.is_next("."):
             self.fail_here(
                 "'#', '@' or the end; write a dot within a name as %2e", "ruling pdi-uid"
             )
+        if self.text.startswith("%23", self.at):
+            self.fail_here("'#', '@' or the end; write # for %23, its form in URLs", rule)
         self.end_component("'#', '@' or the end", "pdi-version")
 
     def end_component(self, expected: str, ruling: str) -> None:
