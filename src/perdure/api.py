@@ -20,7 +20,6 @@ from typing import BinaryIO
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
 from perdure.model.commands import (
     Alias,
@@ -203,10 +202,8 @@ class OpenRegistry(Registry):
             raise BytesElsewhere(identifier=str(resolved.asked))
         if resolved.inside is None:
             return self.listings.read_bytes(step.representation)
-        source = self.source(step.identifier, step.representation)
-        selector = self.selector(resolved.identifier, source, resolved.part_beside)
-        found = self.parts.cut_part(source, selector)
-        return b"".join(iterate_body(found.body, source))
+        _, pieces = self.open_part(resolved, step)
+        return b"".join(pieces)
 
     # Inside
     # ------

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -29,7 +29,7 @@ from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
@@ -53,10 +53,13 @@ from perdure.storage.durable import write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+SETTINGS_FILE = setting.FILE
+"""The file that makes a directory a registry."""
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
@@ -118,16 +121,21 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
+    store = load_store(grown.store)
+    fence = CopyFence(root, store, grown.copy_fence)
+    if not is_new and grown != current:
+        fence.check_original()
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
             held.create()
-        store = load_store(grown.store)
         store.create_registry(root)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
                 journal.number_changes(format_timestamp(utc_now()))
+        if is_new:
+            fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -155,12 +163,13 @@ class Registry:
         self.listings = Listings(self.records, self.bytes)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
+        self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
         """The web archive files of this registry, opened when they are first used."""
-        return Library(self.root, self.settings)
+        return Library(self.root, self.settings, guard=self.fence.check_original)
 
     @cached_property
     def web_archives(self) -> Archives:
@@ -175,6 +184,7 @@ class Registry:
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
     def _make_committer(self) -> Committer:
+        self.fence.check_original()
         return Committer(
             Registrar(
                 self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock
@@ -210,6 +220,16 @@ class Registry:
         if found is None:
             found = parts.parse_part(text or "", source.essence)
         return found
+
+    def open_part(self, resolved: Resolved, step: Fetch) -> tuple[Part, Iterator[bytes]]:
+        """Cut the part of a resolved name out of the bytes of a step, and open it for reading.
+
+        Raises the errors of cutting a part.
+        """
+        source = self.source(step.identifier, step.representation)
+        selector = self.selector(resolved.identifier, source, resolved.part_beside)
+        part = self.parts.cut_part(source, selector)
+        return part, iterate_body(part.body, source)
 
     def described(self, resolved: Resolved, url: str) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.

@@ -33,6 +33,7 @@ from perdure.errors.configuring import (
     SettingNotOfForm,
     SettingNotOfType,
     SettingOutOfRange,
+    SettingsCut,
     SettingsNotTable,
     SettingUnknown,
     SettingUnreadable,
@@ -41,7 +42,19 @@ from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, load
 from perdure.policy import templates
 
 FILE = "perdure.toml"
-_ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+_LAST_LINE = "# end of the settings"
+_FIRST_LINE = (
+    "# Settings of this perdure registry, up to the line '# end of the settings', which must stay; "
+    "see docs/reference/settings.md"
+)
+_IN_COMMENT = re.compile(r"^#\s*[a-z_]+ = ", re.MULTILINE)
+_FORMS: dict[SettingForm, str] = {
+    "domain": "[a-z0-9][a-z0-9.-]*",
+    "origin": r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?",
+    "header": "[A-Za-z0-9-]{1,64}",
+    "url": "https?://[!-~]+",
+    "url-without-slash": "https?://[!-~]+[^/]",
+}
 
 
 Rule = Callable[[str, Any], Any]
@@ -118,9 +131,9 @@ def limit_range(low: int, high: int) -> Rule:
     return apply_rule
 
 
-def match_pattern(pattern: str, form: SettingForm) -> Rule:
-    """A rule: the value is empty or matches a pattern. `form` is the name of the pattern."""
-    whole = re.compile(pattern, re.ASCII)
+def match_form(form: SettingForm) -> Rule:
+    """A rule: the value is empty or has one of the known forms."""
+    whole = re.compile(_FORMS[form], re.ASCII)
 
     def apply_rule(name: str, value: str) -> str:
         if not value or whole.fullmatch(value):
@@ -250,7 +263,7 @@ class Settings:
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "domain"),
+        match_form("domain"),
     )
     archive_aliases: tuple[str, ...] = _define_setting(
         (),
@@ -265,7 +278,7 @@ class Settings:
     replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
-        match_pattern(_ORIGIN, "origin"),
+        match_form("origin"),
     )
     archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
@@ -293,7 +306,7 @@ class Settings:
     region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
-        match_pattern("[A-Za-z0-9-]{1,64}", "header"),
+        match_form("header"),
     )
     check_links_hours: int = _define_setting(
         0,
@@ -303,7 +316,7 @@ class Settings:
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "url-without-slash"),
+        match_form("url-without-slash"),
     )
     client_seconds: int = _define_setting(
         60,
@@ -364,7 +377,7 @@ class Settings:
     capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
-        match_pattern(r"https?://[!-~]+", "url"),
+        match_form("url"),
     )
     captures_in_sqlite: int = _define_setting(
         10_000_000,
@@ -385,6 +398,12 @@ class Settings:
         "notice",
         "whether a new version may lack formats of the last one: notice or refuse",
         allow_words("notice", "refuse"),
+    )
+    copy_fence: str = _define_setting(
+        "full",
+        "what a copy of a registry is known by: full (another directory or machine), directory, "
+        "machine, or marks (of backups)",
+        allow_words("full", "directory", "machine", "marks"),
     )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
@@ -454,7 +473,8 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     """Load the settings of a registry directory. Raises BadSettings."""
     path = root / FILE
     try:
-        read = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        read = tomllib.loads(text)
         table = read.pop("perdure", {})
         for name, value in read.items():
             raise SettingMisplaced(setting=name, value=value)
@@ -464,7 +484,21 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         raise RegistryMissing(setting="registry", value=root, file=FILE) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingUnreadable(setting=FILE, value=path, fault=str(error)) from error
+    if _is_cut(text, table):
+        raise SettingsCut(setting=FILE, value=path)
     return read_table(table, environment)
+
+
+def _is_cut(text: str, table: Mapping[str, object]) -> bool:
+    """Return True if a file of settings has lost its end: defaults would stand for what it had.
+
+    A file that `init` wrote says at its beginning that it has an end. Another one is cut if it has
+    no setting at all, not even in a comment.
+    """
+    lines = text.splitlines()
+    if _FIRST_LINE in lines:
+        return _LAST_LINE not in lines
+    return not table and _IN_COMMENT.search(text) is None
 
 
 def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
@@ -517,12 +551,12 @@ def add_authorities(settings: Settings, **more: tuple[str, ...]) -> Settings:
 
 def write_toml(settings: Settings) -> str:
     """Write the file of `perdure init`, in which settings with default values are comments."""
-    lines = ["# Settings of this perdure registry; see docs/reference/settings.md", "[perdure]"]
+    lines = [_FIRST_LINE, "[perdure]"]
     for one in fields(Settings):
         value = getattr(settings, one.name)
         comment = "" if value != one.default else "# "
         lines += [f"# {one.metadata['help']}", f"{comment}{one.name} = {_format_value(value)}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, _LAST_LINE]) + "\n"
 
 
 def _format_value(value: object) -> str:

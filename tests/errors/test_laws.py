@@ -19,6 +19,7 @@ from perdure import errors
 from perdure.errors import (
     Conflict,
     MalformedIdentifier,
+    MissingLibrary,
     NotFound,
     PerdureError,
     RefusedThere,
@@ -31,7 +32,6 @@ from perdure.errors.damage import DecoderFailed, FilmDamaged, SamplesMissing
 from perdure.errors.limits import PixelsTooMany, TreeTooLong, UploadTooLarge
 from perdure.errors.naming import DayNotCome, SerialNotCome
 from perdure.errors.parts import OverBudgetThere, UndecodableThere
-from perdure.errors.processes import MissingLibrary
 from perdure.errors.records import ItemTypeMissing
 from perdure.errors.rights import (
     ConflictThere,
@@ -41,8 +41,8 @@ from perdure.errors.rights import (
 from perdure.errors.stored import TooLargeThere
 from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
 from perdure.errors.tree import (
-    _QUOTING,
     AREAS,
+    QUOTING,
     list_classes,
     pack_error,
     read_document,
@@ -191,7 +191,7 @@ def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
 
 
 def test_a_class_that_is_abstract_has_classes_below() -> None:
-    assert set(_QUOTING) <= ABSTRACT
+    assert set(QUOTING) <= ABSTRACT
     for kind in ABSTRACT:
         assert kind.__subclasses__()
 
@@ -348,8 +348,7 @@ def test_a_problem_document_is_read_by_its_code(
 def test_a_missing_library_is_named_and_waiting_is_not_advised() -> None:
     error = MissingLibrary(task="citing", extra="metadata", library="citeproc")
     assert str(error) == (
-        "citing is not available now: the library citeproc is not installed; install perdure with "
-        "its extra 'metadata', for example with: pip install 'perdure[metadata]'"
+        "citing needs citeproc, which is not installed here; pip install 'perdure[metadata]'"
     )
 
 

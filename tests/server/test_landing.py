@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import msgspec
 import pytest
 from lxml import html
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, deployed, text
+from tests.server.deployment import Deployment, text
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
@@ -31,12 +30,6 @@ EVERY_SCHEME = (
     "URN:IANA:42117::a1:::",
     "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
 )
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("landing") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from lxml import etree
 from tests.metadata.test_bad_records import CMDI, RECORD
 from tests.metadata.test_formats import FULL
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, deployed, resource, text
+from tests.server.deployment import Deployment, problem, resource, text
 
 from perdure import metadata
 from perdure.ids import parse
@@ -33,12 +31,6 @@ SOURCE = b"To whom it may concern: nothing of what follows has been said by anyb
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("metadata") / "registry") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def named(site: Deployment) -> str:
     """A described document, by its full name."""
     name = site.mint(text(SOURCE, charset="us-ascii"))
@@ -49,12 +41,6 @@ def named(site: Deployment) -> str:
 @pytest.fixture
 def blank(site: Deployment) -> str:
     return site.mint(text(SOURCE, charset="us-ascii"))
-
-
-def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(answer.body)
-    assert (answer.status, found["code"]) == (status, code), found
-    return found
 
 
 # giving

@@ -8,48 +8,15 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import (
-    BadSettings,
-    Conflict,
     Forbidden,
-    InvalidMetadata,
-    InvalidRequest,
-    OverBudget,
     PerdureError,
-    PreconditionFailed,
-    RefusedThere,
-    ShareUsedUp,
-    ShareUsedUpThere,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-    UnavailableThere,
-    Undecodable,
 )
 from perdure.errors.naming import SerialNotCome
-from perdure.errors.parts import OverBudgetThere, UndecodableThere
-from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
-from perdure.errors.stored import TooLargeThere
-from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
-from perdure.errors.tree import list_classes
+from perdure.errors.tree import QUOTING, list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
 
 DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
-
-
-QUOTING: dict[type[PerdureError], type[PerdureError]] = {
-    InvalidRequest: RefusedThere,
-    Unavailable: UnavailableThere,
-    ShareUsedUp: ShareUsedUpThere,
-    Unauthenticated: UnauthenticatedThere,
-    Conflict: ConflictThere,
-    PreconditionFailed: PreconditionFailedThere,
-    BadSettings: BadSettingsThere,
-    InvalidMetadata: InvalidMetadataThere,
-    OverBudget: OverBudgetThere,
-    TooLarge: TooLargeThere,
-    Undecodable: UndecodableThere,
-}
 
 
 def tree() -> list[type[PerdureError]]:

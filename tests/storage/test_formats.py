@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.conftest import SERIES, Clock, Desk, text
+from tests.conftest import SERIES, Clock, Desk, copy_as_new, text
 from tests.storage.registries import unpack_registry
 
 from perdure.errors import Unavailable
@@ -287,13 +287,13 @@ def number(root: Path, *, commits: int | None) -> None:
 
 
 def test_numbering_goes_on_where_it_was_interrupted(many: Path, place: Path) -> None:
-    whole = shutil.copytree(many, place / "whole")
+    whole = copy_as_new(many, place / "whole")
     number(whole, commits=None)
     with closing(SqliteRecords(whole)) as reader:
         expected = [said(reader)]
     commits = 0
     while True:
-        root = shutil.copytree(many, place / f"after-{commits}")
+        root = copy_as_new(many, place / f"after-{commits}")
         try:
             number(root, commits=commits)
         except apsw.ConstraintError:

@@ -34,7 +34,6 @@ from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier
 from perdure.model.queries import (
     Choices,
@@ -170,13 +169,11 @@ def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool)
 def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
     step = resolved.step
     match step:
-        case Fetch(representation=held):
-            source = registry.source(step.identifier, held)
-            selector = registry.selector(resolved.identifier, source, resolved.part_beside)
-            found = registry.parts.cut_part(source, selector)
+        case Fetch():
+            found, pieces = registry.open_part(resolved, step)
             return DeliveredBytes(
                 identifier=f"{step.identifier}#{spell_part(resolved.identifier, found.selector)}",
-                pieces=iterate_body(found.body, source),
+                pieces=pieces,
                 length=found.length,
                 promises=False,
                 selector=found.selector,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
-_MOST_DIGITS = 18
-
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
@@ -94,11 +92,23 @@ def _verify_registry(
         bad += changes.pop("problems", 0)
         told |= changes | {"problems": bad}
         notes.append(note)
+    if pattern is None:
+        _note_verification(registry, bad)
     here().print_answer(told, "")
     for note in notes:
         here().print_note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _note_verification(registry: Registry, problems: int) -> None:
+    """Note for `perdure status` that the complete registry was verified; a copy stays as it is."""
+    from perdure.upkeep.milestones import Milestone, note_verification
+    from perdure.writing.registrar import format_timestamp
+
+    if not registry.fence.list_signs():
+        at = format_timestamp(registry.clock())
+        note_verification(registry.root, Milestone(at=at, problems=problems))
 
 
 def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict[str, Any], str]:
@@ -140,8 +150,9 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
 
     The segments do not contain locations, metadata, history and tokens: these come from the old
     file, as far as it can be read. The old file is kept in aside/. Stop every server and writer
-    first. Exits with 1 if something could not be read. Names of today may then be lost, so no
-    serial number is given out before tomorrow (UTC), unless --highest says which ones are used.
+    first. Exits with 1 if something could not be read. If it is then not known which names were
+    lost, no serial number is given out before tomorrow (UTC), unless --highest says which ones are
+    used.
     """
     from perdure import settings
     from perdure.registry import load_bytes, load_store
@@ -151,7 +162,7 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     root = here().root
     chosen = settings.load_settings(root, os.environ)
     store, open_bytes = load_store(chosen.store), load_bytes(chosen.bytes)
-    highest = {series: _read_number(number) for series, number in pairs}
+    highest = options.read_highest(pairs)
     problems = []
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
@@ -168,12 +179,6 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
-
-
-def _read_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise click.BadParameter(f"'{text}' is not a number", param_hint="--highest")
-    return int(text)
 
 
 @click.command(cls=PerdureCommand)

@@ -99,7 +99,6 @@ def _find_actionable_url(registry: Registry, identifier: Identifier, part: str |
     public = find_public_address(identifier)
     if public:
         return public + path.removeprefix(identifier.path)
-    here().print_note("no base_url is set, so the URL is that of a resolver on this machine")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 

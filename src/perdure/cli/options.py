@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perdure.policy.unfolding import Name
     from perdure.upkeep.linkcheck.collecting import Within
 
+_MOST_DIGITS = 18
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -132,6 +133,14 @@ once = click.option(
     metavar="KEY",
     help="Repeating the command with the same key gives the same answer and writes nothing.",
 )
+
+
+def read_highest(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Read the values of `--highest`: by series, a serial number. Raises BadParameter."""
+    for _, number in pairs:
+        if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
+            raise click.BadParameter(f"'{number}' is not a number", param_hint="--highest")
+    return {series: int(number) for series, number in pairs}
 
 
 def add_output(help: str = "Write to FILE instead of stdout.") -> Callable[[_F], _F]:

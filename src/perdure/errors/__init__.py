@@ -75,6 +75,8 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    CopyNotPromoted,
+    MissingLibrary,
     ShareUsedUp,
     ShareUsedUpThere,
     StorageFailed,
@@ -87,6 +89,7 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",
     "Forbidden",
@@ -95,6 +98,7 @@ __all__ = [
     "InvalidRequest",
     "MalformedIdentifier",
     "MalformedPart",
+    "MissingLibrary",
     "NoSuchToken",
     "NoSuchVersion",
     "NotAcceptable",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypedDict
 
 from perdure.errors.root import FaultQuoted, ReasonedError, quote
 from perdure.errors.texts import BadSettings
@@ -27,6 +27,15 @@ class SettingsNotTable(BadSettings):
     """The settings are not a table."""
 
     reason = "a table is needed"
+
+
+class SettingsCut(BadSettings):
+    """The file of settings has lost its end, or has no settings."""
+
+    reason = (
+        "it has lost its end, or has no settings; restore it from a backup, or write the settings "
+        "again, those of the series first"
+    )
 
 
 class SettingNotOfType(BadSettings):
@@ -193,6 +202,15 @@ class ArchivesTableUnknown(BadSettings):
 
 EntryFault = Literal["names", "dates", "address", "slot-unknown", "slot-twice", "slot-missing"]
 """The ways in which an entry in a list of web archives can be invalid."""
+
+
+class EntryFields(TypedDict):
+    """The fields of `EntryFaulty`."""
+
+    archive: str
+    fault: EntryFault
+    address: str
+    slots: tuple[str, ...]
 
 
 class EntryFaulty(ReasonedError):

@@ -34,6 +34,20 @@ class SerialsFenced(Conflict):
         )
 
 
+class SerialsHandedOver(Conflict):
+    """The registry took over from another one, which may have given out numbers of the day."""
+
+    series: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            "this registry took over from another one, which may have given out numbers of this "
+            "day; mint again on the next day (UTC), or stop the server and tell the highest number "
+            f"that was given out today: perdure promote --highest {self.series}=NUMBER"
+        )
+
+
 class NameWithdrawn(Conflict):
     """The resource was withdrawn."""
 

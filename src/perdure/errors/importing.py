@@ -156,6 +156,56 @@ class TargetOfOtherRegistry(UnusableTarget):
     )
 
 
+class TargetIsRegistry(UnusableTarget):
+    """The directory is a registry of its own, and a backup would make it a copy."""
+
+    reason = "it is a registry, and no backup; back up to another directory"
+
+
+# promotions
+# ----------
+
+
+class NothingToPromote(InvalidRequest):
+    """The directory is the registry itself, as far as perdure can see."""
+
+    what = "the promotion"
+    reason = (
+        "this directory is the registry itself, so nothing takes over; if the machine was restored "
+        "from a snapshot or an image, which cannot be seen from here, add --snapshot"
+    )
+
+
+class PredecessorUnrelated(InvalidRequest):
+    """The predecessor does not have the last change of the copy."""
+
+    what = "the promotion"
+    predecessor: str
+    mark: str
+    """The last change of the copy."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"{quote(self.predecessor)} does not have change {self.mark} of this copy, so it is "
+            "not the registry of which this is a copy; name that one, or none"
+        )
+
+
+class PredecessorUnreadable(FaultQuoted, InvalidRequest):
+    """The changes of the predecessor cannot be read."""
+
+    what = "the promotion"
+    predecessor: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"the changes of {quote(self.predecessor)} cannot be read: {self.fault}; "
+            "mend that, or promote without --predecessor"
+        )
+
+
 # link checks
 # -----------
 

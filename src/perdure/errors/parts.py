@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import PerdureError, ReasonedError, quote
+from perdure.errors.root import PerdureError, ReasonedError, SubjectNamed, quote
 
 
 class PartNotFound(PerdureError, LookupError):
@@ -70,8 +70,6 @@ class PartNotSupported(PerdureError):
     media_type: str | None = None
     """None if the part was parsed before the document's type was known."""
     selector: str
-    install: str | None = None
-    """The package to install, if one adds the support."""
     offered: tuple[str, ...] | None = None
     """The available kinds of part, as they are written."""
 
@@ -80,8 +78,6 @@ class PartNotSupported(PerdureError):
         return f"part {quote(self.selector)} cannot be cut{source}"
 
     def repair(self) -> str:
-        if self.install:
-            return f"install {self.install}"
         if self.offered:
             return f"choose one of the available kinds of part: {', '.join(self.offered)}"
         return "request the whole document"
@@ -110,7 +106,7 @@ class UndecodableThere(Undecodable):
     reason: str
 
 
-class OverBudget(PerdureError):
+class OverBudget(SubjectNamed):
     """The request would exceed the time or memory limit for one request.
 
     Abstract: each reason has a class in `limits`.
@@ -118,11 +114,7 @@ class OverBudget(PerdureError):
 
     code = "over-budget"
     computed = ("what", "limit")
-    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
 
         @property
         @abstractmethod

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import PerdureError, quote
+from perdure.errors.root import PerdureError, SubjectNamed, quote
 
 
 class DigestMismatch(PerdureError, ValueError):
@@ -37,7 +36,7 @@ class Incomplete(PerdureError, ValueError):
         return "nothing was stored; send the upload again"
 
 
-class TooLarge(PerdureError, ValueError):
+class TooLarge(SubjectNamed, ValueError):
     """The data exceeds a size limit.
 
     Abstract: each reason has a class in `limits`.
@@ -46,11 +45,7 @@ class TooLarge(PerdureError, ValueError):
     code = "too-large"
     computed = ("what", "unit")
     limit: int
-    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time a class below may have an attribute, a property or a field
 
         @property
         def unit(self) -> str: ...

@@ -67,7 +67,7 @@ AREAS = (
     "servers",
     "tokens",
 )
-_QUOTING: dict[type[PerdureError], type[PerdureError]] = {
+QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
     ShareUsedUp: ShareUsedUpThere,
@@ -80,6 +80,7 @@ _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     TooLarge: TooLargeThere,
     Undecodable: UndecodableThere,
 }
+"""The class that quotes another process, for each abstract class with a code."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
@@ -139,7 +140,7 @@ def read_document(document: Mapping[str, object]) -> PerdureError | None:
 
 
 def _make_error(kind: type[PerdureError], members: Mapping[str, object]) -> PerdureError | None:
-    made = _QUOTING.get(kind, kind)
+    made = QUOTING.get(kind, kind)
     try:
         error = made(**{name: members[name] for name in made.fields if name in members})
         str(error)  # fails if the fields have the wrong types

@@ -32,7 +32,7 @@ def open_container(
 ) -> Iterator[InputContainer]:
     """Open a container. If FFmpeg finds a fault in it while it is open, Undecodable is raised.
 
-    Raises PartNotSupported if PyAV or numpy is not installed.
+    Raises MissingLibrary if PyAV or numpy is not installed.
     """
     av = import_library("av", EXTRA, source, selector)
     import_library("numpy", EXTRA, source, selector)

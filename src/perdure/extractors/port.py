@@ -305,7 +305,8 @@ class Extractor(Protocol):
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         """Return what can be addressed in a source. Raises Undecodable, OverBudget, or
-        PartNotSupported if nothing in this document can be addressed or a library is not installed.
+        PartNotSupported if nothing in this document can be addressed, MissingLibrary if a library
+        is not installed.
         """
 
 

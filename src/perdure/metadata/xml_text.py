@@ -19,9 +19,8 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata
+from perdure.errors import InvalidMetadata, MissingLibrary
 from perdure.errors.limits import MetadataTooLarge
-from perdure.errors.processes import MissingLibrary
 from perdure.errors.records import DoctypeForbidden, quote_parser
 from perdure.metadata.port import LARGEST
 

@@ -139,7 +139,7 @@ class PartExtraction:
     def list_extents(self, source: Source) -> tuple[Extent, ...]:
         """The addressable extents of a source, the most specific first.
 
-        Raises Undecodable, OverBudget, and PartNotSupported if a package must be installed.
+        Raises Undecodable, OverBudget, and MissingLibrary if a package must be installed.
         """
         found: list[Extent] = []
         for _, place, extractor in self._rank_extractors(source.essence):
@@ -148,10 +148,8 @@ class PartExtraction:
                     found += self._confined.list_extents(place, source, self._place)
                 else:
                     found += extractor.list_extents(source, self._indexes)
-            except PartNotSupported as error:
-                if error.install:
-                    raise
-                # an unknown codec or charset: the extents of other extractors are still valid
+            except PartNotSupported:
+                pass  # an unknown codec or charset: the extents of other extractors are still valid
         return tuple(found)
 
     def read_text(self, source: Source) -> PlainText | None:

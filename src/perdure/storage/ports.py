@@ -287,6 +287,15 @@ class Salvage(Protocol):
         Only the store itself knows how to read a position.
         """
 
+    def note_lost(self, key: str, problem: str) -> None:
+        """Note that the record with this key could not be taken over."""
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        """By series, the highest number of a day (`2026/11/22`) that a lost record may have had.
+
+        None if it is not known which records were lost. Call it after `read_records`.
+        """
+
 
 class Renewal(Journal, Protocol):
     """A registry that is being rebuilt."""
@@ -342,6 +351,9 @@ class Store(Protocol):
 
     def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
+
+    def find_file(self, root: Path) -> Path | None:
+        """The file that contains the records, or None if they are not in one file of `root`."""
 
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.

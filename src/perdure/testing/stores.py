@@ -409,6 +409,13 @@ class MemorySalvage:
         for key in self.state.keys:
             yield key, stored.decode_stored(self.state.records[key]), self.state.places[key]
 
+    def note_lost(self, key: str, problem: str) -> None:
+        self.problems.append(f"{key}: {problem}")
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        del day
+        return {}  # memory loses nothing
+
 
 class MemoryStore:
     """Keeps registries in memory, each under the directory with which it is opened."""
@@ -441,6 +448,9 @@ class MemoryStore:
 
     def drop_copy(self, root: Path) -> None:
         self._states.pop(root, None)
+
+    def find_file(self, root: Path) -> Path | None:  # noqa: ARG002  (as the port has it)
+        return None
 
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         if aside is not None and root in self._states:

@@ -10,7 +10,7 @@ What must stay true: nothing here changes a segment; a finding names the identif
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -150,7 +150,20 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     """The places that could not be read, and the reasons."""
 
 
-def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
+Contradict = Callable[[int, int, str, int, str], bool]
+"""Says if something else than this key, version and format is at a segment and offset."""
+
+
+def _contradict_nothing(
+    _segment: int, _offset: int, _key: str, _version: int, _format: str
+) -> bool:
+    """Return False: no older registry is known."""
+    return False
+
+
+def rebuild_index(
+    held: Bytes, journal: Renewal, *, now: str, contradict: Contradict = _contradict_nothing
+) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
@@ -159,12 +172,13 @@ def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[Rebuil
     """
     waiting: _Waiting = {}
     for number in held.list_numbers():
-        yield _rebuild_segment(held, journal, number, now, waiting)
+        yield _rebuild_segment(held, journal, number, now, (contradict, waiting))
 
 
 def _rebuild_segment(
-    held: Bytes, journal: Renewal, number: int, now: str, waiting: _Waiting
+    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
 ) -> RebuiltSegment:
+    contradict, waiting = known
     count, end = 0, 0
     problems: list[str] = []
     journal.begin_batch()
@@ -175,6 +189,7 @@ def _rebuild_segment(
                 continue
             end = kept.end
             try:
+                _check_head(kept, contradict)
                 _replay_record(journal, kept, waiting)
                 count += 1
             except (PerdureError, ValueError) as error:  # a damaged name, for example
@@ -185,6 +200,28 @@ def _rebuild_segment(
     journal.commit_batch()
     journal.tidy_up()
     return RebuiltSegment(number, count, "; ".join(problems) or None)
+
+
+def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
+    """Raise Corrupt if the values in the head of a record contradict each other, or the registry
+    that is rebuilt."""
+    identifier = parse(kept.name)
+    held = kept.representation
+    if held is None:
+        is_sound = kept.name == str(identifier.resource)
+    else:
+        full = qualify_identifier(identifier.resource, kept.version, held.format)
+        is_sound = kept.version > 0 and kept.name == str(full)
+        is_sound &= not contradict(
+            held.segment, held.offset, identifier.key, kept.version, held.format
+        )
+    if not is_sound:
+        raise Corrupt(
+            identifier=kept.name,
+            where="the head of its record",
+            promised="its name, version and format",
+            found=f"version {kept.version}, format {held.format if held else 'none'}",
+        )
 
 
 def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> None:

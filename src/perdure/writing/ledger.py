@@ -34,6 +34,7 @@ from perdure.policy import naming
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
+from perdure.storage.handover import load_handover
 from perdure.storage.ports import (
     SERIALS_END,
     Bytes,
@@ -133,6 +134,7 @@ class Ledger:
         self.journal = journal
         self._fence = load_fence(root)
         self._quotas = quotas or {}
+        self._handover = load_handover(root)
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
@@ -335,12 +337,20 @@ class Ledger:
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
-            floor = self._fence.find_floor(series, day)
+            floor = self.find_floor(series, day)
             last = max(floor, self.journal.find_last_serial(make_resource_key(series, day, None)))
             most = self._quotas.get(series, SERIALS_END - 1)
             found = self._serials[series, day] = Serials(series, day, last, most)
         found.now = self.now
         return found
+
+    def find_floor(self, series: str, day: str) -> int:
+        """The number after which numbers of a day may be given out, or 0.
+
+        Raises Conflict if numbers of this day may be in use by names that are not known here.
+        """
+        floors = (self._fence, self._handover)
+        return max(one.find_floor(series, day) for one in floors)
 
     def recount_serials(self) -> None:
         """Forget the counters, since other commands may have used serial numbers."""

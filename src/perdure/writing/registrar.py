@@ -611,6 +611,8 @@ class Registrar:
             if identifier.date == self._day:
                 last = self._ledger.find_serials(identifier.series, self._day).last_number
                 rules.check_serial(identifier, self._day, last)
+            elif identifier.date is not None and identifier.serial is not None:
+                self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
 
     def _choose_name(self, command: Mint) -> Identifier:
         """The identifier to mint: the requested name, or one with a random text."""

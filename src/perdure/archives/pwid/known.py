@@ -31,6 +31,7 @@ from perdure.errors.configuring import (
     ArchiveEntryInvalid,
     ArchiveNameTwice,
     ArchivesTableUnknown,
+    EntryFields,
     SettingUnreadable,
 )
 from perdure.ids.pwid import Pwid
@@ -262,15 +263,8 @@ def read_toml(text: str, where: object) -> tuple[Archive, ...]:
     if set(table) - {"archive"}:
         raise ArchivesTableUnknown(setting=_SETTING, value=where, found=tuple(sorted(table)))
     for entry in entries:
-        if found := find_entry_fault(entry):
-            raise ArchiveEntryInvalid(
-                setting=_SETTING,
-                value=where,
-                archive=entry.id,
-                fault=found.fault,
-                address=found.address,
-                slots=found.slots,
-            )
+        if fault := find_entry_fault(entry):
+            raise ArchiveEntryInvalid(setting=_SETTING, value=where, **fault)
     return entries
 
 
@@ -285,8 +279,16 @@ def _make_candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate |
     return Candidate(pwid=pwid, archive=archive, collection=played.collection)
 
 
-def find_entry_fault(entry: Archive) -> ArchiveFault | None:
-    """Find the fault of an entry; None if it is valid."""
+def find_entry_fault(entry: Archive) -> EntryFields | None:
+    """Find the fault of an entry, as the fields of an error; None if it is valid."""
+    found = _find_fault(entry)
+    if found is None:
+        return None
+    fault, address, slots = found
+    return EntryFields(archive=entry.id, fault=fault, address=address, slots=slots)
+
+
+def _find_fault(entry: Archive) -> ArchiveFault | None:
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
         return ArchiveFault("names")
     both, item = frozenset(("time", "uri")), frozenset(("uri",))

@@ -29,7 +29,7 @@ from perdure.archives.pwid.known import (
 )
 from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
 from perdure.errors.records import ImportedArchiveInvalid, quote_parser
 from perdure.ids import pwid as pwids
 
@@ -114,14 +114,7 @@ def _check_archives(format: str, archives: Iterable[Archive]) -> tuple[Archive, 
     found = tuple(archives)
     for one in found:
         if fault := find_entry_fault(one):
-            raise ImportedArchiveInvalid(
-                format=format,
-                line=None,
-                archive=one.id,
-                fault=fault.fault,
-                address=fault.address,
-                slots=fault.slots,
-            )
+            raise ImportedArchiveInvalid(format=format, line=None, **fault)
     return found
 
 

@@ -286,6 +286,5 @@ def _refuse_coding(source: Source, coding: str | None) -> PartNotSupported:
         media_type=source.media_type,
         coding=coding,
         selector="frames",
-        install=None,
         offered=("byte range",),
     )

@@ -307,6 +307,5 @@ def _make_unsupported(source: Source, form: FilmForm) -> PartNotSupported:
         media_type=source.media_type,
         form=form,
         selector="an interval",
-        install=None,
         offered=("byte range", "cropped interval"),
     )

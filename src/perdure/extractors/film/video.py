@@ -115,7 +115,6 @@ def _resolve_scene(footage: Footage, selector: Selector) -> _Scene:
             raise PartNotSupported(
                 media_type=footage.source.media_type,
                 selector=str(selector),
-                install=None,
                 offered=("time intervals", "crop"),
             )
     left, top, right, bottom = scene.box or (0, 0, 1, 1)

@@ -202,7 +202,7 @@ def open_frame(source: Source, number: int = 0, selector: Selector | str = "") -
     """Open a frame of a source, counted from 0; only its header is read.
 
     Raises PartNotFound if there are fewer frames, Undecodable if the bytes are not what the media
-    type says, PartNotSupported if pyvips is not installed.
+    type says, MissingLibrary if pyvips is not installed.
     """
     pyvips = _import_pyvips(source, selector)
     loader = _LOADERS[source.essence]

@@ -26,7 +26,7 @@ _RULE = "Selectors Level 3"
 def translate_to_xpath(source: Source, selector: Css, *, html: bool) -> str:
     """Return an XPath 1.0 expression for the same elements; in HTML, names are case-insensitive.
 
-    Raises MalformedPart, OverBudget, and PartNotSupported if cssselect is not installed.
+    Raises MalformedPart, OverBudget, and MissingLibrary if cssselect is not installed.
     """
     text = selector.selector
     if len(text) > _LONGEST:

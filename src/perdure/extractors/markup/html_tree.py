@@ -49,7 +49,7 @@ class HtmlTree:
     """A document as a tree of `lxml`, with the places of its elements in the source."""
 
     def __init__(self, markup: Markup, selector: Selector) -> None:
-        """Raises OverBudget, and PartNotSupported if a library is not installed."""
+        """Raises OverBudget, and MissingLibrary if a library is not installed."""
         source = markup.source
         if source.length > LARGEST:
             raise TreeTooLong(source=source.name, most=LARGEST)

@@ -304,7 +304,6 @@ def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
                 media_type=source.media_type,
                 coding=None,
                 selector=str(selector),
-                install=None,
                 offered=("byte range",),
             )
         yield _Sound(source, found, streams[0])

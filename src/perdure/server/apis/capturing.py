@@ -24,7 +24,6 @@ from perdure.archives.capture import capturing
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors.processes import TooBusy
 from perdure.errors.requests import MissingParameter
-from perdure.fetching import Limits
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
@@ -32,7 +31,8 @@ from perdure.server.common.service import AT_ONCE, Service
 from perdure.server.common.target_kinds import TargetKind
 
 _BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
-_LIMITS = Limits(body=16 << 20, seconds=30)
+_LARGEST = 16 << 20  # bytes of one response
+_SECONDS = 30  # for one response
 
 
 async def capture_page(service: Service, request: Request) -> Answer:
@@ -61,7 +61,7 @@ async def capture_page(service: Service, request: Request) -> Answer:
             url,
             service.registry.archive,
             service.registry.root / "incoming",
-            fetcher=capturing.make_fetcher(service.settings, _LIMITS),
+            fetcher=capturing.make_fetcher(service.settings, body=_LARGEST, seconds=_SECONDS),
             archive_id=own,
             bounds=_BOUNDS,
         )

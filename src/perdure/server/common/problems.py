@@ -55,8 +55,10 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.OverBudget: HTTPStatus.UNPROCESSABLE_ENTITY,
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
@@ -98,7 +100,7 @@ def make_problem(error: PerdureError) -> Problem:
     members = error.as_dict()
     members.pop("code")
     fields: Fields = [_NOT_STORED] if status != HTTPStatus.NOT_FOUND else []
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, errors.CopyNotPromoted):
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
         fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)

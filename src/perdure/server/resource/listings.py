@@ -35,7 +35,7 @@ async def list_pattern(
     """
     if pattern.whole is not pattern:
         part = str(pattern).removeprefix(str(pattern.whole))[1:]
-        raise PartNotSupported(media_type="a listing", selector=part, install=None)
+        raise PartNotSupported(media_type="a listing", selector=part)
     if not service.knows_series(pattern):
         raise NotFound(identifier=str(pattern))
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)

@@ -73,6 +73,7 @@ _READING = Route(
         errors.PartOutOfRange,
         errors.PartCheckFailed,
         errors.PartNotSupported,
+        errors.MissingLibrary,
         errors.Undecodable,
         errors.OverBudget,
         errors.ArchiveClosed,

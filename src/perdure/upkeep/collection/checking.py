@@ -48,7 +48,6 @@ from perdure.errors import (
     PartNotSupported,
     PerdureError,
 )
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
@@ -140,12 +139,8 @@ class MemberChecker:
         one = step.representation
         media_type, pieces = one.media_type, self._registry.bytes.read_chunks(one)
         if resolved.inside is not None:
-            source = self._registry.source(step.identifier, one)
-            part = self._registry.parts.cut_part(
-                source,
-                self._registry.selector(resolved.identifier, source, resolved.part_beside),
-            )
-            media_type, pieces = part.media_type, iterate_body(part.body, source)
+            part, pieces = self._registry.open_part(resolved, step)
+            media_type = part.media_type
         found = measure_bytes(pieces, blank.promised)
         is_whole = resolved.inside is None
         if is_whole and found.values["sha512"].hex() != one.sha512:

@@ -18,7 +18,7 @@ import uuid
 from importlib import import_module
 from typing import Any
 
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
 from perdure.errors.records import (
     GraphNotOneCollection,
     GraphTooLong,
