@@ -232,14 +232,11 @@ def _order_titles(titles: tuple[DescriptionText, ...]) -> tuple[DescriptionText,
 
 @given(about=ABOUTS)
 def test_nothing_is_lost_on_the_way_to_schema_org_and_back(about: About) -> None:
-    """What is written is read again without a loss (docs/reference/metadata.md)."""
-    about = check_description(about)
-    assert ordered(read(written(about))) == ordered(about)
-
-
-@given(about=ABOUTS)
-def test_every_property_that_is_written_is_read(about: About) -> None:
-    assert metadata.list_unread(written(about), "jsonld") == ()
+    """ "JSON-LD … loses nothing of a description" (docs/reference/metadata.md), and every property
+    that is written is read."""
+    data = written(check_description(about))
+    assert ordered(read(data)) == ordered(about)
+    assert metadata.list_unread(data, "jsonld") == ()
 
 
 def node(about: About, **more: Any) -> dict[str, Any]:

@@ -180,6 +180,13 @@ def test_of_two_copies_the_one_that_knows_more_corrections_wins(
     assert decode_stored(encode_stored(more).decode()) == more
 
 
+def test_a_copy_learns_the_corrections_of_another() -> None:
+    base = record(held(charset="us-ascii"))
+    once, twice = correct(base, ["koi8-r"]), correct(base, ["koi8-r", "ibm850"])
+    assert join_records(NAME, once, twice) == twice
+    assert join_records(NAME, twice, once) == twice
+
+
 def test_two_copies_that_were_corrected_differently_contradict_each_other() -> None:
     base = record(held(charset="us-ascii"))
     with pytest.raises(ReadingContradicted):

@@ -105,9 +105,9 @@ def test_what_is_elsewhere_has_metadata_here(site: Deployment) -> None:
     name = site.mint()
     site.bind(name, "https://a.example/1")
     site.do(Describe(identifier=parse(name), about=FULL))
-    assert site.get(f"/{resource(name)}").status == 302
-    assert site.get(f"/{resource(name)}", "Accept: */*").status == 302
-    answer = site.get(f"/{resource(name)}", "Accept: application/x-bibtex")
+    assert site.get(f"/{name}").status == 302
+    assert site.get(f"/{name}", "Accept: */*").status == 302
+    answer = site.get(f"/{name}", "Accept: application/x-bibtex")
     assert (answer.status, answer.body[:6]) == (200, b"@misc{")
 
 

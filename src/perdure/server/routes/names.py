@@ -208,6 +208,14 @@ _METADATA = BodyShape(
     text="The description, in a metadata format.",
     content={ANYTHING: {}},
 )
+_METADATA_CHANGE = BodyShape(
+    text="The description, in a metadata format, which replaces the earlier one; or the members "
+    "to change, as a JSON Merge Patch (RFC 7396).",
+    content={
+        ANYTHING: {},
+        metadata.MERGE_PATCH: {"type": "object", "description": "Members; `null` removes one."},
+    },
+)
 _NOT_FOUND = "answers 404"
 _STORING = (
     _make_write(
@@ -298,10 +306,11 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?metadata",
-        "sets its description, in [a metadata format](metadata.md)",
+        "sets its description, in [a metadata format](metadata.md); with `Content-Type: "
+        "application/merge-patch+json`, changes single members (RFC 7396)",
         _DONE,
         word="metadata",
-        body=_METADATA,
+        body=_METADATA_CHANGE,
         problems=(errors.InvalidMetadata,),
     ),
     _make_write(
