@@ -29,7 +29,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound
+from perdure.errors import NotFound
+from perdure.errors.credentials import ReadingNotAllowed
 from perdure.errors.cutting import PartElsewhere
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pwid import Pwid
@@ -303,7 +304,9 @@ class ReadDoor:
         if resolved.holder is not None and not self._may_read(
             query.reader, resolved.whole, resolved.holder
         ):
-            raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
+            raise ReadingNotAllowed(
+                who=query.reader.name or "anybody", identifier=str(resolved.whole)
+            )
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
