@@ -11,7 +11,9 @@ need what another one left behind.
 from __future__ import annotations
 
 import random
+import signal
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +21,20 @@ from hypothesis import settings
 settings.register_profile("perdure", deadline=None, derandomize=True, database=None)
 settings.register_profile("perdure-search", deadline=None, max_examples=2000)
 settings.load_profile("perdure")
+
+
+CORPUS = Path(__file__).resolve().parent.parent / "shared" / "corpus"
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted, also where a shell runs them in background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("corpus") and not CORPUS.is_dir():
+        pytest.skip("the corpus does not lie beside the project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

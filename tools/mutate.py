@@ -9,7 +9,9 @@ can notice it. A mutant that passes them all has survived. The run fails if more
 cent survive, and prints each survivor with its line before and after.
 
 What must stay true: the working tree is never changed, and a sample depends on the seed and on the
-code only. Nothing is mutated that only words an error: annotations, docstrings, texts in `raise`.
+code only. Nothing is mutated that only words an error: annotations, docstrings, texts in `raise`,
+texts for a function that makes or raises an error (its annotation says so), and what a variable
+called `expected` is set to.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from perdure.errors.tree import list_classes
 from test_map import TestMap, map_tests
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -185,12 +188,19 @@ def read_module(module: Path) -> str:
 def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
     """The nodes that can be changed, in the order of the source."""
     places: list[ast.expr | ast.stmt] = []
+    erring = find_erring(tree)
 
-    def visit(node: ast.AST) -> None:
+    def visit(node: ast.AST, *, is_worded: bool = False) -> None:
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return  # a docstring
+        if is_worded and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return
+        if isinstance(node, ast.Call):
+            is_worded = is_worded or name_function(node.func) in erring
+        elif isinstance(node, ast.Assign):
+            is_worded = all(name_function(one) == "expected" for one in node.targets)
         if isinstance(node, ast.expr | ast.stmt) and count_changes(node):
             places.append(node)
         for name, value in ast.iter_fields(node):
@@ -200,10 +210,26 @@ def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
                 continue  # how a value is made, not what it does
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
-                    visit(child)
+                    visit(child, is_worded=is_worded)
 
     visit(tree)
     return places
+
+
+def find_erring(tree: ast.Module) -> set[str]:
+    """The names of the functions of a module that return an error, or never return."""
+    errors = {"NoReturn"} | {kind.__name__ for kind in list_classes()}
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.returns is not None
+        if errors & {one.id for one in ast.walk(function.returns) if isinstance(one, ast.Name)}
+    }
+
+
+def name_function(node: ast.expr) -> str:
+    """The name that a function or a variable has where it is used."""
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
 def count_changes(node: ast.expr | ast.stmt) -> int:
@@ -338,6 +364,8 @@ def is_unnoticed(mutant: Mutant, copy: Path, tests: TestMap) -> bool:
             executing = tests.find_all(mutant.module)
         else:
             executing = tests.find_tests(mutant.module, mutant.lines)
+            if not executing:  # perhaps only while modules are imported
+                executing = tests.find_all(mutant.module)
         return not executing or not run_tests(executing, copy)
     finally:
         path.write_text(original, "utf-8")

@@ -27,6 +27,7 @@ from perdure.model.commands import (
     Command,
     Commit,
     Content,
+    Correct,
     Mint,
     Receipt,
     Refuse,
@@ -106,6 +107,34 @@ class OpenRegistry(Registry):
             return self.execute(
                 Commit(identifier=_read_name(name), contents=taken, version=version, expect=expect)
             )
+
+    def correct(
+        self,
+        name: Name,
+        *,
+        media_type: str | None = None,
+        charset: str | None = None,
+        language: str | None = None,
+        reason: str = "",
+        version: int | None = None,
+        format: str | None = None,
+    ) -> Receipt:
+        """Correct the type, charset or language of bytes, which stay as they are under their name.
+
+        Without `version`, the newest version is meant. Raises NotFound, NoSuchVersion,
+        NotAcceptable, Conflict or InvalidRequest.
+        """
+        return self.execute(
+            Correct(
+                identifier=_read_name(name),
+                media_type=media_type,
+                charset=charset,
+                language=language,
+                reason=reason,
+                version=version,
+                format=format,
+            )
+        )
 
     def bind(self, name: Name, *locations: str, register: bool = False) -> Receipt:
         """Bind a name to locations. `register` also accepts a name that is not known yet.

@@ -25,7 +25,7 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
@@ -33,14 +33,17 @@ from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
+from perdure.metadata.port import MOST_MEMBERS, CollectedMember
+from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
-from perdure.model.records import Record, Representation
+from perdure.model.records import Reading, Record, Representation
 from perdure.parts import Selector
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
-from perdure.policy.naming import read_qualifiers
+from perdure.policy.correcting import hash_reading
+from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
@@ -241,14 +244,38 @@ class Registry:
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
         source = self._find_source(identifier, record)
+        if source is not None and source.essence == collection.MEDIA_TYPE:
+            held = msgspec.structs.replace(held, members=self._list_members(source, url))
         if held.about == About() and source is not None:
-            held = describe_resource(identifier, record, url, self._read_about(source))
+            about = self._read_about(source)
+            members = held.members
+            held = describe_resource(identifier, record, url, about)
+            held = msgspec.structs.replace(held, members=members)
         if identifier.whole is identifier and resolved.part is None:
             return held
         part = resolved.part_beside
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
+
+    def _list_members(self, source: Source, url: str) -> tuple[CollectedMember, ...]:
+        """List the first members of a collection; none if it cannot be read."""
+        if source.length > collection.LARGEST:
+            return ()
+        try:
+            found = collection.load_collection(source.read_bytes(0, source.length))
+        except InvalidMetadata:
+            return ()
+        base = url.partition("/pdi:")[0] if "/pdi:" in url else ""
+        return tuple(
+            CollectedMember(
+                number=number,
+                identifier=one.identifier,
+                url=f"{base}/{one.identifier}" if base else "",
+                title=one.title or one.name,
+            )
+            for number, one in enumerate(found.members[:MOST_MEMBERS], 1)
+        )
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
@@ -278,12 +305,10 @@ class Registry:
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
             return None
-        found = (
-            version.find_representation(format)
-            if format is not None
-            else version.representations[0]
-        )
-        return self.source(identifier, found) if found is not None else None
+        found = version.representations
+        if format is not None:
+            found = select_format(found, format)
+        return self.source(identifier, found[0]) if found else None
 
     def _read_about(self, source: Source) -> About | None:
         """The description of a document from its own bytes, read once and then stored."""
@@ -293,9 +318,9 @@ class Registry:
             return msgspec.json.encode(derived.describe_document(place) or About())
 
         indexes = DirectoryIndexes(self.root / "indexes")
-        kept = msgspec.json.decode(
-            bytes(indexes.get_index(source, "about", build_about)), type=About
-        )
+        reading = Reading(media_type=source.media_type, charset=source.charset)
+        kind = f"about-{hash_reading(reading)}"  # equal bytes may be read in several ways
+        kept = msgspec.json.decode(bytes(indexes.get_index(source, kind, build_about)), type=About)
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:

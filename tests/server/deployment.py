@@ -185,7 +185,7 @@ def deployed(
     process, port = start(root, workers=workers, grace=grace, **settings)
     deployment = Deployment(root, port, process)
     try:
-        _wait_for(deployment)
+        wait_for(deployment)
         yield deployment
     finally:
         deployment.registry.close()
@@ -193,7 +193,7 @@ def deployed(
             deployment.stop()
 
 
-def _wait_for(deployment: Deployment) -> None:
+def wait_for(deployment: Deployment) -> None:
     while True:
         assert deployment.process.poll() is None, deployment.log()
         with contextlib.suppress(OSError):

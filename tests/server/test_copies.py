@@ -65,6 +65,8 @@ def test_a_copy_answers(copy: Deployment, name: str) -> None:
     assert copy.get(f"/{name}").body == b"one"
     assert copy.get(f"/{resource(name)}").status == 200
     assert copy.get("/changes").status == 200
+    (warning,) = (one for one in copy.log() if one["event"] == "copy")
+    assert "backup" in warning["signs"][0]
 
 
 @pytest.mark.parametrize(

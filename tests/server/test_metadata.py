@@ -336,11 +336,18 @@ def test_what_is_invalid_changes_nothing(
     assert site.registry.records.find_record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
 
 
-def test_a_licence_that_browsers_would_run_is_no_link(site: Deployment, blank: str) -> None:
+def test_a_licence_that_browsers_would_run_is_refused(site: Deployment, blank: str) -> None:
+    """ "perdure refuses … links with schemes that browsers execute" (metadata.md)."""
     body = b'{"@type":"Book","name":"x","license":"javascript:x"}'
-    put(site, blank, body, TYPES["jsonld"], token=site.token("is evil"))
-    assert b"<javascript:" not in site.get(f"/{blank}?metadata=turtle").body
+    answer = put(site, blank, body, TYPES["jsonld"], token=site.token("is evil"))
+    assert answer.status in (400, 422)
     assert "license" not in json.loads(site.get(f"/{blank}?metadata=jsonld").body)
+
+
+def test_the_receipt_names_what_a_description_cannot_have(site: Deployment, blank: str) -> None:
+    body = b'{"@type":"Book","name":"x","audience":"all"}'
+    answer = put(site, blank, body, TYPES["jsonld"], token=site.token("drops"))
+    assert json.loads(answer.body)["dropped"] == ["audience"]
 
 
 def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str) -> None:

@@ -20,6 +20,7 @@ from perdure.registry import Registry
 from perdure.storage.segments import ocfl, warc
 from perdure.storage.segments.directory import find_path
 from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.sums import sum_line
 from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 from perdure.upkeep.full_audit import audit_registry
@@ -215,6 +216,7 @@ def change_rows(root: Path, *statements: str) -> None:
     with closing(sqlite3.connect(root / FILE)) as connection, connection:
         for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
             connection.execute(f"DROP TRIGGER {trigger}")
+        connection.create_function("sum_line", 3, sum_line)
         for statement in statements:
             connection.execute(statement)
 
@@ -236,8 +238,8 @@ def test_a_record_whose_head_says_something_else(full: Desk) -> None:
     full.registry.close()
     change_rows(
         full.root,
-        "UPDATE records SET record=replace(record, 'text/plain', 'text/x-log'), sum=NULL "
-        f"WHERE key='{key}'",
+        f"UPDATE records SET record=replace(record, 'text/plain', 'text/x-log') WHERE key='{key}'",
+        "UPDATE records SET sum=sum_line(key, record, position)",
     )
     [found] = [one for one in problems(full.root) if "text/x-log" in one]
     assert "head of its WARC record differs" in found
@@ -249,8 +251,9 @@ def test_a_withdrawal_that_only_the_segment_tells(full: Desk) -> None:
     full.registry.close()
     change_rows(
         full.root,
-        f"UPDATE records SET record=(SELECT record FROM history WHERE key='{key}'), sum=NULL "
+        f"UPDATE records SET record=(SELECT record FROM history WHERE key='{key}') "
         f"WHERE key='{key}'",
+        "UPDATE records SET sum=sum_line(key, record, position)",
     )
     assert told(problems(full.root), "says that it was withdrawn, its record does not")
 

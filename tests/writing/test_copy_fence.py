@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from tests.conftest import TODAY, Clock, Desk, StartWorker, copy_as_new, text
 
-from perdure.errors import CopyNotPromoted
+from perdure.errors import CopyNotPromoted, StorageFailed
 from perdure.registry import Registry, initialise
+from perdure.settings import load_settings
 from perdure.storage import home
 from perdure.storage.home import FileBirth, RegistryHome
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
+from perdure.upkeep.transfer.promoting import promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
 
 MACHINE = "a" * 32
@@ -178,6 +180,27 @@ def test_settings_say_what_makes_a_copy(used: Path, place: Path) -> None:
     copied = copy_directory(used, place / "copied")
     assert is_fenced(copied, copy_fence="directory")
     assert not is_fenced(copied, copy_fence="machine")
+
+
+@pytest.mark.parametrize("file", [home.FILE, home.MARK])
+def test_a_damaged_description_is_a_sign(used: Path, file: str) -> None:
+    """A promotion writes a new one; reading goes on, and so does a backup."""
+    (used / file).write_bytes(b"\xff{damaged")
+    assert is_fenced(used)
+    assert home.list_signs(used, None) == [f"its {file} is damaged"]
+    assert home.find_id(used) == "" or file == home.MARK
+    promote_copy(used, SqliteStore(), load_settings(used, {}), now="2026-11-20T12:00:00Z")
+    assert home.list_signs(used, None) == []
+
+
+def test_a_description_that_cannot_be_read_stops_writes(used: Path) -> None:
+    (used / home.FILE).unlink()
+    (used / home.FILE).mkdir()
+    desk = opened(used)
+    with pytest.raises(StorageFailed, match="the home of the registry"):
+        desk.mint(text("two"))
+    assert desk.served(f"{TODAY}/1") == b"one"
+    desk.registry.close()
 
 
 def test_a_file_system_without_birth_times_has_inode_numbers() -> None:

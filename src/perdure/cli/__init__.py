@@ -25,6 +25,7 @@ from perdure.cli import (
     capturing,
     changes,
     collection,
+    correcting,
     exits,
     history,
     keeping,
@@ -46,7 +47,7 @@ from perdure.errors import PerdureError
 
 _SECTIONS = (
     (setup.init, setup.serve, setup.doctor, tokens.token),
-    (minting.mint, minting.commit),
+    (minting.mint, minting.commit, correcting.correct),
     (binding.bind, binding.break_location, binding.alias),
     (binding.withdraw, binding.proposals, binding.refuse),
     (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),

@@ -164,7 +164,12 @@ def add_file_options(command: _F) -> _F:
         click.option(
             "--crlf", is_flag=True, help="Convert line ends of texts to CRLF before committing."
         ),
-        click.option("--language", multiple=True, metavar="TAG", help="Language, such as en-GB."),
+        click.option(
+            "--language",
+            multiple=True,
+            metavar="TAG",
+            help="Language, such as en-GB; it helps to detect the charset.",
+        ),
         click.option(
             "--charset", multiple=True, metavar="NAME", help="Charset of a text. Default: detected."
         ),

@@ -129,6 +129,24 @@ class OriginalNeeded(BytesContradicted):
     reason = "the original bytes are not held here; send them, so that they are kept"
 
 
+class ReadingContradicted(Conflict):
+    """The same bytes are held with another media type, charset or language."""
+
+    held: str
+    stated: str
+
+    @property
+    def current(self) -> str | None:
+        return self.held
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"its bytes are held already, but not as {self.stated}; to correct the reading of "
+            f"them, use 'perdure correct {self.identifier}' or POST …?correct"
+        )
+
+
 class FormatsLacking(Conflict):
     """A new version lacks formats of the last one, and the settings refuse that."""
 

@@ -41,6 +41,15 @@ class LineContentUnclear(UnusableLine):
     reason = "its content must have exactly one of path, text and base64"
 
 
+class LineCorrectionsUnclear(UnusableLine):
+    """The corrections of a content do not lead to its type and charset."""
+
+    reason = (
+        "each of its corrections must begin with what the one before ended with, and the last must "
+        "end with its type, charset and language"
+    )
+
+
 class LinePathOutside(UnusableLine):
     """The path in a line points outside the directory of files."""
 

@@ -10,10 +10,9 @@ import msgspec
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import quote_parser
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
-from perdure.model.about import About, check_description
+from perdure.model.about import About, check_description, spell_degrees
 
 _NAME = "json"
-_decode = msgspec.json.Decoder(About).decode
 
 
 def write_record(described: DescribedResource) -> bytes:
@@ -26,7 +25,8 @@ def read_record(data: bytes) -> About:
     if len(data) > LARGEST:
         raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
-        return check_description(_decode(data))
+        members = spell_degrees(msgspec.json.decode(data))
+        return check_description(msgspec.convert(members, About))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise quote_parser(_NAME, "msgspec", error) from None
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors.records import quote_parser
-from perdure.model.about import About, check_description
+from perdure.model.about import About, check_description, spell_degrees
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -37,7 +37,8 @@ def patch_description(about: About, patch: dict[str, Any]) -> About:
     a valid description.
     """
     try:
-        patched = msgspec.convert(apply_merge_patch(msgspec.to_builtins(about), patch), About)
+        members = apply_merge_patch(msgspec.to_builtins(about), patch)
+        patched = msgspec.convert(spell_degrees(members), About)
     except msgspec.ValidationError as error:
         raise quote_parser("json", "msgspec", error) from None
     return check_description(patched)

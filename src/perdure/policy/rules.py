@@ -50,11 +50,13 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy import correcting
 from perdure.policy.naming import (
     canonical_format,
     check_new_format,
     qualify_identifier,
     same_format,
+    select_format,
 )
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
@@ -261,6 +263,9 @@ def plan_version(
                 identifier=str(qualify_identifier(identifier, number, content.format)),
                 sha512=held.sha512,
             )
+        else:
+            name = str(qualify_identifier(identifier, number, held.format))
+            correcting.check_stated(name, held, content)
     plan = CommitPlan(number, tuple(fresh))
     check_promises(identifier, record, plan)
     return plan
@@ -277,8 +282,7 @@ def find_held(version: Version | None, format: str) -> Representation | None:
     """The representation in this format, under whichever name of the format it was committed."""
     if version is None:
         return None
-    aliases = (one for one in version.representations if same_format(one.format, format))
-    return version.find_representation(format) or next(aliases, None)
+    return next(iter(select_format(version.representations, format)), None)
 
 
 def _is_promised(record: Record, number: int, content: Content) -> bool:

@@ -43,6 +43,7 @@ A request is about a page of the server or about an identifier; identifiers have
     PUT       <identifier>?metadata                             metadata.answer_put
     POST      <identifier>?mint                                 metadata.answer_post
     POST      <identifier>?register                             metadata.answer_post
+    POST      <identifier>?correct                              metadata.answer_post
     POST      <identifier>?bind                                 metadata.answer_post
     POST      <identifier>?break                                metadata.answer_post
     POST      <identifier>?alias                                metadata.answer_post

@@ -180,7 +180,7 @@ def run(
     Raises BadSettings if the directory is not a registry or the address cannot be listened on.
     """
     with Registry(root) as registry:
-        settings = registry.settings
+        settings, signs = registry.settings, registry.fence.list_signs()
     number = settings.workers if workers is None else workers
     config = _Config(
         root.resolve(),
@@ -208,6 +208,8 @@ def run(
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
         if not settings.base_url:
             log.warning("no base_url", detail="other machines cannot follow the addresses of names")
+        if signs:
+            log.warning("copy", detail="this copy of a registry writes nothing", signs=signs)
         try:
             start()
         finally:

@@ -146,6 +146,15 @@ def load_home(root: Path) -> RegistryHome | None:
     return _load_file(root / FILE, RegistryHome)
 
 
+def find_id(root: Path) -> str:
+    """The id of the registry that is at home here, or an empty text."""
+    try:
+        here = load_home(root)
+    except Corrupt:
+        return ""
+    return here.registry if here else ""
+
+
 def load_mark(root: Path) -> BackupMark | None:
     """The mark of a backup, or None. Raises Corrupt."""
     return _load_file(root / MARK, BackupMark)
@@ -216,9 +225,16 @@ def list_signs(
 ) -> list[str]:
     """Why this directory looks like a copy; empty if it is the home of its registry, or has none.
 
-    `machine` and `directory` say what is compared beside the mark of a backup. Raises Corrupt.
+    `machine` and `directory` say what is compared beside the mark of a backup. A file that is
+    damaged is a sign, too, so that a promotion replaces it.
     """
-    return [*_list_signs_of_mark(root), *_list_signs_of_place(root, records, machine, directory)]
+    signs: list[str] = []
+    try:
+        signs += _list_signs_of_mark(root)
+        signs += _list_signs_of_place(root, records, machine, directory)
+    except Corrupt as error:
+        signs.append(f"its {error.identifier} is damaged")
+    return signs
 
 
 def _list_signs_of_mark(root: Path) -> Iterator[str]:

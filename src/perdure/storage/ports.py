@@ -23,7 +23,7 @@ from perdure.errors import Corrupt, StorageFailed
 from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
-from perdure.model.records import Record, Representation, Token, Tombstone
+from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -287,6 +287,15 @@ class Salvage(Protocol):
         Only the store itself knows how to read a position.
         """
 
+    def note_lost(self, key: str, problem: str) -> None:
+        """Note that the record with this key could not be taken over."""
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        """By series, the highest number of a day (`2026/11/22`) that a lost record may have had.
+
+        None if it is not known which records were lost. Call it after `read_records`.
+        """
+
 
 class Renewal(Journal, Protocol):
     """A registry that is being rebuilt."""
@@ -382,11 +391,20 @@ class LocalFile(Protocol):
         """At most `length` bytes from `offset`; fewer only at the end of the file."""
 
 
+class KeptCorrection(msgspec.Struct, frozen=True, kw_only=True):
+    """A correction of the bytes in one format of a version."""
+
+    format: str
+    correction: Correction
+
+
 class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as its segment describes it: the bytes of one representation, or one withdrawal."""
+    """A record as its segment describes it: the bytes of one representation, one withdrawal, or one
+    correction."""
 
     name: str
-    """The identifier: with format and version for bytes, of the resource for a withdrawal."""
+    """The identifier: with format and version for bytes, of the resource for a withdrawal or a
+    correction."""
     at: str
     end: int
     """The length of the segment up to the end of this record."""
@@ -394,6 +412,7 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the version, or 0 for the withdrawal of a complete resource."""
     representation: Representation | None = None
     tombstone: Tombstone | None = None
+    correction: KeptCorrection | None = None
 
 
 class CheckedRecord(NamedTuple):
@@ -427,6 +446,9 @@ class BytesWriter(Protocol):
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         """Queue a withdrawal, so that a rebuild does not undo it. 0: of all versions."""
+
+    def append_correction(self, name: str, version: int, kept: KeptCorrection) -> None:
+        """Queue a correction of the reading of bytes, so that a rebuild does not lose it."""
 
     def send(self) -> None:
         """Start to write everything that is queued, without waiting for the disk."""

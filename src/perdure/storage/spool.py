@@ -100,6 +100,7 @@ class Spool:
         media_type: str,
         charset: str | None = None,
         language: str | None = None,
+        stated: tuple[str, ...] = (),
     ) -> Content:
         """The content, ready for a command. A file in `incoming` is durable when this returns."""
         if self._fd >= 0:
@@ -118,6 +119,7 @@ class Spool:
             blake3=self._blake3.hexdigest(),
             data=None if self._path else b"".join(self._pieces),
             spooled=self._path.name if self._path else None,
+            stated=stated,
         )
 
     def _open_file(self) -> None:
@@ -145,6 +147,7 @@ def make_content(
     media_type: str,
     charset: str | None = None,
     language: str | None = None,
+    stated: tuple[str, ...] = (),
 ) -> Content:
     """Content from bytes that are already in memory (at most 8 MiB). Raises TooLarge."""
     if len(data) > IN_MEMORY:
@@ -158,6 +161,7 @@ def make_content(
         sha512=hashlib.sha512(data).hexdigest(),
         blake3=blake3.blake3(data).digest().hex(),  # faster than its own hexdigest
         data=data,
+        stated=stated,
     )
 
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import Corrupt
 from perdure.model.commands import Content
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, CheckedRecord, KeptRecord
+from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.spool import HEAD_ROOM
 
 _END = b"\n"
@@ -272,6 +272,10 @@ class MemoryBytesWriter:
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         record = KeptRecord(name=name, at=self._now, end=0, version=version, tombstone=tombstone)
+        self._find_growing().add_record(b"", record)
+
+    def append_correction(self, name: str, version: int, kept: KeptCorrection) -> None:
+        record = KeptRecord(name=name, at=self._now, end=0, version=version, correction=kept)
         self._find_growing().add_record(b"", record)
 
     def send(self) -> None:

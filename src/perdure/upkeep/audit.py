@@ -10,7 +10,7 @@ What must stay true: nothing here changes a segment; a finding names the identif
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -19,13 +19,16 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.naming import list_references, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
-from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
+from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
+_Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
+"""Corrections that were read before their bytes, by key, version and format."""
 _LAST = "\U0010ffff"
 
 
@@ -147,18 +150,35 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     """The places that could not be read, and the reasons."""
 
 
-def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
+Contradict = Callable[[int, int, str, int, str], bool]
+"""Says if something else than this key, version and format is at a segment and offset."""
+
+
+def _contradict_nothing(
+    _segment: int, _offset: int, _key: str, _version: int, _format: str
+) -> bool:
+    """Return False: no older registry is known."""
+    return False
+
+
+def rebuild_index(
+    held: Bytes, journal: Renewal, *, now: str, contradict: Contradict = _contradict_nothing
+) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
     from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
     on at the next complete record.
     """
+    waiting: _Waiting = {}
     for number in held.list_numbers():
-        yield _rebuild_segment(held, journal, number, now)
+        yield _rebuild_segment(held, journal, number, now, (contradict, waiting))
 
 
-def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> RebuiltSegment:
+def _rebuild_segment(
+    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
+) -> RebuiltSegment:
+    contradict, waiting = known
     count, end = 0, 0
     problems: list[str] = []
     journal.begin_batch()
@@ -169,7 +189,8 @@ def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> Re
                 continue
             end = kept.end
             try:
-                _replay_record(journal, kept)
+                _check_head(kept, contradict)
+                _replay_record(journal, kept, waiting)
                 count += 1
             except (PerdureError, ValueError) as error:  # a damaged name, for example
                 problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
@@ -181,7 +202,29 @@ def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> Re
     return RebuiltSegment(number, count, "; ".join(problems) or None)
 
 
-def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
+def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
+    """Raise Corrupt if the values in the head of a record contradict each other, or the registry
+    that is rebuilt."""
+    identifier = parse(kept.name)
+    held = kept.representation
+    if held is None:
+        is_sound = kept.name == str(identifier.resource)
+    else:
+        full = qualify_identifier(identifier.resource, kept.version, held.format)
+        is_sound = kept.version > 0 and kept.name == str(full)
+        is_sound &= not contradict(
+            held.segment, held.offset, identifier.key, kept.version, held.format
+        )
+    if not is_sound:
+        raise Corrupt(
+            identifier=kept.name,
+            where="the head of its record",
+            promised="its name, version and format",
+            found=f"version {kept.version}, format {held.format if held else 'none'}",
+        )
+
+
+def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> None:
     identifier = parse(kept.name)
     known = journal.find_record(identifier.key)
     record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
@@ -192,12 +235,33 @@ def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
         if version is not None and version.find_representation(kept.representation.format):
             return
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
+        for correction in waiting.pop(
+            (identifier.key, kept.version, kept.representation.format), ()
+        ):
+            changed = _correct_version(changed, kept.version, correction) or changed
+    elif kept.correction is not None:
+        corrected = _correct_version(record, kept.version, kept.correction)
+        if corrected is None:  # its bytes are in a later segment
+            place = (identifier.key, kept.version, kept.correction.format)
+            waiting.setdefault(place, []).append(kept.correction)
+            return
+        changed = corrected
     else:
         return
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)
     )
+
+
+def _correct_version(record: Record, number: int, kept: KeptCorrection) -> Record | None:
+    """Apply a correction to the bytes of a version, or return None if they are not there."""
+    version = record.version(number)
+    held = version.find_representation(kept.format) if version else None
+    if version is None or held is None:
+        return None
+    corrected = apply_correction(held, kept.correction)
+    return replace_representation(record, version, held, corrected)
 
 
 def _bury_version(record: Record, tombstone: Tombstone, version: int) -> Record:

@@ -29,7 +29,7 @@ from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
-from perdure.model.records import Record, Representation, Token, Tombstone
+from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
@@ -42,6 +42,7 @@ from perdure.storage.ports import (
     FlushFailed,
     Journal,
     JournalError,
+    KeptCorrection,
 )
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
@@ -395,6 +396,13 @@ class Ledger:
     ) -> None:
         """Write a withdrawal beside the bytes, so that a rebuild does not undo it."""
         self.bytes.append_tombstone(str(identifier.resource), version or 0, tombstone)
+
+    def log_correction(
+        self, identifier: Identifier, version: int, format: str, correction: Correction
+    ) -> None:
+        """Write a correction beside the bytes, so that a rebuild does not lose it."""
+        kept = KeptCorrection(format=format, correction=correction)
+        self.bytes.append_correction(str(identifier.resource), version, kept)
 
     def list_sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are not sealed yet."""

@@ -49,6 +49,7 @@ from perdure.model.commands import (
     Command,
     Commit,
     Content,
+    Correct,
     Describe,
     Load,
     Mint,
@@ -62,7 +63,16 @@ from perdure.model.commands import (
 )
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Proposal, Record, Tombstone
-from perdure.policy import binding, moves, naming, private_locations, proposals, rights, rules
+from perdure.policy import (
+    binding,
+    correcting,
+    moves,
+    naming,
+    private_locations,
+    proposals,
+    rights,
+    rules,
+)
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
@@ -230,6 +240,8 @@ class Registrar:
                 return self._mint_name(command)
             case Commit():
                 return self._commit_contents(command)
+            case Correct():
+                return self._correct_reading(command)
             case Register():
                 return self._register_name(command)
             case Bind():
@@ -357,6 +369,22 @@ class Registrar:
         )
         return msgspec.structs.replace(
             receipt, identifier=str(name), left_behind=tuple(map(str, left))
+        )
+
+    def _correct_reading(self, command: Correct) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        plan = correcting.plan_correction(identifier, record, command, self._ledger.now)
+        outcome = Outcome.UNCHANGED
+        if plan.correction is not None:
+            outcome = Outcome.CHANGED
+            self._ledger.log_correction(identifier, plan.version, plan.format, plan.correction)
+        receipt = self._ledger.revise_record(
+            identifier, record, plan.record, outcome, ("correct", command.by)
+        )
+        return msgspec.structs.replace(
+            receipt, identifier=str(plan.name), reading_aliases=plan.aliases
         )
 
     def _bind_locations(self, command: Bind) -> Receipt:

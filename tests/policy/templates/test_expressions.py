@@ -123,3 +123,29 @@ def test_what_is_not_followed_is_refused(pattern: str) -> None:
 def test_classes_and_escapes_are_those_of_python(pattern: str, text: str) -> None:
     expected = re.compile(pattern, re.ASCII).fullmatch(text)
     assert (Expression.compile_text(pattern).match_text(text) is None) == (expected is None)
+
+
+@pytest.mark.parametrize("escape", [r"\t", r"\n", r"\r", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S"])
+def test_an_escape_means_the_characters_that_it_means_in_python(escape: str) -> None:
+    for pattern in (escape, f"[{escape}]", f"[^{escape}]")[: 1 if escape[1].isupper() else 3]:
+        ours, theirs = Expression.compile_text(pattern), re.compile(pattern, re.ASCII)
+        for code in range(256):
+            sign = chr(code)
+            assert (ours.match_text(sign) is None) == (theirs.fullmatch(sign) is None), (
+                pattern,
+                code,
+            )
+
+
+def test_a_class_holds_any_sign_but_those_of_its_own_syntax() -> None:
+    refused = []
+    for sign in map(chr, range(32, 127)):
+        if sign in "\\]^":
+            continue
+        try:
+            found = Expression.compile_text(f"[{sign}]")
+        except InvalidRequest:
+            refused.append(sign)
+            continue
+        assert [one for one in map(chr, range(128)) if found.match_text(one)] == [sign]
+    assert refused == ["&", "["]

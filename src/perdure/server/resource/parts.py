@@ -28,6 +28,7 @@ from perdure.formats import make_token
 from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi, spell_part
+from perdure.policy.correcting import is_corrected, name_reading
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
@@ -119,7 +120,9 @@ async def _answer_fetch(
 
 
 def _make_part_etag(one: Representation, selector: Selector) -> bytes:
-    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}".encode()).hexdigest()
+    """Make the entity tag of a part: what it contains depends on how the bytes are read."""
+    reading = f" {name_reading(one)}" if is_corrected(one) else ""
+    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}{reading}".encode()).hexdigest()
     return f'"{named[:40]}-part"'.encode()
 
 

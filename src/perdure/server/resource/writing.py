@@ -184,6 +184,8 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"dropped": receipt.dropped} if receipt.dropped else {})
+        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),
@@ -313,7 +315,7 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        kind = _choose_type(declared, named, spool, sampler)
+        kind = _choose_type(declared, named, language, spool, sampler)
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
@@ -321,8 +323,16 @@ async def _read_content(service: Service, request: Request, named: str | None) -
             media_type=media_type,
             charset=kind.charset,
             language=language,
+            stated=_list_stated(declared, language),
         )
         return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
+
+
+def _list_stated(declared: MediaType | None, language: str | None) -> tuple[str, ...]:
+    """List the facts that the fields of a request state."""
+    charset = declared.charset if declared is not None else None
+    facts = {"media_type": declared, "charset": charset, "language": language}
+    return tuple(name for name, value in facts.items() if value is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -418,7 +428,11 @@ def needs_look(kind: MediaType) -> bool:
 
 
 def _choose_type(
-    declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
+    declared: MediaType | None,
+    named: str | None,
+    language: str | None,
+    spool: Spool,
+    sampler: Sampler | None,
 ) -> MediaType:
     """Choose the media type to store: as declared, or else as named, or else as detected."""
     said = declared
@@ -428,7 +442,9 @@ def _choose_type(
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect_type(sampler.take_sample() if sampler else spool.head)
+    detected = detect.detect_type(
+        sampler.take_sample() if sampler else spool.head, language=language
+    )
     return detect.resolve_type(said, detected)
 
 

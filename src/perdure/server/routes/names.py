@@ -262,6 +262,14 @@ _CHANGING = (
     ),
     _make_write(
         "POST",
+        "POST /<identifier>?correct",
+        'corrects the reading of its bytes: `{"type", "charset", "language", "reason", "version", '
+        '"format"}`; the bytes and their name stay. Needs the right `commit`',
+        _DONE,
+        word="correct",
+    ),
+    _make_write(
+        "POST",
         "POST /<identifier>?bind",
         'adds or replaces locations: `{"locations": ["https://…" or {"uri", "version", "format", '
         '"sha512", …}]}`',

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -27,8 +26,6 @@ from perdure.storage.segments import directory, ocfl, warc
 
 _PIECE = 1 << 20
 _SMALL = 1 << 16  # bytes that are hashed sooner than another thread wakes up
-_RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 _DECLARATION = b"ocfl_object_1.1\n"
 
 
@@ -168,7 +165,7 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
     try:
         fields = warc.read_fields(text.removesuffix(warc.TRAILER))
         block = warc.read_block(fields)
-        problem = _find_head_flaw(text, fields, block)
+        problem = warc.find_head_flaw(text, fields, block)
     except (KeyError, ValueError) as error:
         problem = f"a head without {error}"
     if problem is None and begin + block.length + len(warc.TRAILER) > end:
@@ -178,19 +175,6 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
     reader.skip(len(text))
     record_end = begin + block.length + len(warc.TRAILER)
     return warc.SegmentRecord(type=fields["warc-type"], block=block, offset=begin, end=record_end)
-
-
-def _find_head_flaw(text: bytes, fields: dict[str, str], block: warc.WarcBlock) -> str | None:
-    if not _RECORD_ID.fullmatch(fields["warc-record-id"]):
-        return f"a record id {fields['warc-record-id']}"
-    if not _TIME.fullmatch(block.at):
-        return f"a date {block.at}"
-    type = fields["warc-type"]
-    if type != ("metadata" if block.media_type == warc.TOMBSTONE else "resource"):
-        return f"a record of type {type} with {block.media_type}"
-    padded = len(text) if "perdure-padding" in fields else None
-    made = warc.make_head(block, id=fields["warc-record-id"], type=type, size=padded)
-    return None if made == text else "a head that perdure did not write"
 
 
 def _check_block(

@@ -17,12 +17,13 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, CheckedRecord, KeptRecord
+from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.segments import copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
 
 _decode_tombstone = msgspec.json.Decoder(Tombstone).decode
+_decode_correction = msgspec.json.Decoder(KeptCorrection).decode
 
 
 class Segments:
@@ -71,7 +72,7 @@ class Segments:
                     yield record
                 elif record.type == "metadata":
                     file.seek(record.offset)
-                    yield _read_tombstone(file.read(record.block.length), record, path.name)
+                    yield _read_metadata(file.read(record.block.length), record, path.name)
                 else:
                     yield _read_representation(record, number)
 
@@ -85,7 +86,7 @@ class Segments:
             record = found.record
             kept: KeptRecord | Corrupt
             if record.type == "metadata":
-                kept = _read_tombstone(found.data, record, f"segment {number}")
+                kept = _read_metadata(found.data, record, f"segment {number}")
             else:
                 kept = _read_representation(record, number)
             yield kept if isinstance(kept, Corrupt) else CheckedRecord(kept, found.is_intact)
@@ -143,17 +144,19 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(data: bytes, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+def _read_metadata(data: bytes, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+    """Read a correction, or else a withdrawal."""
+    block = record.block
+    kept = KeptRecord(name=block.uri, at=block.at, end=record.end, version=block.version)
+    is_correction = block.media_type == warc.CORRECTION
     try:
-        tombstone = _decode_tombstone(data)
+        if is_correction:
+            return msgspec.structs.replace(kept, correction=_decode_correction(data))
+        return msgspec.structs.replace(kept, tombstone=_decode_tombstone(data))
     except msgspec.DecodeError as error:
         return Corrupt(
             identifier=where,
             where=f"offset {record.offset}",
-            promised="a tombstone",
+            promised="a correction" if is_correction else "a tombstone",
             found=str(error),
         )
-    block = record.block
-    return KeptRecord(
-        name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone
-    )

@@ -29,7 +29,7 @@ from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, Journ
 from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import SqliteRecords, make_corrupt
+from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_corrupt
 from perdure.storage.sqlite.references import Merging
 from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 
@@ -135,6 +135,7 @@ class SqliteJournal(SqliteRecords):
         with storage_errors("the registry", self._path):
             reconstruct.number_changes(self._only, self._changes, at)
             sums.fill_sums(self._only)
+            self._usual_form = ALL_SUMS
 
     @property
     def connection(self) -> apsw.Connection:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,7 +51,7 @@ from perdure.storage.sqlite.opening import (
     storage_errors,
 )
 from perdure.storage.sqlite.references import References
-from perdure.storage.sqlite.sums import is_sound_line, sum_row
+from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
@@ -81,6 +81,9 @@ SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
   WHERE name=? ORDER BY number
 """
 
+_NO_SUMS, _SUMS, ALL_SUMS = range(3)
+"""Whether the rows of a file have no checksums, may have them, or all have them."""
+
 _read_token = msgspec.json.Decoder(Token).decode
 
 
@@ -102,7 +105,7 @@ def decode_token(text: str) -> Token:
 
 def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:
     """Decode a record. Raises Corrupt if it has another checksum, or is not a record."""
-    if not is_sound_line(key, text, position, sum):
+    if sum is not None and not is_sound_line(key, text, position, sum):
         raise make_altered(_name_key(key))
     return decode_record(key, text)
 
@@ -134,6 +137,16 @@ def make_corrupt(identifier: str, promised: str, error: Exception) -> Corrupt:
     return Corrupt(identifier=identifier, where=FILE, promised=promised, found=f"{error}"[:200])
 
 
+def _find_form(connection: apsw.Connection) -> int:
+    """Return whether the rows of a file have checksums."""
+    if read_format(connection) < SUMMED_FORMAT:
+        return _NO_SUMS
+    try:
+        return ALL_SUMS if is_filled(connection) else _SUMS
+    except (apsw.Error, UnicodeDecodeError):  # a damaged table must not end all reading
+        return _SUMS
+
+
 def make_altered(identifier: str) -> Corrupt:
     """The error that a row does not have its checksum."""
     return Corrupt(
@@ -160,11 +173,22 @@ def _name_row(table: str, key: Any) -> Corrupt:
     return make_altered(f"{_ROWS_OF.get(table, table)} {text}")
 
 
+def _end_reading(connection: apsw.Connection) -> None:
+    """End a transaction that only read, even if it failed at a damaged page."""
+    try:
+        connection.execute("COMMIT")
+    except apsw.Error:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
+
+
 class SqliteRecords:
     """Reads a registry, as the port `perdure.storage.ports.Records`.
 
     Each thread has its own connection.
     """
+
+    _usual_form = _SUMS
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -185,7 +209,7 @@ class SqliteRecords:
         with storage_errors("the registry", self._path):
             connection = self._open_file()
         connection.execute("PRAGMA query_only=1")
-        self._local.has_sums = read_format(connection) >= SUMMED_FORMAT
+        self._local.form = _find_form(connection)
         return connection
 
     def _open_file(self) -> apsw.Connection:
@@ -220,8 +244,11 @@ class SqliteRecords:
 
     def _with(self, statement: str, columns: str = "sum") -> str:
         """A statement with columns that only newer files have; NULL in their place for others."""
-        if not getattr(self._local, "has_sums", True):
+        form = getattr(self._local, "form", self._usual_form)
+        if form == _NO_SUMS:
             columns = ", ".join("NULL" for _ in columns.split(", "))
+        elif form == ALL_SUMS:  # so that a row without one is a damaged row
+            columns = columns.replace("sum", "ifnull(sum, -1)")
         return statement.format(columns)
 
     def _check_rows(self, table: str, rows: list[Any]) -> list[Any]:
@@ -253,7 +280,7 @@ class SqliteRecords:
         if row is None:
             return None
         text: str = row[0]
-        if not is_sound_line(key, *row):
+        if row[2] is not None and not is_sound_line(key, *row):
             raise make_altered(_name_key(key))
         return text
 
@@ -266,12 +293,12 @@ class SqliteRecords:
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
         """Keep one state of the registry for everything that this thread reads in the context."""
-        execute = self.connection.execute
-        execute("BEGIN")
+        connection = self.connection
+        connection.execute("BEGIN")
         try:
             yield
         finally:
-            execute("COMMIT")
+            _end_reading(connection)
 
     def find_record(self, key: str) -> Record | None:
         text = self.find_stored(key)
@@ -450,6 +477,7 @@ class SqliteLookUp:
     """
 
     def __init__(self, connection: apsw.Connection, statement: str) -> None:
+        self._connection = connection
         self._execute = connection.cursor().execute
         self._statement = statement
 
@@ -464,7 +492,7 @@ class SqliteLookUp:
         if row is None:
             return None
         text: str = row[0]
-        if not is_sound_line(key, *row):
+        if row[2] is not None and not is_sound_line(key, *row):
             raise make_altered(_name_key(key))
         return text
 
@@ -472,4 +500,4 @@ class SqliteLookUp:
         self._execute("BEGIN")
 
     def release_state(self) -> None:
-        self._execute("COMMIT")
+        _end_reading(self._connection)

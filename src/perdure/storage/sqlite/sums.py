@@ -101,10 +101,8 @@ def _spell_value(value: Any) -> bytes:
     return b"\xff" if value is None else f"{value}".encode("utf-8", "surrogateescape")
 
 
-def is_sound_line(key: str, text: str, position: int | None, sum: int | None) -> bool:
+def is_sound_line(key: str, text: str, position: int | None, sum: int) -> bool:
     """Return False if a record has another sum than was stored with it, or another type."""
-    if sum is None:
-        return True
     try:
         return sum == sum_line(key, text, position)
     except (TypeError, UnicodeEncodeError):

@@ -84,8 +84,7 @@ def back_up(
         except PerdureError:
             store.drop_copy(work)
             raise
-        source = home.load_home(root)
-        home.mark_copy(target, home.BackupMark(registry=source.registry if source else "", at=at))
+        home.mark_copy(target, home.BackupMark(registry=home.find_id(root), at=at))
         copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -120,7 +119,7 @@ def _check_target(root: Path, target: Path) -> None:
 
 def _check_home(target: Path, store: Store) -> None:
     """Raise InvalidRequest if `target` is a registry in its own home, and no backup."""
-    if home.load_home(target) and not home.list_signs(target, store.find_file(target)):
+    if home.find_id(target) and not home.list_signs(target, store.find_file(target)):
         raise TargetIsRegistry(target=str(target))
 
 

@@ -26,7 +26,14 @@ from perdure.policy.naming import qualify_identifier
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
 from perdure.storage.scanning import DamagedRecord, scan_readable
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, write_line
+from perdure.upkeep.transfer.lines import (
+    Line,
+    LineContent,
+    LineCorrection,
+    LineEnding,
+    LinePlace,
+    write_line,
+)
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
 _PAGE = 200
@@ -150,6 +157,9 @@ def _describe_content(version: Version, one: Representation) -> LineContent:
         charset=one.charset if one.charset or formats.is_text(one.media_type) else UNSET,
         language=one.language,
         at=one.at or version.at,
+        corrections=tuple(
+            msgspec.convert(msgspec.to_builtins(each), LineCorrection) for each in one.corrections
+        ),
         sha512=one.sha512,
     )
 

@@ -68,7 +68,7 @@ class PredecessorDirectory:
         """True if it is a registry in its own home, and no copy. Raises BadSettings."""
         load_settings(self.root, {})
         there = self._store.find_file(self.root)
-        return home.load_home(self.root) is not None and not home.list_signs(self.root, there)
+        return bool(home.find_id(self.root)) and not home.list_signs(self.root, there)
 
     def list_later_names(self, head: ChainHead | None) -> LaterNames:
         try:

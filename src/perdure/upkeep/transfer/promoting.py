@@ -210,9 +210,8 @@ def _take_over(
         _reserve_names(journal, plan.names, now)
     if plan.is_complete and isinstance(plan.predecessor, PredecessorDirectory):
         there = plan.predecessor.root
-        here = home.load_home(there)
-        registry = here.registry if here else ""
-        home.mark_copy(there, home.BackupMark(registry=registry, at=now, replaced=True))
+        mark = home.BackupMark(registry=home.find_id(there), at=now, replaced=True)
+        home.mark_copy(there, mark)
     guard.settle()
     with Generation(root) as generation:  # wakes those who wait for changes
         generation.note_revision()

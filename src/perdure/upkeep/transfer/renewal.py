@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import msgspec
@@ -22,12 +22,14 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
+from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, list_references
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
+from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.peers import LOCK
 
 BY = "rebuild"
@@ -54,14 +56,14 @@ def rebuild_registry(
 ) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
 
-    If something cannot be read, no number of the day of `now` is given out any more, except in a
-    series whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
+    If records are lost, their numbers are not given out again on the day of `now`. If it is not
+    known which records are lost, no number of that day is given out any more, except in a series
+    whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    is_lossy = False
     lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
     with lock, storage_errors("the new registry"):
         try:
@@ -73,24 +75,47 @@ def rebuild_registry(
                     closing(open_bytes(root)) as held,
                     closing(store.open_renewal(work)) as journal,
                 ):
-                    for number, step in enumerate(audit.rebuild_index(held, journal, now=now), 1):
-                        is_lossy |= step.problem is not None
+                    claims = _collect_claims(old)
+                    segments = audit.rebuild_index(
+                        held, journal, now=now, contradict=claims.contradict
+                    )
+                    for number, step in enumerate(segments, 1):
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
-                    is_lossy |= bool(old.problems)
-            day = now[:10].replace("-", "/")
-            fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
-            aside = root / "aside"
-            aside.mkdir(exist_ok=True)
+                    lost = old.find_lost_numbers(now[:10].replace("-", "/"))
+            fence.raise_fence(root, now[:10].replace("-", "/"), highest or {}, lost=lost)
+            aside = _name_aside(root, now)
             here, fresh = store.find_file(root), store.find_file(work)
             is_home = not home.list_signs(root, here)
             if is_home and here and fresh:  # its file has another birth from now on
                 home.expect_records(root, here, fresh)
-            store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
+            store.install_registry(work, root, aside=aside)
             if is_home and here and fresh:
                 home.expect_records(root, here)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _name_aside(root: Path, now: str) -> Path:
+    """A name in `aside/` that no earlier rebuild has used."""
+    place = root / "aside"
+    place.mkdir(exist_ok=True)
+    name = f"registry-{now.replace(':', '')}"
+    for number in count(2):
+        if not any(place.glob(f"{name}.*")):
+            break
+        name = f"registry-{now.replace(':', '')}-{number}"
+    return place / name
+
+
+def _collect_claims(old: Salvage) -> PlaceClaims:
+    """The places of all bytes that the old registry names. Its problems are noted later."""
+    claims = PlaceClaims()
+    known = len(old.problems)
+    for key, record, _ in old.read_records():
+        claims.add_record(key, record)
+    del old.problems[known:]
+    return claims
 
 
 def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
@@ -98,21 +123,21 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
     journal.begin_batch()
     journal.take_over(old)
     journal.commit_batch()
-    rows, count = old.read_records(), 0
+    rows, done = old.read_records(), 0
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
         for key, record, position in some:
             try:
                 _add_record(journal, key, record, position, now)
             except (PerdureError, ValueError) as error:
-                old.problems.append(f"{key}: {error}")
+                old.note_lost(key, f"{key}: {error}")
         journal.commit_batch()
         journal.tidy_up()
-        count += len(some)
-        yield RebuildStep(phase="records", done=count)
+        done += len(some)
+        yield RebuildStep(phase="records", done=done)
     journal.note_renewed(now, BY)
     for problem in old.problems:
-        yield RebuildStep(phase="records", done=count, problem=f"of the old registry: {problem}")
+        yield RebuildStep(phase="records", done=done, problem=f"of the old registry: {problem}")
 
 
 def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
@@ -154,7 +179,11 @@ def _combine_versions(old: Version, found: Version) -> Version:
 def _with_place(one: Representation, found: Representation | None) -> Representation:
     if found is None or found.sha512 != one.sha512:
         return one
-    return replace(one, segment=found.segment, offset=found.offset)
+    placed = replace(one, segment=found.segment, offset=found.offset)
+    known = len(one.corrections)
+    if len(found.corrections) > known and found.corrections[:known] == one.corrections:
+        return adopt_reading(placed, found)  # the old registry is older than its last segments
+    return placed
 
 
 def _without_places(record: Record) -> Record:
