@@ -16,9 +16,11 @@ from contextlib import suppress
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
+from perdure.policy.equality import find_same_record
 from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import PROPOSAL, identify_record, qualify_identifier, same_format
 from perdure.policy.proposals import find_standing
@@ -29,6 +31,8 @@ from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
 _MOST_NAMES = 1000  # that are followed from alias to alias
+_MOST_SERIES = 1000
+_LAST_KEY = chr(0x10FFFF)
 
 
 class Listings:
@@ -39,7 +43,9 @@ class Listings:
         self._bytes = bytes
 
     def find_record(self, identifier: Identifier) -> Record | None:
-        return self.records.find_record(identifier.key)
+        """The record of a name, or of a name that is equal to it."""
+        found = find_same_record(self.records, identifier)
+        return None if found is None else found.record
 
     def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""
@@ -106,6 +112,25 @@ class Listings:
                 members.append(member)
             _, low = member.key_range()
         return ListingInterval(pattern=pattern, members=tuple(members))
+
+    def list_series(self, minted: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The series with identifiers here, and those that are minted here, at most 1000, sorted.
+
+        It takes one look-up for each series and each scheme.  # ruling: series-resolved
+        """
+        found = set(minted)
+        key = self.records.find_first_key("", _LAST_KEY)
+        while key is not None and len(found) < _MOST_SERIES:
+            try:
+                name = Pdi.from_key(key)
+            except MalformedIdentifier:  # another scheme: `ark:…`
+                label, _, _ = key.partition(":")
+                end = f"{label};"  # the character after the colon
+            else:
+                found.add(name.series)
+                _, end = name.authority_range()
+            key = self.records.find_first_key(max(end, _find_next_key(key)), _LAST_KEY)
+        return tuple(sorted(found))
 
     # Names
     # -----

@@ -119,6 +119,9 @@ class Records(Protocol):
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
 
+    def list_keys_with(self, text: str) -> list[str]:
+        """All keys that contain a text, in order. It reads every key."""
+
     def find_referring(self, reference: str) -> list[str]:
         """Keys of records with this reference (`perdure.policy.naming.list_references`), sorted."""
 

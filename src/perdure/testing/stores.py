@@ -123,6 +123,9 @@ class MemoryRecords:
     def find_first_key(self, low: str, high: str) -> str | None:
         return next(iter(self._select_keys(low, high)), None)
 
+    def list_keys_with(self, text: str) -> list[str]:
+        return [key for key in self._state.keys if text in key]
+
     def find_referring(self, reference: str) -> list[str]:
         return sorted(self._state.refers.get(reference_hash(reference), ()))
 
