@@ -84,7 +84,6 @@ AWAITING = {
     "Corrupt.promised",
     "Corrupt.where",
     "FileUnusable.fault",
-    "Forbidden.needed",
     "InUse.user",
     "ModifiedSince.current",
     "NotFound.identifier",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import (
-    Forbidden,
     PerdureError,
 )
+from perdure.errors.credentials import RightMissing
 from perdure.errors.naming import SerialNotCome
 from perdure.errors.tree import QUOTING, list_classes
 from perdure.server.common import problems
@@ -47,7 +47,7 @@ def test_codes_are_of_one_class_each() -> None:
 
 
 def test_a_class_of_a_plug_in_takes_the_status_of_the_nearest_above() -> None:
-    class TooLate(Forbidden):
+    class TooLate(RightMissing):
         code = "too-late"
 
     assert problems.make_problem(TooLate(who="a", needed="b")).status == 403

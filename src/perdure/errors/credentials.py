@@ -1,8 +1,10 @@
-"""Errors about credentials: tokens, signatures and passwords that are not accepted."""
+"""Errors about credentials that are not accepted, and about rights that they do not give."""
 
 from __future__ import annotations
 
-from perdure.errors.rights import Unauthenticated
+from typing import Literal
+
+from perdure.errors.rights import Forbidden, Unauthenticated
 from perdure.errors.root import quote
 
 # tokens
@@ -158,3 +160,66 @@ class PasswordWrong(Unauthenticated):
     """The user is unknown, or the password is wrong."""
 
     reason = "the user is unknown, or the password is wrong"
+
+
+# rights
+# ------
+
+
+class RightMissing(Forbidden):
+    """The caller does not have a right; `needed` is the right, as tokens write it."""
+
+    needed: str
+
+
+class DelegationLost(Forbidden):
+    """A token was granted by one that may not delegate any more."""
+
+    granted_by: str
+
+    @property
+    def needed(self) -> str:
+        return f"delegate, which {self.granted_by} no longer has"
+
+
+GrantLimit = Literal["chain", "scope", "first-day", "last-day", "expiry"]
+"""The limits that a token keeps when it grants another one."""
+
+
+class GrantTooWide(Forbidden):
+    """A token would grant more than it has itself."""
+
+    limit: GrantLimit
+    bound: str
+    """The number of delegations, the scope, the day or the time that is the limit."""
+
+    @property
+    def needed(self) -> str:
+        says: dict[str, str] = {
+            "chain": f"fewer than {self.bound} delegations before it",
+            "scope": f"a scope that includes {self.bound}",
+            "first-day": f"dates before {self.bound}",
+            "last-day": f"dates after {self.bound}",
+            "expiry": f"validity beyond {self.bound}",
+        }
+        return says[self.limit]
+
+
+class ValueNotWritable(Forbidden):
+    """A value of a handle cannot be written by clients."""
+
+    index: int
+
+    @property
+    def needed(self) -> str:
+        return f"a writable value {self.index}"
+
+
+class ReadingNotAllowed(Forbidden):
+    """The caller may not read a resource."""
+
+    identifier: str
+
+    @property
+    def needed(self) -> str:
+        return f"to read {self.identifier}"

@@ -1,11 +1,12 @@
 """Errors about rights and conflicts: obtain the right, or resolve the conflict.
 
-`Unauthenticated`, `Conflict` and `PreconditionFailed` are abstract: each reason has its own class,
-in `credentials` and `conflicts`.
+`Unauthenticated`, `Forbidden`, `Conflict` and `PreconditionFailed` are abstract: each reason has
+its own class, in `credentials` or `conflicts`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from perdure.errors.root import PerdureError, ReasonedError, quote
@@ -24,11 +25,19 @@ class Unauthenticated(ReasonedError, PermissionError):
 
 
 class Forbidden(PerdureError, PermissionError):
-    """The caller is authenticated but does not have the required right."""
+    """The caller is authenticated but does not have the required right.
+
+    Abstract: each reason has a class in `credentials`.
+    """
 
     code = "forbidden"
+    computed = ("needed",)
     who: str
-    needed: str
+    if TYPE_CHECKING:  # at run time each class has an attribute, a property or a field for it
+
+        @property
+        @abstractmethod
+        def needed(self) -> str: ...
 
     def problem(self) -> str:
         return f"{quote(self.who)} may not do this"
@@ -37,12 +46,18 @@ class Forbidden(PerdureError, PermissionError):
         return f"required: {self.needed}"
 
 
+class ForbiddenThere(Forbidden):
+    """Another process refuses for lack of a right, which it names in its own words."""
+
+    needed: str
+
+
 class ArchiveClosed(Forbidden):
     """The web archive is known, but can be read only on its own premises."""
 
     code = "archive-closed"
     who: str = "a reader elsewhere"
-    needed: str = "access to the archive's reading room"
+    needed = "access to the archive's reading room"
     archive: str
 
     def problem(self) -> str:

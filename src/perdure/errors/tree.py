@@ -26,6 +26,8 @@ from perdure.errors.parts import (
 from perdure.errors.rights import (
     Conflict,
     ConflictThere,
+    Forbidden,
+    ForbiddenThere,
     PreconditionFailed,
     PreconditionFailedThere,
     Unauthenticated,
@@ -71,6 +73,7 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
     ShareUsedUp: ShareUsedUpThere,
+    Forbidden: ForbiddenThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,

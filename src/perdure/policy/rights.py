@@ -24,8 +24,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, UnknownAuthority
-from perdure.errors.credentials import TokenExpired, TokenRevoked
+from perdure.errors import UnknownAuthority
+from perdure.errors.credentials import (
+    DelegationLost,
+    GrantTooWide,
+    RightMissing,
+    TokenExpired,
+    TokenRevoked,
+)
 from perdure.errors.tokens import (
     EmptyGrant,
     MalformedScope,
@@ -89,14 +95,12 @@ def check_right(chain: Sequence[Token], operation: str, what: Object, now: str) 
     for token in chain:
         check_valid(token, now)
         if token is not presented and "delegate" not in token.operations:
-            raise Forbidden(
-                who=presented.name, needed=f"delegate, which {token.name} no longer has"
-            )
+            raise DelegationLost(who=presented.name, granted_by=token.name)
         dated = what.day is None or _is_within_days(token, what.day)
         if operation not in token.operations or not dated or not _is_covered(token, what):
             on = f" on {what.day}" if what.day and not dated else ""
             needed = f"{operation}:{what.authority}{on}"
-            raise Forbidden(who=token.name, needed=needed)
+            raise RightMissing(who=token.name, needed=needed)
 
 
 def check_valid(token: Token, now: str) -> None:
@@ -176,21 +180,21 @@ def check_grant(giver: Token, granted: Token, depth: int, now: str) -> None:
     """
     check_valid(giver, now)
     if "delegate" not in giver.operations:
-        raise Forbidden(who=giver.name, needed="delegate")
+        raise RightMissing(who=giver.name, needed="delegate")
     if depth >= LONGEST_CHAIN:
-        raise Forbidden(who=giver.name, needed=f"fewer than {LONGEST_CHAIN} delegations before it")
+        raise GrantTooWide(who=giver.name, limit="chain", bound=str(LONGEST_CHAIN))
     for operation in granted.operations:
         if operation not in giver.operations:
-            raise Forbidden(who=giver.name, needed=operation)
+            raise RightMissing(who=giver.name, needed=operation)
     for scope in granted.authorities:
         if not any(is_within(scope, own) for own in giver.authorities):
-            raise Forbidden(who=giver.name, needed=f"a scope that includes {scope}")
+            raise GrantTooWide(who=giver.name, limit="scope", bound=scope)
     if (granted.first_day or _DAWN) < (giver.first_day or _DAWN):
-        raise Forbidden(who=giver.name, needed=f"dates before {giver.first_day}")
+        raise GrantTooWide(who=giver.name, limit="first-day", bound=str(giver.first_day))
     if (granted.last_day or _DUSK) > (giver.last_day or _DUSK):
-        raise Forbidden(who=giver.name, needed=f"dates after {giver.last_day}")
+        raise GrantTooWide(who=giver.name, limit="last-day", bound=str(giver.last_day))
     if giver.expires and (granted.expires is None or granted.expires > giver.expires):
-        raise Forbidden(who=giver.name, needed=f"validity beyond {giver.expires}")
+        raise GrantTooWide(who=giver.name, limit="expiry", bound=giver.expires)
 
 
 def check_shape(token: Token) -> None:

@@ -30,7 +30,8 @@ from typing import NoReturn
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound
+from perdure.errors import NotFound
+from perdure.errors.credentials import ReadingNotAllowed
 from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.errors.naming import PatternNotAllowed
@@ -310,7 +311,9 @@ class ReadDoor:
         if resolved.holder is not None and not self._may_read(
             query.reader, resolved.whole, resolved.holder
         ):
-            raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
+            raise ReadingNotAllowed(
+                who=query.reader.name or "anybody", identifier=str(resolved.whole)
+            )
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)

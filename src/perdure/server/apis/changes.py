@@ -21,6 +21,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from perdure.errors import Forbidden
+from perdure.errors.credentials import RightMissing
 from perdure.errors.requests import MalformedNumber
 from perdure.model.changes import BEGIN, TOKEN, Change, ChangeMark
 from perdure.model.records import Token
@@ -99,7 +100,7 @@ def _check_mirror(service: Service, request: Request) -> tuple[Token, ...]:
     for one in chain:
         rights.check_valid(one, auth.current_time(service))
     if RIGHT not in token.operations:
-        raise Forbidden(who=token.name, needed=RIGHT)
+        raise RightMissing(who=token.name, needed=RIGHT)
     return chain
 
 

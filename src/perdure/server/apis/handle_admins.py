@@ -23,7 +23,13 @@ import binascii
 import msgspec
 
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
-from perdure.errors.credentials import PasswordNeedsHttps, PasswordNotBase64, PasswordWrong
+from perdure.errors.credentials import (
+    PasswordNeedsHttps,
+    PasswordNotBase64,
+    PasswordWrong,
+    RightMissing,
+    ValueNotWritable,
+)
 from perdure.ids import Identifier
 from perdure.model.records import Token, Value
 from perdure.policy import rights, tokens
@@ -133,7 +139,7 @@ def check_permission(
             return
     missing = needed - _list_granted(service, who, identifier, current)
     if missing:
-        raise Forbidden(who=who.name, needed=", ".join(sorted(missing)))
+        raise RightMissing(who=who.name, needed=", ".join(sorted(missing)))
 
 
 def may_read(
@@ -190,7 +196,7 @@ def list_needed(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozense
             admin = _is_admin(was) or _is_admin(will)
             needed.add(Permission.MODIFY_ADMIN if admin else Permission.MODIFY_VALUE)
         if was is not None and was.permissions[1] == "0":
-            raise Forbidden(who="any caller", needed=f"a writable value {index}")
+            raise ValueNotWritable(who="any caller", index=index)
     return frozenset(needed)
 
 
