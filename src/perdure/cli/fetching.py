@@ -36,6 +36,7 @@ from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable
 from perdure.errors.tree import read_document
 from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
 from perdure.model.queries import (
     Choices,
     Description,
@@ -119,6 +120,7 @@ def make_query(
     languages: tuple[str, ...] = (),
     region: str | None = None,
     part: str | None = None,
+    names: NameSet | None = None,
 ) -> Query:
     """Build the query that a server would ask today; formats and languages are best first."""
     health = Health(registry.root)
@@ -126,6 +128,7 @@ def make_query(
     return Query(
         identifier=identifier,
         part=part,
+        names=names,
         reader=Reader(name=LOCAL),
         want=want,
         accept=_rank_preferences(accept),

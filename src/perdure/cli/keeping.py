@@ -13,7 +13,7 @@ from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
@@ -28,7 +28,7 @@ _MOST_DIGITS = 18
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A head that 'perdure head' printed: report whether the past was rewritten since.",
 )
-def verify(pattern: Identifier | None, against: Path | None) -> None:
+def verify(pattern: NameSet | None, against: Path | None) -> None:
     """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
@@ -52,10 +52,12 @@ def _read_head(file: Path) -> ChainHead:
 
 
 def _verify_registry(
-    registry: Registry, pattern: Identifier | None, against: ChainHead | None = None
+    registry: Registry, pattern: NameSet | None, against: ChainHead | None = None
 ) -> None:
     from perdure.upkeep import audit
 
+    if pattern is not None:
+        registry.listings.require_known(pattern)
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     count = size = bad = 0
     with show_progress("verifying", total=total) as bar:
@@ -67,6 +69,8 @@ def _verify_registry(
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
     told = {"checked": count, "bytes": size, "problems": bad}
     notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
+    if pattern is not None and count == 0:
+        notes = [f"nothing was checked: no bytes of {pattern} are held here"]
     if pattern is None or against is not None:
         changes, note = _verify_changes(registry, against)
         bad += changes.pop("problems", 0)

@@ -11,7 +11,8 @@ import msgspec
 
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.ids import Identifier
-from perdure.model.records import Location, Record, Representation, Tombstone
+from perdure.ids.name_set import NameSet
+from perdure.model.records import IdentifiedRecord, Location, Record, Representation, Tombstone
 
 
 class Want(enum.StrEnum):
@@ -50,6 +51,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """The part, if it was given separately from the identifier."""
     delimiter: str = "?part="
     """The text between the identifier and the part."""
+    names: NameSet | None = None
+    """The requested set of names, if its text is not an identifier (`hdl:1839/`)."""
     doubt: MalformedIdentifier | None = None
     """The error to raise if the identifier is not known (`perdure.policy.unfolding.Name`)."""
     reader: Reader = PUBLIC_READER
@@ -123,6 +126,8 @@ class ListingPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a listing, in order. `cursor` requests the next page; None for the last page."""
 
     identifiers: tuple[Identifier, ...]
+    records: tuple[IdentifiedRecord, ...] = ()
+    """The records of the identifiers, each once."""
     cursor: str | None = None
     damaged: tuple[Corrupt, ...] = ()
     """Records that cannot be read; they may match, too."""

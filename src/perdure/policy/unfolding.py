@@ -25,6 +25,7 @@ import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids.name_set import NameSet, read_set
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
@@ -41,6 +42,8 @@ class Name(msgspec.Struct, frozen=True):
 
     identifier: Identifier
     part: str | None = None
+    names: NameSet | None = None
+    """The set of names that a text stands for if it is not an identifier: `hdl:1839/`."""
     doubt: MalformedIdentifier | None = None
     """The error to raise if the identifier is not known: the text was read as a name with a part
     only because it is malformed as a name."""
@@ -61,11 +64,15 @@ def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
     except MalformedIdentifier as error:
         hash = _HASH.search(text)
         if hash is None:
+            with suppress(PerdureError):
+                names = read_set(text)
+                if not names.is_single:
+                    return Name(names.example, names=names)
             raise
         with suppress(PerdureError):
             identifier = read(text[: hash.start()])
             if not scheme_of(identifier).part_mark:
-                return Name(identifier, unquote(text[hash.end() :]), error)
+                return Name(identifier, unquote(text[hash.end() :]), doubt=error)
         raise
 
 

@@ -30,7 +30,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from perdure.errors import Forbidden, NotFound, PartNotSupported
+from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
@@ -76,8 +78,9 @@ def delegate_nothing(_query: Query) -> Step | None:
 class Resolved:
     """The result of resolving a query, as described in `perdure.reading.resolve`.
 
-    Three kinds of names have no `record`: a pattern of PDIs, a PWID that is not registered here
-    (`pwid`), and a name that qualifies another name whose resource is elsewhere (`is_elsewhere`).
+    Three kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
+    here (`pwid`), and a name that qualifies another name whose resource is elsewhere
+    (`is_elsewhere`).
     """
 
     asked: Identifier
@@ -93,6 +96,9 @@ class Resolved:
     holder: Record | None = None
     """The record of the whole, even if the part is elsewhere."""
     delegated: Step | None = None
+    names: NameSet | None = None
+    """The set of names that is requested. It has a record if its names are those of the versions
+    and formats of one resource (`…/1.text.*`)."""
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
     """Finds the locations of parts of resources that are held elsewhere."""
 
@@ -118,12 +124,20 @@ class Resolved:
 
     @property
     def is_pattern(self) -> bool:
-        return self.asked.is_pattern
+        """True if a set of names is requested."""
+        return self.names is not None
+
+    def require_single(self) -> None:
+        """Raise PatternNotAllowed if a set of several resources is requested."""
+        if self.names is not None and self.record is None:
+            raise PatternNotAllowed(identifier=str(self.names))
 
     @property
     def pwid(self) -> Pwid | None:
         """The identifier if it is a PWID that is not registered here; its archive answers then."""
-        return self.asked if isinstance(self.asked, Pwid) and self.record is None else None
+        if isinstance(self.asked, Pwid) and self.record is None and self.names is None:
+            return self.asked
+        return None
 
     @property
     def is_registered(self) -> bool:
@@ -311,12 +325,16 @@ class ReadDoor:
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases
+        if query.names is not None:
+            return Resolved(asked, asked, None, query, names=query.names)
         found = self._look_up(asked.whole, follow=follow)
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
-            return _make_resolved(query, asked, asked.whole, delimiter, part, found)
-        if asked.is_pattern:
-            return Resolved(asked, asked, None, query)
+            resolved = _make_resolved(query, asked, asked.whole, delimiter, part, found)
+            return replace(resolved, names=make_set(asked)) if asked.is_pattern else resolved
+        names = None if part and not asked.is_pattern else find_set(asked)
+        if names is not None:
+            return Resolved(asked, asked, None, query, names=names)
         if not part:
             for beginning in find_beginnings(asked):
                 whole, delimiter = beginning.whole, beginning.delimiter

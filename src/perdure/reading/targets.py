@@ -35,7 +35,8 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
-from perdure.ids import Identifier, load_schemes, parse
+from perdure.ids import Identifier, load_schemes, parse, scheme_of
+from perdure.ids.name_set import NameSet
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
 
@@ -324,6 +325,16 @@ def _with_hash(text: str) -> str:
 def spell_path(identifier: Identifier) -> str:
     """The form of an identifier in a target, after the slash: a piece of a URI."""
     return identifier.path
+
+
+def spell_set_path(names: NameSet) -> str:
+    """The form of a set of names in a target, after the slash."""
+    if names.pattern is not None:
+        return names.pattern.path
+    whole, label = names.text, scheme_of(names.example).label_of(names.example).text
+    if scheme_of(names.example).is_uri:
+        return whole
+    return label + escape(whole[len(label) :], safe="/:;,@!$&'()*+=-._~")
 
 
 def spell_part_path(whole: Identifier, part: str) -> str:

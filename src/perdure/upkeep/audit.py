@@ -17,9 +17,15 @@ import msgspec
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
-from perdure.policy.naming import list_references, qualify_identifier, spell_name
+from perdure.policy.naming import (
+    contains_representation,
+    list_references,
+    qualify_identifier,
+    spell_name,
+)
 from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
@@ -38,9 +44,9 @@ class KeptRepresentation(NamedTuple):
 
 
 def verify_digests(
-    records: Records, held: Bytes, *, within: Identifier | None = None
+    records: Records, held: Bytes, *, within: Identifier | NameSet | None = None
 ) -> Iterator[IntegrityFinding]:
-    """Hash every representation again, or those of one interval or pattern; one finding for each.
+    """Hash every representation again, or those of a set of names; one finding for each.
 
     Withdrawn bytes are checked too: they are kept, though they are not served.
     """
@@ -53,12 +59,13 @@ def verify_digests(
 
 
 def walk_representations(
-    records: Records, *, within: Identifier | None = None
+    records: Records, *, within: Identifier | NameSet | None = None
 ) -> Iterator[KeptRepresentation | IntegrityFinding]:
-    """Yield every representation, or those of one interval or pattern, and a finding for each
-    record that cannot be read. Each page of records comes in the order of its bytes on the disk.
+    """Yield every representation, or those of a set of names, and a finding for each record that
+    cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
-    low, high = within.key_range() if within else ("", _LAST)
+    names = None if within is None else make_set(within)
+    low, high = (names.low, names.end) if names else ("", _LAST)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(records, following, high, limit=_PAGE)
@@ -68,19 +75,23 @@ def walk_representations(
                 yield _make_finding(row.error.identifier, str(row.error))
                 continue
             try:
-                if within is None or _is_within(within, row.name):
-                    found += _list_kept(row)
+                found += _list_kept(names, row)
             except PerdureError as error:  # a damaged format, say
                 yield _make_finding(str(row.name), str(error))
         yield from sorted(found, key=_place_of)
 
 
-def _list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
-    return [
+def _list_kept(names: NameSet | None, row: ScannedRecord) -> list[KeptRepresentation]:
+    if names is not None and not names.covers_resource(row.name):
+        return []
+    found = [
         KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
         for version in row.record.versions
         for one in version.representations
     ]
+    if names is None or not names.has_representations:
+        return found
+    return [one for one in found if contains_representation(names, one.identifier)]
 
 
 def _make_finding(name: str, problem: str) -> IntegrityFinding:
@@ -89,10 +100,6 @@ def _make_finding(name: str, problem: str) -> IntegrityFinding:
 
 def _place_of(one: KeptRepresentation) -> tuple[int, int]:
     return one.representation.segment, one.representation.offset
-
-
-def _is_within(pattern: Identifier, name: Identifier) -> bool:
-    return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 
 def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:

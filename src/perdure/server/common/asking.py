@@ -73,6 +73,7 @@ def resolve_name(
     )
     chosen = msgspec.structs.replace(
         asked,
+        names=name.names,
         follow_aliases=question.follow_aliases,
         indexes=question.indexes,
         types=question.types,

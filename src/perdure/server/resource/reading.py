@@ -39,7 +39,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, landing, members, metadata, parts, quoting, signposting
 from perdure.server.resource.describing import TYPES, describe_record, make_public_record
-from perdure.server.resource.listings import list_pattern
+from perdure.server.resource.listings import list_set
 from perdure.server.resource.locating import list_locations
 
 
@@ -47,8 +47,8 @@ async def answer_get(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of a name."""
     question = read_question(request.target.question)
     resolved = asking.resolve_name(service, request, request.target.text, question=question)
-    if resolved.is_pattern:
-        return await list_pattern(service, request, resolved.asked, question)
+    if resolved.names is not None:
+        return await list_set(service, request, resolved.names, question)
     if resolved.via is not None:
         return _follow_alias(service, request, resolved)
     return await _answer_question(service, request, resolved, question)
