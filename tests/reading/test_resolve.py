@@ -173,8 +173,10 @@ def test_a_part_is_cut_from_what_is_held_before_it_is_looked_for_elsewhere(desk:
 def test_a_part_of_what_lies_elsewhere_never_leads_to_the_whole(desk: Desk) -> None:
     desk.bind("hdl:1839/book", "https://a.example/book", register=True)
     found = resolve(desk, "hdl:1839/book#page=3")
-    with pytest.raises(PartNotSupported):
+    with pytest.raises(PartNotSupported) as raised:
         _ = found.step
+    assert raised.value.media_type is None  # nobody knows the type of what is there
+    assert getattr(raised.value, "location", "") == "https://a.example/book"
     assert isinstance(found.choose(Want.LOCATION), Description)
     assert found.choose(Want.LOCATIONS) == Choices(identifier=parse("hdl:1839/book"))
 

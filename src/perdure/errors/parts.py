@@ -84,6 +84,21 @@ class PartNotSupported(PerdureError):
         return "request the whole document"
 
 
+class PartElsewhere(PartNotSupported):
+    """The resource is elsewhere, and it is not known how its location names such a part."""
+
+    location: str
+
+    def problem(self) -> str:
+        return (
+            f"part {quote(self.selector)} cannot be found: "
+            f"the resource is at {quote(self.location)}"
+        )
+
+    def repair(self) -> str:
+        return "request the whole document, or give it a template for parts"
+
+
 class Undecodable(PerdureError, ValueError):
     """The bytes do not match their media type, or are damaged."""
 

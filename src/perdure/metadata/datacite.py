@@ -50,6 +50,10 @@ from perdure.model.about import (
 NAMESPACE = "http://datacite.org/schema/kernel-4"
 SCHEMA = "http://schema.datacite.org/meta/kernel-4.7/metadata.xsd"
 UNAVAILABLE = "(:unav)"
+_MISSING = frozenset(
+    f"(:{code})" for code in ("unac", "unal", "unap", "unas", "unav", "unkn", "none", "null", "tba")
+)
+"""The codes of the kernel for a value that is missing (appendix 3): none is a name."""
 NO_YEAR = "0000"
 """The year of publication if no one has stated it: the kernel requires four digits."""
 _DEPOSITED = "deposited"
@@ -358,7 +362,7 @@ def read_record(data: bytes) -> About:
             creators=tuple(_drop_unavailable(_read_agent(one) for one in parts["creators"])),
             contributors=tuple(map(_read_agent, parts.get("contributors", ()))),
             publisher=None
-            if collect_text(publisher) == UNAVAILABLE
+            if collect_text(publisher).strip().lower() in _MISSING
             else _read_publisher(publisher),
             year=collect_text(parts["publicationYear"]).replace(NO_YEAR, ""),
             dates=tuple(map(_read_date, parts.get("dates", ()))),
@@ -391,8 +395,8 @@ def _read_text(parts: dict[str, Any], name: str) -> str:
 
 
 def _drop_unavailable(agents: Iterator[Agent]) -> Iterator[Agent]:
-    """Drop agents named `(:unav)`, which means that the name is missing."""
-    return (one for one in agents if one.display_name != UNAVAILABLE)
+    """Drop agents with a code in place of a name, such as `(:unav)` and `(:unkn)`."""
+    return (one for one in agents if one.display_name.strip().lower() not in _MISSING)
 
 
 def _read_identifier(identifier: Any) -> Iterator[Code]:

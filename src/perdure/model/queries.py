@@ -43,6 +43,13 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 PUBLIC_READER = Reader()
 
 
+class LocationAttribute(msgspec.Struct, frozen=True):
+    """An attribute of a location, such as `id:1`."""
+
+    name: str
+    text: str
+
+
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a reader can ask about one identifier."""
 
@@ -63,6 +70,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
     """The values of a handle that may redirect, by their indexes or types; all, if both are empty.
     Other schemes have no values."""
+    attributes: tuple[LocationAttribute, ...] = ()
+    """The attributes of the locations of a handle that may redirect; all, if there are none."""
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
     region: str | None = None
@@ -91,10 +100,12 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     location: Location
     others: tuple[Location, ...] = ()
+    ttl: int | None = None
+    """The seconds for which the location may be cached, if a value of a handle says so."""
 
     def redirect_to(self, uri: str) -> Redirect:
         """Return the same redirect to another URI, about which nothing else is known."""
-        return Redirect(identifier=self.identifier, location=Location(uri=uri))
+        return Redirect(identifier=self.identifier, location=Location(uri=uri), ttl=self.ttl)
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

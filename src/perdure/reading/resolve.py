@@ -29,8 +29,9 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound, PartNotSupported
+from perdure.errors import Forbidden, NotFound
 from perdure.errors.naming import PatternNotAllowed
+from perdure.errors.parts import PartElsewhere
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
@@ -50,9 +51,11 @@ from perdure.model.queries import (
 from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias, hide_private_locations
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
+from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.unfolding import (
     NameBeginning,
     Unfolding,
@@ -140,6 +143,19 @@ class Resolved:
         return None
 
     @property
+    def negotiates_elsewhere(self) -> bool:
+        """True if the reader's preferred type is answered by a location of the handle itself.
+
+        Such a location of a `10320/loc` value has the role `conneg`.
+        """
+        return (
+            self.holder is not None
+            and bool(self.holder.values)
+            and prefers_other_than_page(self.query.accept)
+            and negotiates_elsewhere(self.holder.values)
+        )
+
+    @property
     def is_registered(self) -> bool:
         """True if the name itself, and not another that it leads to, has a record."""
         return self.record is not None and self.via is None and self.inside is None
@@ -194,7 +210,7 @@ class Resolved:
         """The answer to another question about the same name, from the same record.
 
         The locations of a part are those of the part, never those of the whole. With `whole`, the
-        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartNotSupported if the
+        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartElsewhere if the
         location of the part is not known.
         """
         if self.delegated is not None:
@@ -229,9 +245,7 @@ class Resolved:
         if isinstance(step, Redirect) and want is Want.RESOURCE:
             there = self.locate_part(step.location.uri)
             if there is None:
-                raise PartNotSupported(
-                    media_type=f"the resource at {step.location.uri}", selector=self.part or ""
-                )
+                raise PartElsewhere(location=step.location.uri, selector=self.part or "")
             return step.redirect_to(there)
         if isinstance(step, Redirect):
             places = self._locate_all((step.location, *step.others))

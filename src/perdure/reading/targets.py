@@ -37,6 +37,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
 from perdure.ids.name_set import NameSet
+from perdure.model.queries import LocationAttribute
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
 
@@ -73,7 +74,7 @@ _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "ur
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
 """Words of the proxies of the Handle System. Ours is always the authoritative answer (`auth`)."""
-_OF_HANDLES = ("index", "type")
+_OF_HANDLES = ("index", "type", "locatt")
 """Parameters of the same proxies; each can be given several times."""
 _HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*/[^/?#]", re.ASCII)
 """The beginning of a Handle or DOI without its label, as in the links of the public proxies. A
@@ -123,6 +124,8 @@ class Question(msgspec.Struct, frozen=True):
     indexes: tuple[int, ...] = ()
     types: tuple[str, ...] = ()
     """The indexes and types of the values of a handle that may redirect."""
+    attributes: tuple[LocationAttribute, ...] = ()
+    """The attributes of the locations of a handle that may redirect (`?locatt=id:1`)."""
 
 
 def read_target(raw: bytes) -> RequestTarget:
@@ -204,6 +207,12 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         follow_aliases="ignore_aliases" not in found,
         indexes=tuple(int(one) for one in chosen["index"] if re.fullmatch("[0-9]{1,10}", one)),
         types=tuple(chosen["type"]),
+        attributes=tuple(
+            LocationAttribute(name, text)
+            for one in chosen["locatt"]
+            for name, colon, text in (one.partition(":"),)
+            if colon
+        ),
     )
 
 

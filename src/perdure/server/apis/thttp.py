@@ -107,11 +107,11 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
     if prefers_types(request.accept, lists.TYPES):
         place = (b"location", escape_uri(found[0]))
         return list_locations(service, request, resolved, place, about=operand)
-    step = Redirect(
-        identifier=identifier,
-        location=Location(uri=found[0]),
-        others=tuple(Location(uri=one) for one in found[1:]),
-    )
+    chosen = resolved.choose(Want.LOCATION)
+    ttl = chosen.ttl if isinstance(chosen, Redirect) else None
+    first = chosen.location.uri if isinstance(chosen, Redirect) else found[0]
+    others = tuple(Location(uri=one) for one in found if one != first)
+    step = Redirect(identifier=identifier, location=Location(uri=first), others=others, ttl=ttl)
     fresh, vary = service.settings.fresh_seconds, asking.write_vary(service)
     base, status = service.settings.base_url, _choose_redirect_status(request)
     return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)

@@ -77,6 +77,7 @@ def resolve_name(
         follow_aliases=question.follow_aliases,
         indexes=question.indexes,
         types=question.types,
+        attributes=question.attributes,
     )
     return service.reading.resolve(chosen)
 

@@ -39,7 +39,6 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # look elsewhere
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
-    errors.NothingMatches: HTTPStatus.NOT_FOUND,
     errors.NotCaptured: HTTPStatus.NOT_FOUND,
     errors.CaptureWithdrawn: HTTPStatus.GONE,
     errors.OriginalMissing: HTTPStatus.NOT_FOUND,

@@ -154,6 +154,8 @@ async def answer_resource(
         return await answer_description(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid)
+    if resolved.negotiates_elsewhere and resolved.inside is None and not only_bytes:
+        return carry_out_step(service, request, resolved, resolved.step)
     if metadata.names_metadata(request.accept) and not only_bytes:
         found = await metadata.negotiate_metadata(service, request, resolved)
         if found is not None:
