@@ -310,6 +310,8 @@ def describe(identifier: Identifier, history: bool) -> None:
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         resolved.require_single()
+        if resolved.is_elsewhere and not history:  # an ARK with a suffix
+            resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
             registry.select_part(resolved)  # raises if the part is not there

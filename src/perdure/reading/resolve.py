@@ -229,7 +229,12 @@ class Resolved:
         return self._place_part(step or decide_step(query, self.holder), query.want)
 
     def _find_elsewhere(self, query: Query) -> Step:
-        """The answer about a part that has no record and is elsewhere. Raises NotFound."""
+        """The answer about a part that has no record and is elsewhere. Raises NotFound.
+
+        Its description is that of the whole.
+        """
+        if query.want is Want.DESCRIPTION and self.holder is not None:
+            return decide_step(query, self.holder)
         want = _ELSEWHERE.get(query.want)
         if want is not None:
             step = decide_step(msgspec.structs.replace(query, want=want), self.holder)
@@ -352,6 +357,8 @@ class ReadDoor:
         if not part:
             for beginning in find_beginnings(asked):
                 whole, delimiter = beginning.whole, beginning.delimiter
+                if not delimiter and self._records.find_record(whole.key) is None:
+                    continue
                 found = self._look_up(whole, follow=follow)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)

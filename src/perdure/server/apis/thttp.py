@@ -173,6 +173,8 @@ async def _answer_n2c(service: Service, request: Request, operand: str) -> Answe
         return await _answer_set(service, request, resolved.names, operand, "info")
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid, Question(verb="info"))
+    if resolved.is_elsewhere and resolved.holder is not None:
+        return reading.lead_to_whole(service, request, resolved, "?info")
     return await reading.answer_description(service, request, resolved)
 
 
