@@ -3,12 +3,52 @@
 `make test` derives its examples from the tests themselves, so that the same commit gives the same
 result on every machine. `make search` loads the other profile: new examples in each run, many more
 of them, and a database in `.hypothesis/` from which a failure is repeated first.
+
+`--shuffle SEED` runs the tests in another order: the modules, and the tests of each. No test may
+need what another one left behind.
 """
 
 from __future__ import annotations
 
+import random
+import signal
+from itertools import groupby
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("perdure", deadline=None, derandomize=True, database=None)
 settings.register_profile("perdure-search", deadline=None, max_examples=2000)
 settings.load_profile("perdure")
+
+
+CORPUS = Path(__file__).resolve().parent.parent / "shared" / "corpus"
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted, also where a shell runs them in background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("corpus") and not CORPUS.is_dir():
+        pytest.skip("the corpus does not lie beside the project")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    chance = random.Random(seed)  # noqa: S311  (no secret depends on it)
+    modules = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    chance.shuffle(modules)
+    for module in modules:
+        chance.shuffle(module)
+    items[:] = [item for module in modules for item in module]

@@ -36,6 +36,7 @@ from perdure.model.commands import (
 from perdure.model.queries import Query, Step
 from perdure.model.records import Location, Record
 from perdure.registry import Registry, initialise
+from perdure.storage import home
 from perdure.storage.spool import make_content
 from perdure.upkeep import audit
 
@@ -253,6 +254,13 @@ def in_memory() -> Iterator[Path]:
         yield Path(name)
 
 
+def copy_as_new(source: Path, target: Path) -> Path:
+    """Copy a registry as if it had been created in `target`, so that it is no copy."""
+    shutil.copytree(source, target)
+    home.settle_home(target, target / "registry.sqlite")
+    return target
+
+
 @pytest.fixture
 def place() -> Iterator[Path]:
     with in_memory() as place:
@@ -270,7 +278,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def root(pristine: Path, place: Path) -> Path:
     """The directory of an empty registry with a series, a naming authority and a shoulder."""
-    return shutil.copytree(pristine, place / "registry")
+    return copy_as_new(pristine, place / "registry")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from perdure import settings as setting
 from perdure.errors import BadSettings
-from perdure.errors.configuring import MintingSettingUnknown
+from perdure.errors.configuring import MintingSettingUnknown, SettingsCut
 from perdure.ids import load_schemes
 from perdure.registry import Registry, initialise
 from perdure.settings import (
@@ -127,6 +127,31 @@ def test_a_scheme_of_a_plug_in_names_a_setting_that_lists_no_authorities(
         _ = Settings().owned_authorities
     _minting_schemes.cache_clear()
     assert (said.value.value, said.value.scheme) == (setting, "theirs")
+
+
+def test_a_file_that_init_wrote_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+    """Else a registry would come up with the defaults, and without its series."""
+    initialise(tmp_path, series=("oma.eop.gov.us",), shoulders=("99999/fk4",))
+    path = tmp_path / "perdure.toml"
+    whole = path.read_text("utf-8")
+    for end in range(len(whole.rstrip())):
+        path.write_text(whole[:end], "utf-8")
+        with pytest.raises(BadSettings):
+            load_settings(tmp_path, {})
+    path.write_text(f"{whole}port = 80\n", "utf-8")
+    assert load_settings(tmp_path, {}).port == 80
+
+
+@pytest.mark.parametrize("text", ["", "\n", "[perdure]", "[perdure]\n# our settings\n"])
+def test_a_file_without_any_setting_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "perdure.toml").write_text(text, "utf-8")
+    with pytest.raises(SettingsCut, match="lost its end, or has no settings; restore it"):
+        load_settings(tmp_path, {})
+
+
+def test_a_file_of_an_earlier_release_has_no_last_line(tmp_path: Path) -> None:
+    (tmp_path / "perdure.toml").write_text("# Settings\n[perdure]\n# port = 80\n", "utf-8")
+    assert load_settings(tmp_path, {}) == Settings()
 
 
 def test_a_setting_that_was_retired_is_passed_over_with_a_warning() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,9 @@ def check(path: Path) -> str:
         "The file lies in the archive.",
         "Reads so many bytes.",
         "The registry is made anew.",
+        "A page of what is held here.",
+        "None if there is none.",
+        "Shown to everyone who asks for it.",
     ],
 )
 def test_a_sentence_that_is_hard_to_read_is_found(tmp_path: Path, sentence: str) -> None:
@@ -62,3 +66,52 @@ def test_code_and_quotations_are_left_alone(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text('nobody = "somebody"\n')
     assert check(page) == check(module) == ""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'NotFound(identifier="a", reason="it is not here")',
+        'errors.NotFound(reason=f"it is {here} not there")',
+        'NotFound(reason=say or "it is not here")',
+    ],
+)
+def test_an_error_gets_no_sentence(tmp_path: Path, call: str) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(f"def find() -> None:\n    raise {call}\n")
+    (complaint,) = complain(tmp_path)
+    assert complaint.startswith(f"{module}:2: ")
+    assert complaint.endswith("NotFound(reason=…) gets a sentence")
+
+
+def test_a_sentence_in_a_variable_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        'def find() -> None:\n    why = "it is not here"\n    raise NotFound(reason=why)\n'
+    )
+    assert len(complain(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'NotFound(identifier="a", at=3)',
+        'MalformedPart(expected="an end after the start")',
+        'print(end="it is not here")',
+    ],
+)
+def test_fields_and_phrases_are_no_sentences(tmp_path: Path, call: str) -> None:
+    (tmp_path / "module.py").write_text(f"def find() -> None:\n    {call}\n")
+    assert not complain(tmp_path)
+
+
+def complain(root: Path) -> list[str]:
+    """What the check of errors says about the modules below a directory."""
+    (root / "errors").mkdir()
+    (root / "errors" / "tree.py").write_text("class NotFound: ...\nclass MalformedPart: ...\n")
+    spec = importlib.util.spec_from_file_location("check_style", CHECK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [one for one in module.check_errors(root) if "AWAITING" not in one]

@@ -7,6 +7,10 @@ English: the patterns below stay out of docstrings, comments, messages and docum
 habit that makes a sentence hard to read: a clause used as a noun, "where" for "if", persons for
 programs, words that say only that something "lies" or "stands" somewhere.
 
+Errors: each reason has a class, so no sentence is given to the constructor of an error: no string
+with two spaces in it, whether written there or in the function around it. Fields that hold a
+phrase by their definition are in `PHRASES`; those that still await a class are in `AWAITING`.
+
     python tools/check_style.py            everything; exits with 1 if anything is found
     python tools/check_style.py PATH …     the English of these files or directories only
 """
@@ -52,6 +56,14 @@ PATTERNS = {
         r"\b(is|are|was|were) to be had\b",
         re.IGNORECASE,
     ),
+    "name the thing": re.compile(
+        r"\bwhat (is|was|are|were) (held|said|known|kept|stored|meant|recorded|named|done)\b",
+        re.IGNORECASE,
+    ),
+    "write 'if it has none', or what happens then": re.compile(
+        r"\bnone if there is none\b|\bif there is none at all\b|\bto every(one|body) who asks\b",
+        re.IGNORECASE,
+    ),
     "write 'n' or the number": re.compile(r"\b(so|that) many (bytes|characters|lines|seconds)\b"),
     "write 'is'": re.compile(
         r"\b(lies|lie|lay|stands|stand|stood) (in|on|at|beside|behind|before|there|here|alone)\b",
@@ -61,6 +73,27 @@ PATTERNS = {
         r"\b(of old|anew|thereof|therein|whence|wherein|whereof|hitherto|yonder)\b", re.IGNORECASE
     ),
 }
+
+
+PHRASES = {"expected", "rule", "extent", "task", "under_way", "file"}
+"""Fields of errors with a grammar's own terms, or with the name of a rule, of what exists ("3
+pages"), of a task, or of a file."""
+AWAITING = {
+    "Corrupt.found",
+    "Corrupt.identifier",
+    "Corrupt.promised",
+    "Corrupt.where",
+    "FileUnusable.fault",
+    "Forbidden.needed",
+    "InUse.user",
+    "ModifiedSince.current",
+    "NotFound.identifier",
+    "OriginalMissing.identifier",
+    "StateNotNamed.current",
+    "StorageFailed.what",
+    "WriterUnreachable.fault",
+}
+"""Fields of errors to which a sentence is still given. One that no longer is must be removed."""
 
 
 class Finding(NamedTuple):
@@ -81,7 +114,7 @@ def main(arguments: list[str]) -> int:
     findings = list(find_in_prose(roots or [SOURCES, *(ROOT / path for path in PROSE)]))
     complaints = [str(finding) for finding in findings]
     if not roots:
-        complaints += check_names(SOURCES)
+        complaints += [*check_names(SOURCES), *check_errors(SOURCES)]
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -111,6 +144,60 @@ def check_names(root: Path) -> list[str]:
         if count > 1:
             complaints.append(f"{count} public classes are called {name}: a class name stands once")
     return complaints
+
+
+def check_errors(root: Path) -> Iterator[str]:
+    """The places where a sentence is given to an error, instead of a class with fields."""
+    modules = {path: ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
+    kinds = {
+        node.name
+        for path, tree in modules.items()
+        if path.parent.name == "errors"
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    met = set()
+    for path, tree in modules.items():
+        for line, kind, field in sorted(_find_sentences_given(tree, kinds)):
+            met.add(f"{kind}.{field}")
+            if field not in PHRASES and f"{kind}.{field}" not in AWAITING:
+                shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                yield f"{shown}:{line}: a class for each reason: {kind}({field}=…) gets a sentence"
+    for name in sorted(AWAITING - met):
+        yield f"tools/check_style.py: {name} gets no sentence any more: remove it from AWAITING"
+
+
+def _find_sentences_given(tree: ast.Module, kinds: set[str]) -> set[tuple[int, str, str]]:
+    """The line, class and field of each sentence that is given to the constructor of an error."""
+    found = set()
+    for scope in ast.walk(tree):
+        if not isinstance(scope, _FUNCTIONS):
+            continue
+        assigned: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                assigned.setdefault(node.targets[0].id, []).append(node.value)
+        for node in ast.walk(scope):
+            if not isinstance(node, ast.Call):
+                continue
+            kind = str(getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
+            for keyword in node.keywords if kind in kinds else ():
+                names = {one.id for one in ast.walk(keyword.value) if isinstance(one, ast.Name)}
+                values = [
+                    keyword.value,
+                    *(value for name in names for value in assigned.get(name, ())),
+                ]
+                if any(_count_spaces(part) > 1 for value in values for part in ast.walk(value)):
+                    found.add((keyword.value.lineno, kind, keyword.arg or ""))
+    return found
+
+
+def _count_spaces(node: ast.AST) -> int:
+    """Count the spaces of a string, or of an f-string outside its fields."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.count(" ")
+    parts = node.values if isinstance(node, ast.JoinedStr) else ()
+    return sum(map(_count_spaces, parts))
 
 
 def find_in_prose(roots: list[Path]) -> Iterator[Finding]:

@@ -2,13 +2,16 @@
 
 How it works: every place in the modules of `NEAREST` where one small change gives another program
 (an operator, a condition, a constant, a returned value) is a mutant. A sample, always the same for
-the same code, is tried: each mutant is written into a copy of the project, and the tests that are
-nearest to its module run there until one fails. A mutant that passes them all has survived. The run
-fails if more than `--most` per cent survive, and prints each survivor with its line before and
-after.
+the same code, is tried. First the tests nearest to the modules of the sample run once, which shows
+the lines that each executes (`test_map`). Then each mutant is written into a copy of the project,
+and the tests that execute its lines run there, the fastest first, until one fails: no other test
+can notice it. A mutant that passes them all has survived. The run fails if more than `--most` per
+cent survive, and prints each survivor with its line before and after.
 
 What must stay true: the working tree is never changed, and a sample depends on the seed and on the
-code only. Nothing is mutated that only words an error: annotations, docstrings, texts in `raise`.
+code only. Nothing is mutated that only words an error: annotations, docstrings, texts in `raise`,
+texts for a function that makes or raises an error (its annotation says so), and what a variable
+called `expected` is set to.
 """
 
 from __future__ import annotations
@@ -28,11 +31,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from perdure.errors.tree import list_classes
+from test_map import TestMap, map_tests
+
 PROJECT = Path(__file__).resolve().parent.parent
 SEED = 19940120
 COPIED = ("src", "tests", "vectors", "examples", "docs", "deploy", "pyproject.toml", "conftest.py")
 SLOW = ("linear", "megabytes", "takes_no_longer")
 """Words in the names of tests that measure growth: they take long and find no mutant."""
+LEFT_OUT = ("-k", " and ".join(f"not {word}" for word in SLOW))
 TIMEOUT = 300
 """Seconds after which a mutant counts as noticed: it never ends."""
 
@@ -96,6 +103,11 @@ class Mutant:
 
     module: Path
     line: int
+    lines: range | None
+    """All lines of the statement around it; the head only, of a statement with a body.
+
+    None if it is executed once and remembered: while modules are imported, or in a cached function.
+    """
     before: str
     after: str
     source: str
@@ -106,10 +118,10 @@ class Mutant:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sample", type=int, default=150, help="0 for all")
+    options.add_argument("--sample", type=int, default=200, help="0 for all")
     options.add_argument("--seed", type=int, default=SEED)
     options.add_argument("--most", type=float, default=5.0, help="per cent that may survive")
-    options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options.add_argument("only", nargs="*", help="modules, such as policy/rights.py (default: all)")
     chosen = options.parse_args()
     modules = [one for one in find_modules() if not chosen.only or str(one) in chosen.only]
@@ -126,6 +138,8 @@ def main() -> int:
             if survived:
                 survivors.append(mutant)
                 print(f"[{number}] {mutant}", flush=True)
+            if number % 20 == 0:
+                print(f"{number} tried, {len(survivors)} survive", flush=True)
     share = 100 * len(survivors) / max(len(mutants), 1)
     print(f"{len(survivors)} of {len(mutants)} survive: {share:.1f} %")
     return int(share > chosen.most)
@@ -163,7 +177,8 @@ def make_mutant(place: Place) -> Mutant:
     before = shorten_source(statement)
     apply_change(node, place.change)
     after = shorten_source(statement)
-    return Mutant(place.module, node.lineno, before, after, ast.unparse(tree))
+    lines = None if is_remembered(tree, node) else list_lines(statement)
+    return Mutant(place.module, node.lineno, lines, before, after, ast.unparse(tree))
 
 
 def read_module(module: Path) -> str:
@@ -173,12 +188,19 @@ def read_module(module: Path) -> str:
 def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
     """The nodes that can be changed, in the order of the source."""
     places: list[ast.expr | ast.stmt] = []
+    erring = find_erring(tree)
 
-    def visit(node: ast.AST) -> None:
+    def visit(node: ast.AST, *, is_worded: bool = False) -> None:
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return  # a docstring
+        if is_worded and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return
+        if isinstance(node, ast.Call):
+            is_worded = is_worded or name_function(node.func) in erring
+        elif isinstance(node, ast.Assign):
+            is_worded = all(name_function(one) == "expected" for one in node.targets)
         if isinstance(node, ast.expr | ast.stmt) and count_changes(node):
             places.append(node)
         for name, value in ast.iter_fields(node):
@@ -188,10 +210,26 @@ def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
                 continue  # how a value is made, not what it does
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
-                    visit(child)
+                    visit(child, is_worded=is_worded)
 
     visit(tree)
     return places
+
+
+def find_erring(tree: ast.Module) -> set[str]:
+    """The names of the functions of a module that return an error, or never return."""
+    errors = {"NoReturn"} | {kind.__name__ for kind in list_classes()}
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.returns is not None
+        if errors & {one.id for one in ast.walk(function.returns) if isinstance(one, ast.Name)}
+    }
+
+
+def name_function(node: ast.expr) -> str:
+    """The name that a function or a variable has where it is used."""
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
 def count_changes(node: ast.expr | ast.stmt) -> int:
@@ -242,6 +280,25 @@ def find_statement(tree: ast.Module, node: ast.AST) -> ast.stmt:
     return around
 
 
+def is_remembered(tree: ast.Module, node: ast.AST) -> bool:
+    """Whether a node is outside of functions, or in a function whose results are cached."""
+    around = [
+        function
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        and any(one is node for one in ast.walk(function))
+    ]
+    decorators = [one for function in around for one in getattr(function, "decorator_list", ())]
+    return not around or any("cache" in ast.unparse(one) for one in decorators)
+
+
+def list_lines(statement: ast.stmt) -> range:
+    """The lines of a statement; of one with a body, the lines of its head."""
+    body = getattr(statement, "body", None)
+    last = body[0].lineno if body else (statement.end_lineno or statement.lineno) + 1
+    return range(statement.lineno, max(last, statement.lineno + 1))
+
+
 def shorten_source(statement: ast.stmt) -> str:
     return " ".join(ast.unparse(statement).split())[:200]
 
@@ -259,19 +316,29 @@ def try_mutants(
     mutants: list[Mutant], directory: Path, processes: int
 ) -> Iterator[tuple[Mutant, bool]]:
     """Tries all mutants, several at once, and tells of each whether it survived."""
+    modules = sorted({mutant.module for mutant in mutants})
+    wanted = dict.fromkeys(test for module in modules for test in list_nearest(module))
+    mapped = copy_project(directory / "map")
+    tests = map_tests(mapped, modules, [*LEFT_OUT, *wanted])
     copies: SimpleQueue[Path] = SimpleQueue()
-    for number in range(processes):
-        copies.put(copy_project(directory / str(number)))
+    for number in range(processes):  # with the bytecode that was compiled there
+        copies.put(Path(shutil.copytree(mapped, directory / str(number))))
 
     def try_one(mutant: Mutant) -> tuple[Mutant, bool]:
         copy = copies.get()
         try:
-            return mutant, is_unnoticed(mutant, copy)
+            return mutant, is_unnoticed(mutant, copy, tests)
         finally:
             copies.put(copy)
 
     with ThreadPoolExecutor(processes) as pool:
         yield from pool.map(try_one, mutants)
+
+
+def list_nearest(module: Path) -> list[str]:
+    """The tests nearest to a module: its doctests, and those that `NEAREST` names."""
+    name = next(name for name in NEAREST if str(module).startswith(name))
+    return [f"src/perdure/{module}", *NEAREST[name]]
 
 
 def copy_project(target: Path) -> Path:
@@ -286,26 +353,32 @@ def copy_project(target: Path) -> Path:
     return target
 
 
-def is_unnoticed(mutant: Mutant, copy: Path) -> bool:
-    """Whether a mutant passes the tests nearest to its module."""
+def is_unnoticed(mutant: Mutant, copy: Path, tests: TestMap) -> bool:
+    """Whether a mutant passes the tests that execute its lines."""
     path = copy / "src" / "perdure" / mutant.module
-    original = path.read_text("utf-8")
+    original, times = path.read_text("utf-8"), path.stat()
     path.write_text(mutant.source, "utf-8")
+    os.utime(path, ns=(0, 0))  # so that the bytecode of the original is not taken for it
     try:
-        return not run_tests(mutant.module, copy)
+        if mutant.lines is None:
+            executing = tests.find_all(mutant.module)
+        else:
+            executing = tests.find_tests(mutant.module, mutant.lines)
+            if not executing:  # perhaps only while modules are imported
+                executing = tests.find_all(mutant.module)
+        return not executing or not run_tests(executing, copy)
     finally:
         path.write_text(original, "utf-8")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def run_tests(module: Path, copy: Path) -> int:
-    """Runs the tests nearest to a module; returns pytest's exit code, or 1 if they did not end."""
-    name = next(name for name in NEAREST if str(module).startswith(name))
-    first = [str(Path(one) / f"test_{module.stem}.py") for one in NEAREST[name]]
-    first = [one for one in first if (copy / one).is_file()]
+def run_tests(arguments: list[str], copy: Path) -> int:
+    """Runs tests until one fails; returns pytest's exit code, or 1 if they did not end."""
+    listed = copy / "arguments"
+    listed.write_text("\n".join(arguments), "utf-8")
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"),
-        *("-k", " and ".join(f"not {word}" for word in SLOW)),
-        *(f"src/perdure/{module}", *first, *NEAREST[name]),
+        f"@{listed}",
     ]
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:

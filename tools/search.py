@@ -1,10 +1,10 @@
 """`make search`, first half: searches for examples that break a property, within a given time.
 
 How it works: all property tests run with the Hypothesis profile `perdure-search` (see
-`conftest.py`), again and again with a new seed, until the minutes are used up. The last round is
-stopped when the time is over, and counts as passed if nothing has failed until then. A failure ends
-the search: Hypothesis prints the example and keeps it in `.hypothesis/`, where the next search
-finds it first.
+`conftest.py`), again and again with a new seed and in another order, until the minutes are used up.
+The last round is stopped when the time is over, and counts as passed if nothing has failed until
+then. A failure ends the search: Hypothesis prints the example and keeps it in `.hypothesis/`, where
+the next search finds it first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main() -> int:
         rounds += 1
         seed = secrets.randbelow(1 << 32)
         print(f"round {rounds}, seed {seed}, {left / 60:.0f} minutes left", flush=True)
-        code = run_round([*COMMAND, "--hypothesis-seed", str(seed), *chosen.tests], left)
+        code = run_round(
+            [*COMMAND, "--hypothesis-seed", str(seed), "--shuffle", str(seed), *chosen.tests], left
+        )
         if code:
             return code
     print(f"{rounds} rounds, and no property was broken")

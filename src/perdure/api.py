@@ -20,7 +20,6 @@ from typing import BinaryIO
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
 from perdure.model.commands import (
     Alias,
@@ -28,6 +27,7 @@ from perdure.model.commands import (
     Command,
     Commit,
     Content,
+    Correct,
     Mint,
     Receipt,
     Refuse,
@@ -108,6 +108,34 @@ class OpenRegistry(Registry):
                 Commit(identifier=_read_name(name), contents=taken, version=version, expect=expect)
             )
 
+    def correct(
+        self,
+        name: Name,
+        *,
+        media_type: str | None = None,
+        charset: str | None = None,
+        language: str | None = None,
+        reason: str = "",
+        version: int | None = None,
+        format: str | None = None,
+    ) -> Receipt:
+        """Correct the type, charset or language of bytes, which stay as they are under their name.
+
+        Without `version`, the newest version is meant. Raises NotFound, NoSuchVersion,
+        NotAcceptable, Conflict or InvalidRequest.
+        """
+        return self.execute(
+            Correct(
+                identifier=_read_name(name),
+                media_type=media_type,
+                charset=charset,
+                language=language,
+                reason=reason,
+                version=version,
+                format=format,
+            )
+        )
+
     def bind(self, name: Name, *locations: str, register: bool = False) -> Receipt:
         """Bind a name to locations. `register` also accepts a name that is not known yet.
 
@@ -174,10 +202,8 @@ class OpenRegistry(Registry):
             raise BytesElsewhere(identifier=str(resolved.asked))
         if resolved.inside is None:
             return self.listings.read_bytes(step.representation)
-        source = self.source(step.identifier, step.representation)
-        selector = self.selector(resolved.identifier, source, resolved.part_beside)
-        found = self.parts.cut_part(source, selector)
-        return b"".join(iterate_body(found.body, source))
+        _, pieces = self.open_part(resolved, step)
+        return b"".join(pieces)
 
     # Inside
     # ------

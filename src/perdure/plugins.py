@@ -13,13 +13,20 @@ keeps working. The same mistake in perdure itself is raised. Nothing is loaded a
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Hashable, Iterable
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from perdure.errors import BadSettings
-from perdure.errors.configuring import PluginUnusable
+from perdure.errors.configuring import (
+    ClaimFault,
+    ClaimInvalid,
+    ClaimTaken,
+    PluginOfOtherType,
+    PluginUnusable,
+)
 
 _OWN = "perdure"
 _Value = TypeVar("_Value")
@@ -34,6 +41,15 @@ class Plugin(NamedTuple, Generic[_Value]):
     value: _Value
 
 
+class InvalidClaim(ValueError):
+    """A plug-in claims something that no plug-in may have."""
+
+    def __init__(self, fault: ClaimFault, claim: str) -> None:
+        super().__init__(fault, claim)
+        self.fault: ClaimFault = fault
+        self.claim = claim
+
+
 def load_plugins(
     group: str,
     kind: type[_Value],
@@ -42,11 +58,11 @@ def load_plugins(
 ) -> tuple[Plugin[_Value], ...]:
     """Load all usable plug-ins of a group, and log the others.
 
-    `claims` lists the claims of a plug-in, and raises ValueError if the plug-in is invalid.
+    `claims` lists the claims of a plug-in, and raises InvalidClaim if the plug-in is invalid.
     `points` replaces the installed entry points. Raises BadSettings if one of perdure's own
     plug-ins is invalid.
     """
-    found = _scan_entry_points()(group=group) if points is None else points
+    found = select_entry_points(group) if points is None else points
     owners: dict[Hashable, str] = {}
     loaded: list[Plugin[_Value]] = []
     for point in sorted(found, key=_rank_point):
@@ -63,9 +79,14 @@ def load_plugins(
     return tuple(loaded)
 
 
-@cache
-def _scan_entry_points() -> Callable[..., EntryPoints]:
-    """Select from the entry points of all packages, which are read once for all groups."""
+def select_entry_points(group: str) -> Iterable[EntryPoint]:
+    """Return the entry points of a group, of all installed packages."""
+    return _scan_entry_points(tuple(sys.path))(group=group)
+
+
+@lru_cache(maxsize=1)
+def _scan_entry_points(_path: tuple[str, ...]) -> Callable[..., EntryPoints]:
+    """Select from the entry points of all packages, read once for all groups and a path."""
     found: Any = entry_points()  # its type differs between Python 3.11 and later versions
     select: Callable[..., EntryPoints] = found.select
     return select
@@ -87,19 +108,29 @@ def _name_owner(point: EntryPoint) -> str:
 def _load_value(point: EntryPoint, kind: type[_Value]) -> _Value:
     value = point.load()
     if not isinstance(value, kind):
-        raise TypeError(f"it has the type {type(value).__name__}, not {kind.__name__}")
+        raise PluginOfOtherType(
+            setting=point.group,
+            value=_describe_point(point),
+            found=type(value).__name__,
+            needed=kind.__name__,
+        )
     return value
 
 
 def _grant_claims(
     point: EntryPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]
 ) -> None:
-    """Grant all claims of a plug-in, or raise ValueError and grant none."""
+    """Grant all claims of a plug-in, or raise ClaimTaken and grant none."""
     owner = _name_owner(point)
     wanted = tuple(claims)
     for claim in wanted:
         if claim in owners:
-            raise ValueError(f"{_show_claim(claim)} is claimed by {owners[claim]} and by {owner}")
+            raise ClaimTaken(
+                setting=point.group,
+                value=_describe_point(point),
+                claim=_show_claim(claim),
+                owners=(owners[claim], owner),
+            )
     owners.update(dict.fromkeys(wanted, owner))
 
 
@@ -107,8 +138,14 @@ def _show_claim(claim: Hashable) -> str:
     return " ".join(map(str, claim)) if isinstance(claim, tuple) else repr(claim)
 
 
+def _describe_point(point: EntryPoint) -> str:
+    return f"{point.name} = {_name_owner(point)}"
+
+
 def _make_fault(point: EntryPoint, error: BaseException) -> BadSettings:
-    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return PluginUnusable(
-        setting=point.group, value=f"{point.name} = {_name_owner(point)}", fault=reason
-    )
+    if isinstance(error, BadSettings):
+        return error
+    group, shown = point.group, _describe_point(point)
+    if isinstance(error, InvalidClaim):
+        return ClaimInvalid(setting=group, value=shown, fault=error.fault, claim=error.claim)
+    return PluginUnusable(setting=group, value=shown, fault=f"{type(error).__name__}: {error}")

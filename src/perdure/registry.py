@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -26,21 +25,25 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import DirectoryIndexes
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
 from perdure.metadata.derived import DocumentBytes
+from perdure.metadata.port import MOST_MEMBERS, CollectedMember
+from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
-from perdure.model.records import Record, Representation
+from perdure.model.records import Reading, Record, Representation
 from perdure.parts import Selector
+from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
-from perdure.policy.naming import read_qualifiers
+from perdure.policy.correcting import hash_reading
+from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
@@ -50,10 +53,13 @@ from perdure.storage.durable import write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+SETTINGS_FILE = setting.FILE
+"""The file that makes a directory a registry."""
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
@@ -83,9 +89,8 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
     Raises BadSettings if no store has this name.
     """
-    made: Callable[[], Store] = _find_entry(
-        "store", name, points or entry_points(group=STORES)
-    ).load()
+    found = points or select_entry_points(STORES)
+    made: Callable[[], Store] = _find_entry("store", name, found).load()
     return made()
 
 
@@ -94,7 +99,7 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
 
     Raises BadSettings if none has this name.
     """
-    opener: OpenBytes = _find_entry("bytes", name, points or entry_points(group=BYTES)).load()
+    opener: OpenBytes = _find_entry("bytes", name, points or select_entry_points(BYTES)).load()
     return opener
 
 
@@ -116,16 +121,21 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
+    store = load_store(grown.store)
+    fence = CopyFence(root, store, grown.copy_fence)
+    if not is_new and grown != current:
+        fence.check_original()
     with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
             held.create()
-        store = load_store(grown.store)
         store.create_registry(root)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
                 journal.number_changes(format_timestamp(utc_now()))
+        if is_new:
+            fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -153,12 +163,13 @@ class Registry:
         self.listings = Listings(self.records, self.bytes, is_minted=self.settings.is_numbered_here)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
+        self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
         """The web archive files of this registry, opened when they are first used."""
-        return Library(self.root, self.settings)
+        return Library(self.root, self.settings, guard=self.fence.check_original)
 
     @cached_property
     def web_archives(self) -> Archives:
@@ -173,6 +184,7 @@ class Registry:
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
     def _make_committer(self) -> Committer:
+        self.fence.check_original()
         return Committer(
             Registrar(
                 self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock
@@ -182,12 +194,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
@@ -214,6 +221,16 @@ class Registry:
             found = parts.parse_part(text or "", source.essence)
         return found
 
+    def open_part(self, resolved: Resolved, step: Fetch) -> tuple[Part, Iterator[bytes]]:
+        """Cut the part of a resolved name out of the bytes of a step, and open it for reading.
+
+        Raises the errors of cutting a part.
+        """
+        source = self.source(step.identifier, step.representation)
+        selector = self.selector(resolved.identifier, source, resolved.part_beside)
+        part = self.parts.cut_part(source, selector)
+        return part, iterate_body(part.body, source)
+
     def described(self, resolved: Resolved, url: str) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.
 
@@ -227,14 +244,38 @@ class Registry:
         identifier, record = resolved.identifier, resolved.citable
         held = describe_resource(identifier, record, url)
         source = self._find_source(identifier, record)
+        if source is not None and source.essence == collection.MEDIA_TYPE:
+            held = msgspec.structs.replace(held, members=self._list_members(source, url))
         if held.about == About() and source is not None:
-            held = describe_resource(identifier, record, url, self._read_about(source))
+            about = self._read_about(source)
+            members = held.members
+            held = describe_resource(identifier, record, url, about)
+            held = msgspec.structs.replace(held, members=members)
         if identifier.whole is identifier and resolved.part is None:
             return held
         part = resolved.part_beside
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
+
+    def _list_members(self, source: Source, url: str) -> tuple[CollectedMember, ...]:
+        """List the first members of a collection; none if it cannot be read."""
+        if source.length > collection.LARGEST:
+            return ()
+        try:
+            found = collection.load_collection(source.read_bytes(0, source.length))
+        except InvalidMetadata:
+            return ()
+        base = url.partition("/pdi:")[0] if "/pdi:" in url else ""
+        return tuple(
+            CollectedMember(
+                number=number,
+                identifier=one.identifier,
+                url=f"{base}/{one.identifier}" if base else "",
+                title=one.title or one.name,
+            )
+            for number, one in enumerate(found.members[:MOST_MEMBERS], 1)
+        )
 
     def select_part(self, resolved: Resolved) -> Selector | None:
         """The selector of the part of a resolved name, by the rules of its scheme and media type.
@@ -248,9 +289,9 @@ class Registry:
         return self.described(resolved, "").part
 
     def _find_part(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """The selector of a part that is in the source. Raises the errors of cutting it.
+        """The selector of a part. Raises the errors of cutting it, unless the source contains it.
 
-        Nothing is said of a part that does not exist.  # ruling: part-exists
+        # ruling: part-exists
         """
         selector = self.selector(identifier, source, text)
         self.parts.outline_part(source, selector)
@@ -264,12 +305,10 @@ class Registry:
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
             return None
-        found = (
-            version.find_representation(format)
-            if format is not None
-            else version.representations[0]
-        )
-        return self.source(identifier, found) if found is not None else None
+        found = version.representations
+        if format is not None:
+            found = select_format(found, format)
+        return self.source(identifier, found[0]) if found else None
 
     def _read_about(self, source: Source) -> About | None:
         """The description of a document from its own bytes, read once and then stored."""
@@ -279,9 +318,9 @@ class Registry:
             return msgspec.json.encode(derived.describe_document(place) or About())
 
         indexes = DirectoryIndexes(self.root / "indexes")
-        kept = msgspec.json.decode(
-            bytes(indexes.get_index(source, "about", build_about)), type=About
-        )
+        reading = Reading(media_type=source.media_type, charset=source.charset)
+        kind = f"about-{hash_reading(reading)}"  # equal bytes may be read in several ways
+        kept = msgspec.json.decode(bytes(indexes.get_index(source, kind, build_about)), type=About)
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:

@@ -27,11 +27,13 @@ from perdure.errors.configuring import (
     CaptureNeedsArchive,
     MintingSettingUnknown,
     RegistryMissing,
+    SettingForm,
     SettingMisplaced,
     SettingNotAllowed,
     SettingNotOfForm,
     SettingNotOfType,
     SettingOutOfRange,
+    SettingsCut,
     SettingsNotTable,
     SettingUnknown,
     SettingUnreadable,
@@ -41,8 +43,19 @@ from perdure.policy import shoulders as ark_shoulders
 from perdure.policy import templates
 
 FILE = "perdure.toml"
-_ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
-_ORIGIN_FORM = "http(s)://host[:port] in lower case, other than base_url"
+_LAST_LINE = "# end of the settings"
+_FIRST_LINE = (
+    "# Settings of this perdure registry, up to the line '# end of the settings', which must stay; "
+    "see docs/reference/settings.md"
+)
+_IN_COMMENT = re.compile(r"^#\s*[a-z_]+ = ", re.MULTILINE)
+_FORMS: dict[SettingForm, str] = {
+    "domain": "[a-z0-9][a-z0-9.-]*",
+    "origin": r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?",
+    "header": "[A-Za-z0-9-]{1,64}",
+    "url": "https?://[!-~]+",
+    "url-without-slash": "https?://[!-~]+[^/]",
+}
 
 
 Rule = Callable[[str, Any], Any]
@@ -119,9 +132,9 @@ def limit_range(low: int, high: int) -> Rule:
     return apply_rule
 
 
-def match_pattern(pattern: str, form: str) -> Rule:
-    """A rule: the value is empty or matches a pattern. `form` describes the pattern."""
-    whole = re.compile(pattern, re.ASCII)
+def match_form(form: SettingForm) -> Rule:
+    """A rule: the value is empty or has one of the known forms."""
+    whole = re.compile(_FORMS[form], re.ASCII)
 
     def apply_rule(name: str, value: str) -> str:
         if not value or whole.fullmatch(value):
@@ -192,6 +205,14 @@ def _read_network(text: str) -> str:
     return str(ip_network(text))
 
 
+def _read_quota(text: str) -> str:
+    """A series, `=` and a number from 1 to 10^18."""
+    series, _, number = text.rpartition("=")
+    if not re.fullmatch("[1-9][0-9]{0,17}", number, re.ASCII):
+        raise ValueError("a series, '=' and a number are needed")
+    return f"{_find_reader('series')(series)}={number}"
+
+
 # the settings
 # ------------
 
@@ -248,7 +269,7 @@ class Settings:
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "a domain in lower case"),
+        match_form("domain"),
     )
     archive_aliases: tuple[str, ...] = _define_setting(
         (),
@@ -263,7 +284,7 @@ class Settings:
     replay_origin: str = _define_setting(
         "",
         "origin on another host for showing archived pages; empty: they are not shown",
-        match_pattern(_ORIGIN, _ORIGIN_FORM),
+        match_form("origin"),
     )
     archives_file: str = _define_setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
@@ -291,7 +312,7 @@ class Settings:
     region_header: str = _define_setting(
         "",
         "header field in which a proxy says the reader's region, such as CF-IPCountry",
-        match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field"),
+        match_form("header"),
     )
     check_links_hours: int = _define_setting(
         0,
@@ -301,7 +322,7 @@ class Settings:
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "an http(s) URL without final slash"),
+        match_form("url-without-slash"),
     )
     client_seconds: int = _define_setting(
         60,
@@ -310,9 +331,34 @@ class Settings:
     )
     pages: str = _define_setting(
         "not-for-html",
-        "browsers get the landing page of what is held here: never, not-for-html (they get "
-        "documents in HTML themselves) or always",
+        "whether browsers get the landing page of a document: never, not-for-html (documents in "
+        "HTML are sent themselves) or always",
         allow_words("never", "not-for-html", "always"),
+    )
+    trusted_proxies: tuple[str, ...] = _define_setting(
+        ("127.0.0.1/32", "::1/128"),
+        "proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks",
+        read_each(_read_network),
+    )
+    requests_per_minute: int = _define_setting(
+        30_000,
+        "requests that one address may make in a minute; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    bytes_per_minute: int = _define_setting(
+        1 << 33,
+        "bytes that one address may be sent in a minute before it must wait; 0: no limit",
+        limit_range(0, 1 << 60),
+    )
+    mints_per_day: int = _define_setting(
+        1_000_000,
+        "names that one token may mint over HTTP in a day; 0: no limit",
+        limit_range(0, 1 << 40),
+    )
+    series_quotas: tuple[str, ...] = _define_setting(
+        (),
+        "numbers that a series may give out on one day, such as press.oma.eop.gov.us=500",
+        read_each(_read_quota),
     )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
@@ -337,7 +383,7 @@ class Settings:
     capture_index: str = _define_setting(
         "",
         "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
-        match_pattern(r"https?://[!-~]+", "an http(s) URL"),
+        match_form("url"),
     )
     captures_in_sqlite: int = _define_setting(
         10_000_000,
@@ -358,6 +404,12 @@ class Settings:
         "notice",
         "whether a new version may lack formats of the last one: notice or refuse",
         allow_words("notice", "refuse"),
+    )
+    copy_fence: str = _define_setting(
+        "full",
+        "what a copy of a registry is known by: full (another directory or machine), directory, "
+        "machine, or marks (of backups)",
+        allow_words("full", "directory", "machine", "marks"),
     )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
@@ -391,8 +443,14 @@ class Settings:
             return False
         return identifier.assigned_under in getattr(self, minting.setting)
 
+    @property
+    def quotas(self) -> dict[str, int]:
+        """The numbers that a series may give out on one day, by series."""
+        pairs = (one.rpartition("=") for one in self.series_quotas)
+        return {series: int(number) for series, _, number in pairs}
+
     def find_authority(self, name: str) -> Authority | None:
-        """Find the owned authority with this name. Returns None if there is none."""
+        """Find the authority with this name, or None if this registry does not own it."""
         return next((one for one in self.owned_authorities if one.name == name), None)
 
 
@@ -405,7 +463,7 @@ def _check_origins(settings: Settings) -> None:
     """Require a host of their own for archived pages."""
     origin = settings.replay_origin
     if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
-        raise SettingNotOfForm(setting="replay_origin", value=origin, form=_ORIGIN_FORM)
+        raise SettingNotOfForm(setting="replay_origin", value=origin, form="origin")
 
 
 _TOGETHER: tuple[Callable[[Settings], None], ...] = (_check_capture, _check_origins)
@@ -421,7 +479,8 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     """Load the settings of a registry directory. Raises BadSettings."""
     path = root / FILE
     try:
-        read = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        read = tomllib.loads(text)
         table = read.pop("perdure", {})
         for name, value in read.items():
             raise SettingMisplaced(setting=name, value=value)
@@ -431,7 +490,21 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         raise RegistryMissing(setting="registry", value=root, file=FILE) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingUnreadable(setting=FILE, value=path, fault=str(error)) from error
+    if _is_cut(text, table):
+        raise SettingsCut(setting=FILE, value=path)
     return read_table(table, environment)
+
+
+def _is_cut(text: str, table: Mapping[str, object]) -> bool:
+    """Return True if a file of settings has lost its end: defaults would stand for what it had.
+
+    A file that `init` wrote says at its beginning that it has an end. Another one is cut if it has
+    no setting at all, not even in a comment.
+    """
+    lines = text.splitlines()
+    if _FIRST_LINE in lines:
+        return _LAST_LINE not in lines
+    return not table and _IN_COMMENT.search(text) is None
 
 
 def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
@@ -484,12 +557,12 @@ def add_authorities(settings: Settings, **more: tuple[str, ...]) -> Settings:
 
 def write_toml(settings: Settings) -> str:
     """Write the file of `perdure init`, in which settings with default values are comments."""
-    lines = ["# Settings of this perdure registry; see docs/reference/settings.md", "[perdure]"]
+    lines = [_FIRST_LINE, "[perdure]"]
     for one in fields(Settings):
         value = getattr(settings, one.name)
         comment = "" if value != one.default else "# "
         lines += [f"# {one.metadata['help']}", f"{comment}{one.name} = {_format_value(value)}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, _LAST_LINE]) + "\n"
 
 
 def _format_value(value: object) -> str:

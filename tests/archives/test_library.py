@@ -479,3 +479,27 @@ def test_a_payload_digest_of_the_whole_block_is_no_damage(library: Library, tmp_
     (added,) = library.add_file(path)
     problems = [one.problem for one in library.check_file(added.file)]
     assert "payload digest" in problems[0]
+
+
+def test_an_entry_without_a_name_is_damage(library: Library, tmp_path: Path) -> None:
+    path = tmp_path / "a.wacz"
+    with zipfile.ZipFile(path, "w") as made:
+        info = zipfile.ZipInfo("?")
+        info.filename = ""
+        made.writestr(info, b"x")
+    [flaw] = library.add_file(path)[-1].flaws
+    assert "has no name" in flaw.what
+
+
+def test_an_entry_before_the_beginning_is_damage(library: Library, tmp_path: Path) -> None:
+    """Offsets count from where the directory says that it begins: here, from before the file."""
+    path = tmp_path / "a.wacz"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("archive/a.warc", b"x")
+    whole = path.read_bytes()
+    end = whole.rindex(b"PK\5\6")
+    begins = int.from_bytes(whole[end + 16 : end + 20], "little")
+    later = (begins + 20).to_bytes(4, "little")
+    path.write_bytes(whole[: end + 16] + later + whole[end + 20 :])
+    [flaw] = library.add_file(path)[-1].flaws
+    assert "begins before the package" in flaw.what

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import rdflib
 
+from perdure.archives.pwid.importing import import_archives
 from perdure.archives.pwid.known import Archive, Archives, load_archives, load_packaged, utc_day
 from perdure.archives.pwid.registries import read_registry, read_turtle, write_toml, write_turtle
 from perdure.errors import InvalidMetadata
+from perdure.errors.records import ImportedArchiveInvalid, RecordNotUtf8
 from perdure.ids.pwid import parse_pwid
 from perdure.settings import Settings
 
@@ -119,3 +121,22 @@ def test_what_is_written_in_toml_is_read_back(tmp_path: Path) -> None:
 def test_what_cannot_be_is_an_error(text: str, reason: str) -> None:
     with pytest.raises(InvalidMetadata, match=reason):
         read_registry(text)
+
+
+def test_the_fault_of_an_entry_is_named_in_a_field() -> None:
+    with pytest.raises(ImportedArchiveInvalid) as caught:
+        read_registry('[ {"id": "a", "timegate": "javascript:"} ]')
+    assert (caught.value.archive, caught.value.fault) == ("a", "address")
+    assert caught.value.address == "javascript:{uri}"
+
+
+def test_an_import_adds_what_is_not_known_and_leaves_the_rest(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    read = b'[ {"id": "a.example", "timegate": "http://a.example/"}, {"id": "archive.org"} ]'
+    assert [one.id for one in import_archives(read, own).added] == ["a.example"]
+    before = own.read_bytes()
+    again = import_archives(read, own)
+    assert (again.added, again.read) == ((), 2)
+    assert own.read_bytes() == before
+    with pytest.raises(RecordNotUtf8):
+        import_archives(b"[ \xff", own)

@@ -416,6 +416,7 @@ _OF_INDEXES = sorted(path for path in CORPUS.glob("*") if re.search(r"\.cdxj?(\.
 
 
 @pytest.mark.parametrize("path", _OF_INDEXES, ids=lambda path: path.name)
+@pytest.mark.corpus
 def test_the_lines_of_an_index_are_no_records(path: Path) -> None:
     """Their fields are like those of an ARC file, in another order."""
     assert uris(everything(path)[0]) == []

@@ -62,6 +62,7 @@ def test_flaws_are_told_and_the_rest_is_there(shell: Shell, warc: Path) -> None:
     shell.run("archive", "check", code=1)
 
 
+@pytest.mark.corpus
 def test_check_finds_changed_bytes(shell: Shell, place: Path) -> None:
     [source] = CORPUS.glob("*warcio__test_data_example-resource.warc.gz")
     path = place / "plain.warc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.cli.conftest import Shell
@@ -36,6 +37,27 @@ def test_verify_finds_a_changed_byte(shell: Shell) -> None:
     shell.run("verify", first)
 
 
+def test_verify_all_finds_a_damaged_head(shell: Shell) -> None:
+    """A rebuild would have stopped there, and given the lost names out again."""
+    name = mint(shell, "the first")
+    assert shell.json("verify", "--all")["problems"] == 0
+    assert shell.json("verify", "--all", name)["checked"] == 1
+    damage(shell.root, b"Content-Length", b"Cmntent-Length")
+    shell.run("verify")
+    result = shell.run("verify", "--all", code=1)
+    assert f"{name}: its bytes are as promised, but the head" in result.stdout
+    shell.run("backup", "copy", "--check", code=1)
+
+
+def test_a_damaged_record_is_no_reason_to_leave_out_others(shell: Shell) -> None:
+    first = mint(shell, "the first")
+    mint(shell, "the second")
+    damage(shell.root, b"the second", b"the Second")
+    result = shell.run("export", code=53)
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [first[:-7]]
+    assert "/2.text.1" in result.stderr
+
+
 def test_rebuild_keeps_what_only_the_old_file_tells(shell: Shell) -> None:
     name = mint(shell, "bytes")
     shell.run("bind", "--register", "hdl:10.9999/x", "https://a.example")
@@ -66,6 +88,7 @@ def test_a_backup_is_a_registry(shell: Shell, place: Path) -> None:
     shell.run("backup", "copy", "--check")
     there = ("-C", str(place / "copy"))
     assert shell.run(*there, "get", name).stdout == "bytes"
+    shell.run(*there, "promote", "--highest", f"{SERIES}=1")
     assert shell.lines(*there, "mint", "--series", SERIES)[0].endswith("/2.text.1")
     shell.error("backup", str(shell.root / "inside"), code=4)
 
@@ -74,3 +97,49 @@ def test_the_check_of_a_backup_finds_damage(shell: Shell, place: Path) -> None:
     mint(shell, "bytes")
     damage(shell.root, b"bytes", b"bites")
     shell.run("backup", "copy", "--check", code=1)
+
+
+def test_a_restored_copy_gives_no_name_twice(shell: Shell, place: Path) -> None:
+    """Finding A1: the copy, made with cp -a, minted the next name once more, with other bytes."""
+    for one in ("d1", "d2", "d3"):
+        mint(shell, one)
+    shell.run("mint", "--series", SERIES)
+    old = Shell(Path(shutil.copytree(shell.root, place / "t1.old")))
+    fifth = mint(shell, "d5")
+    refused = old.error("mint", "--series", SERIES, code=20)
+    assert refused["code"] == "copy-not-promoted"
+    assert "run 'perdure promote' here" in refused["message"]
+    assert "this is a copy of a registry" in old.run("head").stderr
+    assert old.json("promote", "--dry-run")["closed"] == [SERIES]
+    told = old.run("promote").stderr
+    assert "epoch 2 begins after change 1.5 of its predecessor" in told
+    assert "look into its receipts and logs" in told
+    old.error("mint", "--series", SERIES, code=40)
+    assert "go on after 5" in old.run("promote", "--highest", f"{SERIES}=5").stderr
+    assert mint(old, "other") == fifth.replace("/5.text", "/6.text")
+    old.run("verify")
+    assert "begin promotion" in old.run("changes").stdout
+    assert old.error("promote", code=4)["code"] == "invalid-request"
+    old.run("promote", "--highest", f"{SERIES}=five", code=2)
+
+
+def test_a_backup_gives_no_name_twice(shell: Shell, place: Path) -> None:
+    """Finding A1, with the command of the product itself."""
+    mint(shell, "d1")
+    shell.run("backup", str(place / "t2b"), "--check")
+    first = shell.lines("mint", "--series", SERIES, "--location", "https://a.example/original")
+    copy = Shell(place / "t2b")
+    copy.error("mint", "--series", SERIES, "--location", "https://b.example/other", code=20)
+    copy.error(
+        "import", "-", stdin='{"id":"ark:99999/fk4x","locations":["https://b.example/"]}', code=20
+    )
+    copy.error("token", "create", "t", "--series", SERIES, code=20)
+    copy.error("init", "--series", "other.gov.us", code=20)
+    copy.error("archive", "withhold", "http://a.example/", "--reason", "x", code=20)
+    for words in (("verify",), ("export",), ("backup", str(place / "t2c")), ("list", "pdi:")):
+        copy.run(*words, code=0 if words[0] != "list" else 3)
+    told = copy.run("promote", "--predecessor", str(shell.root)).stderr
+    assert "1 names of the predecessor that were unknown here are reserved" in told
+    (other,) = copy.lines("mint", "--series", SERIES)
+    assert other == first[0].replace("/2.", "/3.")
+    shell.error("mint", "--series", SERIES, code=20)

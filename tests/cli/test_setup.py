@@ -19,6 +19,24 @@ def test_init_refuses_a_series_that_nothing_could_be_minted_in(shell: Shell, pla
     assert not (place / "new").exists()
 
 
+def test_init_says_once_that_there_is_no_base_url(shell: Shell, place: Path) -> None:
+    told = shell.run("init", "new", "--series", SERIES)
+    assert told.stderr.count("base_url") == 1
+    name = shell.lines("-C", "new", "mint", "--series", SERIES, "--meta", "title=A")[0]
+    for words in (
+        ("cite", name),
+        ("metadata", "get", name),
+        ("bind", name, "http://example.org/a"),
+        ("describe", name),
+        ("list", f"pdi://{SERIES}/"),
+    ):
+        assert "base_url" not in shell.run("-C", "new", *words).stderr
+    settings = place / "new" / "perdure.toml"
+    text = settings.read_text("utf-8").replace('# base_url = ""', 'base_url = "https://a.example"')
+    settings.write_text(text, "utf-8")
+    assert not shell.run("init", "new").stderr
+
+
 def test_init_makes_a_registry_and_adds_to_it(shell: Shell, place: Path) -> None:
     made = shell.json("init", "new", "--series", "OMA.eop.gov.us", "--shoulder", "ark:/99999/fk4")
     assert made["series"] == [SERIES]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -17,29 +17,37 @@ from hypothesis import strategies as st
 
 from perdure import errors
 from perdure.errors import (
-    BadSettings,
     Conflict,
-    InvalidRequest,
     MalformedIdentifier,
+    MissingLibrary,
     NotFound,
     PerdureError,
     RefusedThere,
-    Unauthenticated,
-    Unavailable,
     UnavailableThere,
 )
 from perdure.errors.configuring import SettingUnknown
 from perdure.errors.conflicts import NameTaken, RevisionNotCurrent
 from perdure.errors.credentials import NoCredential
+from perdure.errors.damage import DecoderFailed, FilmDamaged, SamplesMissing
+from perdure.errors.limits import PixelsTooMany, TreeTooLong, UploadTooLarge
 from perdure.errors.naming import DayNotCome, SerialNotCome
-from perdure.errors.processes import MissingLibrary
+from perdure.errors.parts import OverBudgetThere, UndecodableThere
+from perdure.errors.records import ItemTypeMissing
 from perdure.errors.rights import (
     ConflictThere,
     PreconditionFailedThere,
     UnauthenticatedThere,
 )
-from perdure.errors.texts import BadSettingsThere
-from perdure.errors.tree import AREAS, list_classes, pack_error, read_document, unpack_error
+from perdure.errors.stored import TooLargeThere
+from perdure.errors.texts import BadSettingsThere, InvalidMetadataThere
+from perdure.errors.tree import (
+    AREAS,
+    QUOTING,
+    list_classes,
+    pack_error,
+    read_document,
+    unpack_error,
+)
 from perdure.extractors.messages import build_failure, rebuild_error
 from perdure.writing.peers import decode_answer, encode_answer
 
@@ -79,6 +87,8 @@ VALUES: Mapping[Any, st.SearchStrategy[Any]] = MappingProxyType(
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if hint in VALUES:
         return VALUES[hint]
+    if get_origin(hint) is Literal:
+        return st.sampled_from(get_args(hint))
     return st.one_of([VALUES[one] for one in get_args(hint)])
 
 
@@ -100,10 +110,16 @@ def filled(kind: type[PerdureError], text: str, number: int) -> PerdureError:
     hints = {name: get_type_hints(kind)[name] for name in kind.fields}
     return kind(
         **{
-            name: values[hint] if hint in values else values[get_args(hint)[0]]
+            name: values[hint] if hint in values else first_value(hint, values)
             for name, hint in hints.items()
         }
     )
+
+
+def first_value(hint: Any, values: Mapping[Any, object]) -> object:
+    """The first value of an enumeration, or that of the first type of a union."""
+    first = get_args(hint)[0]
+    return first if get_origin(hint) is Literal else values[first]
 
 
 def check_message(error: PerdureError) -> None:
@@ -175,7 +191,7 @@ def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
 
 
 def test_a_class_that_is_abstract_has_classes_below() -> None:
-    assert {InvalidRequest, Unavailable, Conflict, Unauthenticated, BadSettings} <= ABSTRACT
+    assert set(QUOTING) <= ABSTRACT
     for kind in ABSTRACT:
         assert kind.__subclasses__()
 
@@ -225,12 +241,25 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         "InvalidRequest()",
         "Conflict(identifier='a')",
         "TokenExpired(token='a')",
+        "InvalidMetadata(format='csl', line=None)",
+        "VariableNotText()",
+        "TreeTooLong(source='a')",
+        "OverBudget()",
+        "TooLarge(limit=1)",
+        "Undecodable(identifier='a', media_type='b')",
+        "SamplesMissing(**SubjectFields(identifier='a', media_type='b'))",
+        "FilmDamaged(identifier='a', media_type='b', fault='it is damaged')",
     )
     file = tmp_path / "wrong.py"
     file.write_text(
-        "from perdure.errors import Conflict, InvalidRequest, NotFound\n"
+        "from perdure.errors import Conflict, InvalidMetadata, InvalidRequest, NotFound\n"
+        "from perdure.errors import OverBudget, TooLarge, Undecodable\n"
+        "from perdure.errors.damage import FilmDamaged, SamplesMissing\n"
+        "from perdure.extractors.port import SubjectFields\n"
+        "from perdure.errors.limits import TreeTooLong\n"
         "from perdure.errors.credentials import TokenExpired\n"
         "from perdure.errors.naming import SerialNotCome\n"
+        "from perdure.errors.records import VariableNotText\n"
         "NotFound(identifier='a')\n" + "\n".join(wrong) + "\n"
     )
     cache = tmp_path / "cache"
@@ -243,7 +272,7 @@ def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
         env={"MYPYPATH": str(ROOT / "src"), "PATH": ""},
     ).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if line.startswith("wrong.py")}
-    assert lines == set(range(5, 5 + len(wrong))), found
+    assert lines == set(range(10, 10 + len(wrong))), found
 
 
 def test_errors_are_equal_by_class_and_fields() -> None:
@@ -298,6 +327,10 @@ def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
         (RevisionNotCurrent(identifier="a", expected=1, revision=2), PreconditionFailedThere),
         (NoCredential(), UnauthenticatedThere),
         (SettingUnknown(setting="a", value="b"), BadSettingsThere),
+        (ItemTypeMissing(), InvalidMetadataThere),
+        (TreeTooLong(source="a", most=1), OverBudgetThere),
+        (UploadTooLarge(limit=1), TooLargeThere),
+        (SamplesMissing(identifier="a", media_type="b", at=1), UndecodableThere),
         (errors.StorageFailed(what="a", reason="b"), errors.StorageFailed),
         (UnavailableThere(what="a", reason="b", mend="c"), UnavailableThere),
     ],
@@ -315,6 +348,23 @@ def test_a_problem_document_is_read_by_its_code(
 def test_a_missing_library_is_named_and_waiting_is_not_advised() -> None:
     error = MissingLibrary(task="citing", extra="metadata", library="citeproc")
     assert str(error) == (
-        "citing is not available now: the library citeproc is not installed; install perdure with "
-        "its extra 'metadata', for example with: pip install 'perdure[metadata]'"
+        "citing needs citeproc, which is not installed here; pip install 'perdure[metadata]'"
     )
+
+
+def test_a_limit_is_a_number_in_a_unit() -> None:
+    error = PixelsTooMany(source="pdi://a", pixels=7, most=5)
+    assert (error.what, error.limit) == ("decoding 7 pixels of pdi://a", "5 pixels")
+    assert str(error).startswith("decoding 7 pixels of pdi://a needs more than 5 pixels; ")
+    assert str(UploadTooLarge(limit=5)) == "the upload exceeds the limit of 5 bytes"
+    assert str(TreeTooLong(source="{most}", most=5)).startswith("the tree of {most} needs more")
+
+
+def test_damage_is_a_class_or_an_enumeration_with_fields() -> None:
+    film = FilmDamaged(
+        identifier="a", media_type="video/mp4", fault="box-too-large", box="moov",
+        expected=9, found=4,
+    )  # fmt: skip
+    assert film.reason == "a box moov claims 9 bytes, but 4 are left"
+    silent = DecoderFailed(identifier="a", media_type="image/png", decoder="libvips", fault="")
+    assert silent.reason == "libvips gave no reason"

@@ -7,7 +7,6 @@ import io
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,6 @@ WIDTH, HEIGHT = 48, 36
 WHOLE = (0, 0, WIDTH, HEIGHT)
 _NONE, _BACKGROUND, _PREVIOUS = range(3)
 _SOURCE, _OVER = range(2)
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 def source(place: Path, data: bytes) -> Source:

@@ -11,7 +11,6 @@ import math
 import random
 import re
 import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -39,13 +38,6 @@ RECORDINGS = {
     "aac": ("audio/mp4", ("-c:a", "aac")),
 }
 _ENDINGS = {"flac": "flac", "flac24": "flac", "vorbis": "ogg", "opus": "ogg", "aac": "m4a"}
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 @pytest.fixture(scope="module")

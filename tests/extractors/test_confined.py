@@ -136,9 +136,9 @@ def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyP
         ending.close()
         errors = [job.exception(30) for job in jobs]
     assert sorted(type(one).__name__ for one in errors) == [
+        "DecoderCrashed",
         "Stopping",
         "Stopping",
-        "Undecodable",
     ]
 
 

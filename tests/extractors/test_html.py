@@ -6,7 +6,6 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,13 +30,6 @@ pytest.importorskip("cssselect")
 pytest.importorskip("lxml")
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 def source(

@@ -41,13 +41,6 @@ WIDTH, HEIGHT = 120, 90
 BOX = Rect(10, 20, 57, 83)
 
 
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
-
-
 def source(place: Path, data: bytes, media_type: str) -> Source:
     """A source inside a bigger file, as in an archive."""
     digest = hashlib.sha512(data).hexdigest()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,13 +48,6 @@ CHARSETS = (
     "utf-8 utf-16 utf-16le utf-16be utf-32 shift_jis euc-jp iso-2022-jp gb18030 big5 hz iso-2022-kr"
 )
 ODD = "us-ascii iso-8859-1 cp037 utf-7 johab utf-16 cp1252 base64 x-unknown unicode_escape euc-kr"
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    made = PartExtraction()
-    yield made
-    made.close()
 
 
 # tags, by number

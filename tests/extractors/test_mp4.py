@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -48,13 +47,6 @@ FILMS = {
     "each frame alone": (MOV, "25", ("-c:v", "mjpeg", "-c:a", "pcm_mulaw")),
     "without sound": (MP4, "10", (*X264, "-an")),
 }
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 @pytest.fixture(scope="module")

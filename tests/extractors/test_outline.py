@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -31,13 +30,6 @@ MADE = {
     "ogg": ("audio/ogg", (*SOUND, "-f", "ogg")),
     "webm": ("video/webm", (*FILM, "-f", "webm")),
 }
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 def recorded(place: Path, kind: str) -> Source:

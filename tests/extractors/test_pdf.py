@@ -25,13 +25,6 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 PAPER = CORPUS / "wd-xml-link-970406.pdf"
 
 
-@pytest.fixture(scope="module")
-def extraction() -> Any:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
-
-
 def of_file(path: Path) -> Source:
     return Source(path=path, length=path.stat().st_size, media_type=PDF, name=path.name)
 

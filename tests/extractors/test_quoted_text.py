@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -26,13 +25,6 @@ PAGE = (
     "<p>Second two</p><p>日本語の文</p></body></html>"
 )
 TEXT = "T & t\nCafé au\nlait, été 🍵Second oneSecond two日本語の文"
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    made = PartExtraction()
-    yield made
-    made.close()
 
 
 def text_of(document: Source) -> TextContent:

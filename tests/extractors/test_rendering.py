@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ Image = pytest.importorskip("PIL.Image")
 ImageOps = pytest.importorskip("PIL.ImageOps")
 
 WIDTH, HEIGHT = 90, 60
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 def gradient(mode: str = "RGB") -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import wave
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,13 +21,6 @@ from perdure.reading.extraction import PartExtraction
 
 WAV, AU = "audio/wav", "audio/basic"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import math
 import re
 import struct
 import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -59,13 +58,6 @@ FILMS["fragments.mp4"] = (
     ("-c:v", "libx264", "-bf", "0", "-g", "10", "-c:a", "flac", *FRAGMENTS),
 )
 MP4 = ("video/mp4", ("-c:v", "libx264", "-bf", "3", "-g", "40", "-c:a", "aac"))
-
-
-@pytest.fixture(scope="module")
-def extraction() -> Iterator[PartExtraction]:
-    extraction = PartExtraction()
-    yield extraction
-    extraction.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -201,8 +204,65 @@ def test_default_schemes(token: str, scheme: str | None) -> None:
     assert find_default_scheme(token) == scheme
 
 
+def test_a_default_that_was_published_stays() -> None:
+    """Else identifiers would have another canonical form, or none."""
+    path = Path(__file__).parents[2] / "vectors" / "pdi-default-formats.json"
+    published = json.loads(path.read_text("utf-8"))["formats"]
+    schemes = {"text": "char", "image": "rect", "audio": "sec", "video": "sec"}
+    for major, tokens in published.items():
+        for token in tokens:
+            assert find_default_scheme(token) == schemes[major], token
+            assert is_video(token) == (major == "video"), token
+
+
 def test_which_formats_may_be_videos() -> None:
     assert is_video("mpeg")
     assert is_video("video+mp4")
     assert not is_video("audio+mpeg")
     assert not is_video("gif")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("pdi://a.us/x/01/01/1", "a year of four or more digits, or '*'"),
+        ("pdi://a.us/1997/x/01/1", "a month of one or two digits, or '*'"),
+        ("pdi://a.us/1997/01/x/1", "a day of one or two digits, or '*'"),
+    ],
+)
+def test_a_misspelled_date_is_told_what_is_expected(text: str, unit: str) -> None:
+    with pytest.raises(MalformedIdentifier) as refused:
+        parse_pdi(text)
+    assert (refused.value.at, refused.value.expected) == (text.index("x"), unit)
+
+
+@pytest.mark.parametrize(
+    ("interval", "member"),
+    [
+        ("pdi://a.us/", "pdi://a.us/1997/"),
+        ("pdi://a.us/1997/", "pdi://a.us/1997/09/"),
+        ("pdi://a.us/1997/09/", "pdi://a.us/1997/09/01/"),
+    ],
+)
+def test_the_member_of_an_interval_with_a_key(interval: str, member: str) -> None:
+    key = parse_pdi("pdi://a.us/1997/09/01/1").key
+    assert parse_pdi(interval).is_divided
+    assert parse_pdi(interval).member_of(key) == parse_pdi(member)
+
+
+@pytest.mark.parametrize(
+    ("fragment", "template"),
+    [
+        ("char=1", "char=N,N"),
+        ("elt=1", "elt=N,N"),
+        ("name=a", "name=S,S"),
+        ("rect=1", "rect=(N,N),(N,N)[,N]"),
+        ("sec=1", "sec=N,N"),
+        ("msec=1", "msec=N,N"),
+        ("crop=sec", "crop=T,N,N[,(N,N),(N,N)]"),
+        ("byte=1", "byte=N,N"),
+    ],
+)
+def test_positions_of_the_draft_have_the_form_of_its_sections(fragment: str, template: str) -> None:
+    with pytest.raises(MalformedIdentifier, match=re.escape(f"as in {template}")):
+        parse_pdi(f"pdi://a.us/1997/09/01/1.x.1#{fragment}")

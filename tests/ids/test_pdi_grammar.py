@@ -164,6 +164,58 @@ def test_the_short_way_is_the_long_way(pdi: Pdi) -> None:
     assert fields(parse_pdi(pdi.urn)) == fields(parse_pdi(str(pdi))) == fields(pdi)
 
 
+@pytest.mark.parametrize("series", ["a.us", "a.b.us", "a.b.c.us", "a.b.c.d.us", "x-1.us"])
+@pytest.mark.parametrize("day", ["01/01", "01/31", "02/28", "04/30", "09/19", "10/31", "12/29"])
+def test_what_is_plain(series: str, day: str) -> None:
+    """Series of two to five components that end in a two-letter code, and days of every year."""
+    for rest, groups in (
+        ("1", ("1", None, None)),
+        ("1.text", ("1", "text", None)),
+        ("a-b.x+y.12", ("a-b", "x+y", "12")),
+        (f"1.text.{'9' * 18}", ("1", "text", "9" * 18)),
+    ):
+        for part in ("", "#1", "@1=pdi://a.us/1997/01/01/1"):
+            found = grammar.PLAIN_RESOURCE.match(f"pdi://{series}/1997/{day}/{rest}{part}")
+            assert found is not None
+            assert found.groups() == (series, f"1997/{day}", *groups)
+            assert found.end() == len(f"pdi://{series}/1997/{day}/{rest}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "us/1997/01/01/1",
+        "a.b.c.d.e.us/1997/01/01/1",
+        "a.usa/1997/01/01/1",
+        "a.u1/1997/01/01/1",
+        "A.us/1997/01/01/1",
+        f"{'a' * 256}.us/1997/01/01/1",
+        "a.us/0997/01/01/1",
+        "a.us/1997/1/01/1",
+        "a.us/1997/00/01/1",
+        "a.us/1997/13/01/1",
+        "a.us/1997/01/00/1",
+        "a.us/1997/01/32/1",
+        "a.us/1996/02/29/1",
+        "a.us/1997/02/30/1",
+        "a.us/1997/02/31/1",
+        "a.us/1997/04/31/1",
+        "a.us/1997/11/31/1",
+        "a.us/1997/01/*/1",
+        "a.us/1997/01/01/%41",
+        "a.us/1997/01/01/1.TEXT",
+        "a.us/1997/01/01/1.text.0",
+        "a.us/1997/01/01/1.text.01",
+        f"a.us/1997/01/01/1.text.{'9' * 19}",
+        f"a.us/1997/01/01/{'1' * 256}",
+        f"a.us/1997/01/01/1.{'a' * 256}",
+    ],
+)
+def test_what_is_not_plain(text: str) -> None:
+    found = grammar.PLAIN_RESOURCE.match(f"pdi://{text}")
+    assert found is None or found.end() < len(f"pdi://{text}")
+
+
 # where an error points
 # ---------------------
 

@@ -10,7 +10,7 @@ from perdure import testing
 from perdure.errors import MalformedIdentifier
 from perdure.ids import are_equivalent
 from perdure.ids.pdi import Pdi, parse_pdi
-from perdure.ids.pdi_key import encode_number
+from perdure.ids.pdi_key import encode_number, find_next_day_key, make_resource_key
 from perdure.testing import pdi as pdis
 
 
@@ -185,3 +185,32 @@ def test_the_range_of_one_identifier_holds_no_other(pdi: Pdi) -> None:
     assert low == pdi.key
     for other in ("!", "$", "0", "z", "~", "%2e"):
         assert not low <= pdi.key + other < high
+
+
+DAYS = [
+    f"{year}/{month:02d}/{day:02d}"
+    for year in (1996, 1997, 1998, 1999)
+    for month in range(1, 13)
+    for day in (1, 2, 15, 28)
+]
+
+
+@pytest.mark.parametrize("month", [None, "*", "01", "02", "06", "12"])
+@pytest.mark.parametrize("day", [None, "*", "01", "02", "15", "28"])
+def test_a_scan_skips_to_the_next_date_that_a_pattern_can_match(
+    month: str | None, day: str | None
+) -> None:
+    def matches(date: str) -> bool:
+        _, its_month, its_day = date.split("/")
+        return month in (None, "*", its_month) and day in (None, "*", its_day)
+
+    for date in (one for one in DAYS if one < "1998/12/16"):
+        found = find_next_day_key("a.us", month, day, date)
+        if matches(date):
+            assert found is None
+            continue
+        assert found is not None
+        following = next(one for one in DAYS if one > date and matches(one))
+        written = make_resource_key("a.us", following, None)
+        assert found > make_resource_key("a.us", date, None), "it goes on"
+        assert written.startswith(found), "and skips no date"

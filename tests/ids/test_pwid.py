@@ -230,3 +230,11 @@ def test_a_refusal_is_good_english() -> None:
         parse_pwid("pwid:archive.org:2016-01-22T25.20.29Z:page:http://www.dr.dk")
     with pytest.raises(MalformedIdentifier, match="expected a month from 01 to 12"):
         parse_pwid("pwid:archive.org:2016-13-22T11.20.29Z:page:http://www.dr.dk")
+
+
+@pytest.mark.parametrize("separator", [".", ":"])
+def test_no_separator_stands_before_the_hour(separator: str) -> None:
+    text = f"pwid:archive.org:2016-01-22T{separator}11:page:http://www.dr.dk/"
+    with pytest.raises(MalformedIdentifier, match="expected an hour from 00 to 23") as refused:
+        parse_pwid(text)
+    assert refused.value.at == text.index("T") + 1

@@ -85,3 +85,19 @@ def test_registering_changes_nothing_elsewhere() -> None:
 def test_a_name_that_the_grammar_forbids_cannot_be_registered(name: str) -> None:
     with pytest.raises(InvalidRequest):
         register_scheme(name, str.isdigit)
+
+
+@pytest.mark.parametrize(
+    ("text", "authority"),
+    [
+        ("URN:IANA:42117::", "IANA:42117"),
+        ("urn:iana:42117::", "IANA:42117"),
+        ("URN:IANA:forty::", None),
+        ("URN:IANA:42117:", None),
+        ("URI:IANA:42117::", None),
+        ("IANA:42117::", None),
+    ],
+)
+def test_what_asks_for_a_name_of_an_authority(text: str, authority: str | None) -> None:
+    assert SCHEME.minting is not None
+    assert SCHEME.minting.requested_authority(text) == authority

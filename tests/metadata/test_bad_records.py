@@ -10,6 +10,13 @@ import pytest
 
 from perdure import metadata
 from perdure.errors import InvalidMetadata, InvalidRequest, PerdureError, TooLarge
+from perdure.errors.records import (
+    DoctypeForbidden,
+    ItemTypeMissing,
+    NotOneItem,
+    RecordUnparsable,
+    VariableNotText,
+)
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST
 
@@ -57,8 +64,7 @@ _LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "ha"}">' for n 
 def test_a_document_type_declaration_is_refused(prologue: str, format: str) -> None:
     with pytest.raises(InvalidMetadata) as caught:
         metadata.read_record(with_prologue(prologue, "&a9;" if "a9" in prologue else "T"), format)
-    assert caught.value.line == 2
-    assert "document type" in caught.value.reason
+    assert caught.value == DoctypeForbidden(format=format, line=2)
 
 
 def test_a_stylesheet_is_not_run_and_xinclude_not_followed(tmp_path: Path) -> None:
@@ -198,3 +204,35 @@ def test_formats_that_are_written_only_are_not_read() -> None:
 def test_a_part_of_a_date_that_is_no_number_says_nothing(part: str | int) -> None:
     data = json.dumps({"type": "book", "issued": {"date-parts": [[part]]}}).encode()
     assert metadata.read_record(data, "csl").dates == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "format", "parser"),
+    [
+        (b"<a", "dc", "expat"),
+        (RECORD.replace("Dataset", "Datset").encode(), "datacite", "libxml2"),
+        (b"{", "json", "msgspec"),
+        (b"{", "csl", "msgspec"),
+    ],
+)
+def test_the_words_of_a_parser_are_data_beside_its_name(
+    data: bytes, format: str, parser: str
+) -> None:
+    with pytest.raises(RecordUnparsable) as caught:
+        metadata.read_record(data, format)
+    assert caught.value.parser == parser
+    assert caught.value.fault == caught.value.reason != ""
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"[]", NotOneItem()),
+        (b"{}", ItemTypeMissing()),
+        (b'{"type":"book","title":{"a":1}}', VariableNotText(variable="title")),
+    ],
+)
+def test_a_rule_of_ours_is_a_class(data: bytes, error: InvalidMetadata) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        metadata.read_record(data, "csl")
+    assert caught.value == error

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from msgspec.structs import replace
 from rdflib import Graph, Literal, URIRef
 
 from perdure import metadata
+from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import resource_types, xml_text
 from perdure.metadata.port import DescribedResource
@@ -36,7 +38,9 @@ from perdure.model.about import (
     Rights,
     Subject,
 )
+from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Record, Representation, Version
+from perdure.upkeep.transfer.lines import Line, read_line
 
 URL = "https://pid.example.org/hdl:1839/00-1"
 CORNERS = tuple(
@@ -443,10 +447,10 @@ def test_dcmi_terms_are_read_as_the_elements_that_they_refine() -> None:
 
 def test_json_ld_is_schema_org_and_read_again() -> None:
     node = json.loads(metadata.write_record(described(FULL), "jsonld"))
-    assert node["@context"] == "https://schema.org/"
+    assert node["@context"] == ["https://schema.org/", {"prov": "http://www.w3.org/ns/prov#"}]
     assert (node["@type"], node["@id"]) == ("Dataset", URL)
     assert node["creator"][0]["@id"] == "https://orcid.org/0000-0002-1825-0097"
-    assert node["license"] == ["https://creativecommons.org/licenses/by/4.0/"]
+    assert node["license"][0]["url"] == "https://creativecommons.org/licenses/by/4.0/"
     again = metadata.read_record(json.dumps(node).encode(), "jsonld")
     assert again.creators[0].family == "Doe"
     assert again.creators[0].codes[0].scheme == "ORCID"
@@ -599,3 +603,34 @@ def test_a_record_of_datacite_4_7_is_read_and_written() -> None:
     judged(written, "datacite-4.7.xsd")
     again = metadata.read_record(written, "datacite")
     assert (again.relations, again.related) == (about.relations, about.related)
+
+
+@pytest.mark.parametrize("code", ["(:unav)", "(:unkn)", "(:tba)"])
+def test_a_code_for_a_missing_value_is_no_value(code: str) -> None:
+    """Appendix 3 of the kernel's documentation: codes for unknown information."""
+    about = About(titles=(DescriptionText(value=code),), publisher=Publisher(name=code))
+    written = metadata.write_record(
+        described(replace(about, creators=(Agent(name=code),))), "datacite"
+    )
+    read = metadata.read_record(written, "datacite")
+    assert (read.titles, read.creators, read.publisher) == ((), (), None)
+
+
+def test_degrees_may_be_numbers() -> None:
+    """JSON and GeoJSON (RFC 7946) have numbers."""
+    place = {"point": {"longitude": 7.1, "latitude": 50}, "box": {"west": -1e-7, "east": 1,
+             "south": "2.50", "north": 3}}  # fmt: skip
+    expected = GeoPlace(
+        point=Point(longitude="7.1", latitude="50"),
+        box=GeoBox(west="-0.0000001", east="1", south="2.50", north="3"),
+    )
+    data = json.dumps({"places": [place]}).encode()
+    assert metadata.read_record(data, "json").places == (expected,)
+    patched = patch_description(About(), read_patch(data))
+    assert patched.places == (expected,)
+    line = read_line(json.dumps({"id": "hdl:1/a", "about": {"places": [place]}}).encode())
+    assert isinstance(line, Line)
+    assert line.about is not None
+    assert line.about.places == (expected,)
+    with pytest.raises(PerdureError):
+        read_line(b'{"id": "hdl:1/a", "about": {"places": [{"point": 7}]}}')

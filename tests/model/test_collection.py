@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.errors import InvalidMetadata
+from perdure.errors import InvalidMetadata, records
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 
@@ -216,3 +216,34 @@ def test_the_line_of_a_bad_member_is_told() -> None:
     with pytest.raises(InvalidMetadata) as refused:
         members.check_collection(one, lines=(4, 9))
     assert refused.value.line == 9
+
+
+@pytest.mark.parametrize(
+    ("one", "error"),
+    [
+        (Collection(title="a\x07"), records.ControlCharacterFound(name="title", character=7)),
+        (
+            Collection(members=(CollectionMember(identifier=PDI, note="a\x00"),)),
+            records.ControlCharacterFound(member=1, name="note", character=0, line=9),
+        ),
+        (
+            Collection(members=(CollectionMember(identifier=PDI, name="7"),)),
+            records.MemberNameIsNumber(member=1, name="7", line=9),
+        ),
+        (
+            Collection(members=(CollectionMember(identifier=PDI, length=-1),)),
+            records.MemberLengthNegative(member=1, line=9),
+        ),
+        (
+            Collection(
+                members=(CollectionMember(identifier=PDI), CollectionMember(identifier=PDI))
+            ),
+            records.MemberTwice(member=2, identifier=PDI, first=1, line=10),
+        ),
+        (Collection(date="yesterday"), records.CollectionDateMalformed(date="yesterday")),
+    ],
+)
+def test_each_reason_is_a_class_with_its_fields(one: Collection, error: InvalidMetadata) -> None:
+    with pytest.raises(InvalidMetadata) as refused:
+        members.check_collection(one, lines=(9, 10))
+    assert refused.value == error

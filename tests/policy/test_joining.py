@@ -14,7 +14,7 @@ from perdure.errors.conflicts import (
 )
 from perdure.ids import parse
 from perdure.model.commands import Joining
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy.joining import join_records
 
 AT = "2026-11-21T12:00:00Z"
@@ -93,3 +93,20 @@ def test_bytes_must_be_those_that_a_location_promised() -> None:
     with pytest.raises(LocationBoundOtherwise) as refused:
         join_records(NAME, record, holding(held_bytes(b"two")))
     assert refused.value.uri == "https://a.example/1"
+
+
+def test_values_are_replaced_only_where_a_line_gives_them() -> None:
+    one, two = (Value(index=at, type="DESC", data=f"{at}") for at in (1, 2))
+    held, more = Record(at=AT, values=(one,)), Record(at=AT, values=(two,))
+    name = parse("hdl:21.T14999/a")
+    given = frozenset({"values"})
+    for how, fields, line, left in (
+        (Joining.REPLACE, given, more, [2]),
+        (Joining.REPLACE, given, Record(at=AT), []),
+        (Joining.REPLACE, frozenset[str](), more, [1, 2]),
+        (Joining.REPLACE, frozenset[str](), Record(at=AT), [1]),
+        (Joining.MERGE, given, more, [1, 2]),
+        (Joining.MERGE, given, Record(at=AT), [1]),
+    ):
+        joined = join_records(name, held, line, how, fields)
+        assert sorted(value.index for value in joined.values) == left

@@ -96,3 +96,25 @@ def test_the_full_name_by_example(name: str, version: int, format: str) -> None:
     record = Record(name="" if isinstance(identifier, Pdi) else name)
     full = naming.spell_full_name(identifier.key, record, version, format)
     assert full == str(naming.qualify_identifier(identifier, version, format))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pdi://oma.eop.gov.us/1997/09/01/1",
+        "pdi://oma.eop.gov.us/1997/09/01/907",
+        "pdi://oma.eop.gov.us/1997/09/01/01",
+        "pdi://oma.eop.gov.us/1997/09/01/letter-1",
+        "pdi://oma.eop.gov.us/1997/09/01/1a",
+        "pdi://oma.eop.gov.us/1997/09/01/http:%2f%2fa%2eexample%2f",
+        "pdi://oma.eop.gov.us/12345/09/01/1",
+        "hdl:4263537/4000",
+        "ark:12345/x6np1wh8k",
+    ],
+)
+@pytest.mark.parametrize(("version", "format"), [(1, "text"), (12, "x+y"), (2, "a%2eb")])
+def test_the_short_way_to_a_full_name_is_the_long_way(name: str, version: int, format: str) -> None:
+    identifier = parse(name)
+    record = Record(name=naming.spell_name(identifier))
+    full = naming.qualify_identifier(identifier, version, format)
+    assert naming.spell_full_name(identifier.key, record, version, format) == str(full)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.extractors.cutting import content, cut, source
 
-from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse_part
 from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
@@ -96,7 +96,7 @@ def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
         "perdure.reading.extraction.load_extractors", lambda: load_extractors(_points("BARE"))
     )
     extraction = PartExtraction()
-    with pytest.raises(PartNotSupported, match=r"install perdure\[media\]"):
+    with pytest.raises(MissingLibrary, match=r"pip install 'perdure\[media\]'"):
         extraction.list_extents(source(tmp_path, b"x", "text/plain"))
     extraction.close()
 
@@ -216,9 +216,7 @@ class _Bare(_Cutter):
     """One whose library is not installed."""
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        raise PartNotSupported(
-            media_type=source.media_type, selector="byte", install="perdure[media]"
-        )
+        raise MissingLibrary(task="cutting 'byte'", extra="media", library="av")
 
 
 CUTTER, CUTTER2, CHOOSY, BARE = _Cutter(), _Cutter(), _Choosy(), _Bare()

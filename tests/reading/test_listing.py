@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import SERIES, TODAY, Desk, html, in_memory, names, text
+from tests.conftest import SERIES, TODAY, Desk, copy_as_new, html, in_memory, names, text
 
 from perdure.errors import InvalidRequest, NotFound, NothingMatches
 from perdure.ids import parse, pdi
@@ -56,7 +55,7 @@ def chronological(name: Pdi) -> tuple[object, ...]:
 def everything(pristine: Path) -> Iterator[tuple[Listings, list[Pdi]]]:
     """A resolver, and all that it knows as fully qualified identifiers in chronological order."""
     with in_memory() as place:
-        root = shutil.copytree(pristine, place / "registry")
+        root = copy_as_new(pristine, place / "registry")
         # names of days to come are registered in series of others only
         with Registry(root, environment={"PERDURE_SERIES": "minted.here.us"}) as registry:
             members = [

@@ -178,7 +178,7 @@ def test_a_part_of_what_lies_elsewhere_never_leads_to_the_whole(desk: Desk) -> N
     with pytest.raises(PartNotSupported) as raised:
         _ = found.step
     assert raised.value.media_type is None  # nobody knows the type of what is there
-    assert getattr(raised.value, "location", "") == "https://a.example/book"
+    assert getattr(raised.value, "held_at", "") == "https://a.example/book"
     assert isinstance(found.choose(Want.LOCATION), Description)
     assert found.choose(Want.LOCATIONS) == Choices(identifier=parse("hdl:1839/book"))
 

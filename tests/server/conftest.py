@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -28,9 +28,21 @@ from uvicorn.server import ServerState
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.protocol.http import RawTargetProtocol, get_raw_target
 
+if TYPE_CHECKING:
+    from tests.server.deployment import Deployment
+
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "targets.json").read_text()
 )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A resolver with the settings of a new registry; a module that needs others has its own."""
+    from tests.server.deployment import deployed  # which needs this module
+
+    with deployed(tmp_path_factory.mktemp("site") / "registry") as running:
+        yield running
 
 
 class Answer(msgspec.Struct, frozen=True):

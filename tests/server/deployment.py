@@ -185,7 +185,7 @@ def deployed(
     process, port = start(root, workers=workers, grace=grace, **settings)
     deployment = Deployment(root, port, process)
     try:
-        _wait_for(deployment)
+        wait_for(deployment)
         yield deployment
     finally:
         deployment.registry.close()
@@ -193,10 +193,28 @@ def deployed(
             deployment.stop()
 
 
-def _wait_for(deployment: Deployment) -> None:
+def wait_for(deployment: Deployment) -> None:
     while True:
         assert deployment.process.poll() is None, deployment.log()
         with contextlib.suppress(OSError):
             deployment.get("/healthz")
             return
         time.sleep(0.02)
+
+
+def receipt(answer: Answer, status: int = 201) -> dict[str, Any]:
+    """The receipt of a write; its identifier and its URL stand in the header fields, too."""
+    assert answer.status == status, answer.body
+    found: dict[str, Any] = json.loads(answer.body)
+    assert found["url"] == answer.headers["location"]
+    assert found["identifier"] == answer.headers["content-location"]
+    return found
+
+
+def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    """The problem document of an answer with this status and code (RFC 9457)."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: dict[str, Any] = json.loads(answer.body)
+    assert (answer.status, found["status"], found["code"]) == (status, status, code), found
+    assert found["detail"]
+    return found

@@ -5,18 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.server.conftest import Answer
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("changes") / "registry") as running:
-        yield running
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, text
 
 
 def rows(answer: Answer) -> list[dict[str, Any]]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+from tests.server.deployment import SERIES, Deployment, resource, text
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
@@ -96,12 +94,6 @@ def _short_way(name: str, record: Record) -> str | None:
 
 # against a server
 # ----------------
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("fast") / "registry") as running:
-        yield running
 
 
 def exchange(site: Deployment, head: str) -> bytes:

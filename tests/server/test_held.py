@@ -15,7 +15,6 @@ import os
 import random
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,6 @@ from perdure.storage.segments.directory import segment_path
 
 LETTER = b"To whom it may concern.\r\n"
 LARGE = random.Random(1997).randbytes(3_000_000)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("held") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

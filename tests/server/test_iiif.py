@@ -6,14 +6,13 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.server import iiif_validation as validation
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, deployed, resource, text
+from tests.server.deployment import Deployment, resource, text
 
 from perdure.reading.targets import read_target
 from perdure.server.routes.dispatch import is_page
@@ -31,12 +30,6 @@ def halves(left: tuple[int, int, int] = RED, right: tuple[int, int, int] = BLUE)
     data = io.BytesIO()
     picture.save(data, "png")
     return data.getvalue()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("iiif") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

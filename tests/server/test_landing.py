@@ -282,8 +282,9 @@ def test_a_part_has_not_the_size_and_digest_of_the_whole(site: Deployment, lette
             site.get(f"/{letter}.text.2%23char=0,3?landing"),
         )
     )
-    assert {"sha512", "contentSize"} <= whole.keys()
-    assert not {"sha512", "contentSize"} & part.keys()
+    (download,) = whole["distribution"]
+    assert {"identifier", "contentSize", "contentUrl"} <= download.keys()
+    assert "distribution" not in part
 
 
 def test_a_linkset_is_negotiated(site: Deployment, letter: str) -> None:

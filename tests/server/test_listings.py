@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
@@ -145,6 +148,26 @@ def test_a_cursor_is_a_place_that_need_not_be_taken(site: Deployment) -> None:
     assert uris(site.get(f"{target}?cursor=")) == uris(site.get(target))
     behind = uris(site.get(f"{target}?cursor={SERIES}%2f19970930%2fb99"))
     assert behind == []
+
+
+def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry") as running:
+        for serial in (1, 2, 3):
+            place = Location(uri=f"https://a.example/{serial}")
+            name = parse(f"pdi://{SERIES}/1997/09/01/{serial}.text.1")
+            running.do(Register(identifier=name, locations=(place,)))
+        day, spoiled = f"pdi://{SERIES}/1997/09/01", parse(f"pdi://{SERIES}/1997/09/01/2").key
+        with closing(apsw.Connection(str(tmp_path / "registry/registry.sqlite"))) as file:
+            file.execute("DROP TRIGGER records_hold")
+            file.execute("UPDATE records SET record='{no' WHERE key=?", (spoiled,))
+        answer = running.get(f"/{day}/")
+        assert uris(answer) == [f"{day}/1", f"{day}/3"]
+        assert f"# damaged: {day}/2\r\n".encode() in answer.body
+        assert answer.headers["cache-control"] == "no-store"
+        value = json.loads(running.get(f"/{day}/", "Accept: application/json").body)
+        assert (value["identifiers"], value["damaged"]) == ([f"{day}/1", f"{day}/3"], [f"{day}/2"])
+        assert f"<LI>{day}/2".encode() in running.get(f"/{day}/", "Accept: text/html").body
+        assert running.get(f"/{day}/2").status == 500
 
 
 # every scheme, every question  # ruling: pdi-patterns-everywhere

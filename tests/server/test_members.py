@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
-from tests.server.deployment import Deployment, deployed, text
+from tests.server.deployment import Deployment, text
 
 from perdure.ids import parse
 from perdure.model import collection as members
@@ -23,12 +22,6 @@ def document(*found: CollectionMember, **about: object) -> Content:
     fields = {"title": "A corpus"} | about | {"members": found}
     data = members.write_collection(Collection(**fields))  # type: ignore[arg-type]
     return text(data, members.FORMAT, members.MEDIA_TYPE)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("members") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from lxml import etree
 from tests.metadata.test_bad_records import CMDI, RECORD
 from tests.metadata.test_formats import FULL
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, deployed, resource, text
+from tests.server.deployment import Deployment, problem, resource, text
 
 from perdure import metadata
 from perdure.ids import parse
@@ -33,12 +31,6 @@ SOURCE = b"To whom it may concern: nothing of what follows has been said by anyb
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("metadata") / "registry") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def named(site: Deployment) -> str:
     """A described document, by its full name."""
     name = site.mint(text(SOURCE, charset="us-ascii"))
@@ -49,12 +41,6 @@ def named(site: Deployment) -> str:
 @pytest.fixture
 def blank(site: Deployment) -> str:
     return site.mint(text(SOURCE, charset="us-ascii"))
-
-
-def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(answer.body)
-    assert (answer.status, found["code"]) == (status, code), found
-    return found
 
 
 # giving
@@ -350,11 +336,18 @@ def test_what_is_invalid_changes_nothing(
     assert site.registry.records.find_record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
 
 
-def test_a_licence_that_browsers_would_run_is_no_link(site: Deployment, blank: str) -> None:
+def test_a_licence_that_browsers_would_run_is_refused(site: Deployment, blank: str) -> None:
+    """ "perdure refuses … links with schemes that browsers execute" (metadata.md)."""
     body = b'{"@type":"Book","name":"x","license":"javascript:x"}'
-    put(site, blank, body, TYPES["jsonld"], token=site.token("is evil"))
-    assert b"<javascript:" not in site.get(f"/{blank}?metadata=turtle").body
+    answer = put(site, blank, body, TYPES["jsonld"], token=site.token("is evil"))
+    assert answer.status in (400, 422)
     assert "license" not in json.loads(site.get(f"/{blank}?metadata=jsonld").body)
+
+
+def test_the_receipt_names_what_a_description_cannot_have(site: Deployment, blank: str) -> None:
+    body = b'{"@type":"Book","name":"x","audience":"all"}'
+    answer = put(site, blank, body, TYPES["jsonld"], token=site.token("drops"))
+    assert json.loads(answer.body)["dropped"] == ["audience"]
 
 
 def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str) -> None:

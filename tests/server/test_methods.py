@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, text
 
 UNKNOWN = f"pdi://{SERIES}/1997/09/01/1.text.1"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("methods") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from tests.server.deployment import (
     SHOULDER,
     Deployment,
     deployed,
+    problem,
+    receipt,
     resource,
     text,
     today,
@@ -66,21 +68,6 @@ def single(site: Deployment) -> dict[str, str]:
 @pytest.fixture
 def letter(site: Deployment) -> str:
     return site.mint(text(LETTER, charset="us-ascii"))
-
-
-def receipt(answer: Answer, status: int) -> dict[str, Any]:
-    assert answer.status == status, answer.body
-    found: dict[str, Any] = json.loads(answer.body)
-    assert found["url"] == answer.headers["location"]
-    assert found["identifier"] == answer.headers["content-location"]
-    return found
-
-
-def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    assert answer.headers["content-type"] == "application/problem+json"
-    found: dict[str, Any] = json.loads(answer.body)
-    assert (answer.status, found["status"], found["code"]) == (status, status, code), found
-    return found
 
 
 def record(site: Deployment, name: str) -> dict[str, Any]:

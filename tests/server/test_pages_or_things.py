@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,6 @@ BROWSER = f"Accept: {PAGES[0]['accept']}"
 PLAIN = b"A plain text, held here"
 MARKED = b"<p>A page, held here"
 COLLECTION = b'{"collection": 1, "title": "Two", "members": [{"identifier": "doi:10.1000/182"}]}\n'
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("pages") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import io
 import json
 import subprocess
 import wave
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +23,6 @@ from tests.server.deployment import (
     SERIES,
     SHOULDER,
     Deployment,
-    deployed,
     resource,
     text,
 )
@@ -37,12 +35,6 @@ LETTER = b"To whom it may concern:\r\n\r\nThe quick brown fox.\r\n"
 PAGE = b'<html><body><a name="first">One</a><p>Two</p><a name="last">Three</a></body></html>\n'
 HANDLE = "hdl:1839/00-0000-0000-0000-0000-4"
 URN = "urn:example:letter"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("parts") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
-from tests.server.deployment import Deployment, deployed, text
+from tests.server.deployment import Deployment, text
 
 import perdure
 from perdure.cli import perdure as command
@@ -112,12 +112,6 @@ MISSING = [  # document, part that it does not have, HTTP status of the part
     ("png", "rect=(0,0),(400,400)", HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE),
     ("png", "page=1", HTTPStatus.NOT_IMPLEMENTED),
 ]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("pdi-parts") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -8,35 +8,15 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import (
-    BadSettings,
-    Conflict,
     Forbidden,
-    InvalidRequest,
     PerdureError,
-    PreconditionFailed,
-    RefusedThere,
-    Unauthenticated,
-    Unavailable,
-    UnavailableThere,
 )
 from perdure.errors.naming import SerialNotCome
-from perdure.errors.rights import ConflictThere, PreconditionFailedThere, UnauthenticatedThere
-from perdure.errors.texts import BadSettingsThere
-from perdure.errors.tree import list_classes
+from perdure.errors.tree import QUOTING, list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
 
 DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
-
-
-QUOTING: dict[type[PerdureError], type[PerdureError]] = {
-    InvalidRequest: RefusedThere,
-    Unavailable: UnavailableThere,
-    Unauthenticated: UnauthenticatedThere,
-    Conflict: ConflictThere,
-    PreconditionFailed: PreconditionFailedThere,
-    BadSettings: BadSettingsThere,
-}
 
 
 def tree() -> list[type[PerdureError]]:
@@ -79,7 +59,7 @@ def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
     fields: dict[str, object] = {
         name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
-    fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
+    fields |= {name: 1 for name in ("at", "limit", "version", "wait") if name in whole.fields}
     problem = problems.make_problem(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from urllib.parse import quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
-from tests.server.deployment import Deployment, deployed, text
+from tests.server.deployment import Deployment, text
 
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Source, Span, iterate_body
@@ -21,12 +20,6 @@ from perdure.server.resource.quoting import find_characters
 LETTER = "Lieber Freund,\r\nschöne Grüße aus Kyoto (京都)!\nBis bald, bis bald.\r\n".encode()
 CANONICAL = re.sub("\r\n|\r|\n", "\r\n", LETTER.decode())
 PAGE = b"<!DOCTYPE html><title>T</title><p>To <b>whom</b> it may\nconcern &amp; others"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("quoting") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+from tests.server.deployment import SERIES, Deployment, resource, text
 
 from perdure.ids import parse
 from perdure.model.commands import Alias, Bind, Break, Register, Withdraw
@@ -32,12 +31,6 @@ class Names(NamedTuple):
     withdrawn: str
     french: str
     """The same page in French and in English."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("reading") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email.parser
 import json
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -15,7 +14,6 @@ from tests.server.deployment import (
     SERIES,
     SHOULDER,
     Deployment,
-    deployed,
     resource,
     text,
 )
@@ -33,12 +31,6 @@ class Names(NamedTuple):
     """Bound to two locations."""
     reserved: str
     gone: str
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("thttp") / "registry") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,8 @@ from tests.server.deployment import (
     SHOULDER,
     Deployment,
     deployed,
+    problem,
+    receipt,
     resource,
     today,
 )
@@ -64,22 +66,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 @pytest.fixture(scope="module")
 def secret(site: Deployment) -> str:
     return site.token("all")
-
-
-def receipt(answer: Answer, status: int = 201) -> dict[str, Any]:
-    assert answer.status == status, answer.body
-    found: dict[str, Any] = json.loads(answer.body)
-    assert found["url"] == answer.headers["location"]
-    assert found["identifier"] == answer.headers["content-location"]
-    return found
-
-
-def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    assert answer.headers["content-type"] == "application/problem+json"
-    found: dict[str, Any] = json.loads(answer.body)
-    assert (answer.status, found["status"], found["code"]) == (status, status, code), found
-    assert found["detail"]
-    return found
 
 
 def minted(site: Deployment, secret: str, body: bytes = LETTER, *fields: str) -> str:

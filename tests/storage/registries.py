@@ -11,7 +11,8 @@ DATA = Path(__file__).parent / "data"
 def unpack_registry(format: int, place: Path) -> Path:
     """The directory of a registry of this format, as its release left it."""
     with tarfile.open(DATA / f"registry-{format}.tar.gz") as packed:
-        packed.extractall(place, filter="data")
+        how = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
+        packed.extractall(place, **how)  # type: ignore[arg-type]  # of a literal type
     root = place / f"registry-{format}"
     for name in ("segments", "incoming", "aside"):
         (root / name).mkdir(exist_ok=True)

@@ -16,8 +16,8 @@ from tests.storage.stores import BYTE_STORES, ByteStore
 
 from perdure.errors import Corrupt
 from perdure.model.commands import Content
-from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, Bytes, BytesWriter, KeptRecord
+from perdure.model.records import Correction, Reading, Representation, Tombstone
+from perdure.storage.ports import CHUNK, Bytes, BytesWriter, KeptCorrection, KeptRecord
 from perdure.storage.spool import Spool, make_content
 from perdure.writing.ledger import make_representation
 
@@ -201,6 +201,24 @@ def test_records_say_all_that_a_rebuild_needs(place: Place, writer: BytesWriter)
     assert (whole.representation, whole.tombstone) == (None, why)
     assert (version.name, version.version, version.tombstone) == (f"{NAME}/2", 3, why)
     assert 0 < kept.end < whole.end < version.end == place.known[1].length
+
+
+def test_records_say_how_bytes_were_corrected(place: Place, writer: BytesWriter) -> None:
+    correction = Correction(
+        before=Reading(media_type="text/plain", charset="windows-1252"),
+        after=Reading(media_type="text/plain", charset="ibm850", language="da"),
+        at=NOON,
+        by="oma",
+        reason="from DOS, says \u00c5se",
+    )
+    kept = KeptCorrection(format="text", correction=correction)
+    writer.begin_batch(NOON)
+    append(writer, b"Bl\x86b\x91r")
+    writer.append_correction(f"{NAME}/1", 1, kept)
+    place.commit(writer)
+    _, found = list_kept(place.held, 1)
+    assert (found.name, found.version, found.at) == (f"{NAME}/1", 1, NOON)
+    assert (found.correction, found.representation, found.tombstone) == (kept, None, None)
 
 
 @given(batches=st.lists(st.lists(st.binary(max_size=40), max_size=4), max_size=4))

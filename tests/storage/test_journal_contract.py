@@ -321,6 +321,8 @@ def test_a_copy_is_a_registry_of_its_own(store: Store, place: Path, journal: Jou
     for directory in (work, target):
         directory.mkdir()
     assert list(store.back_up(place, work))[-1] == 1.0
+    file = store.find_file(work)
+    assert file is None or file.is_relative_to(work)
     add(journal, "hdl:1/2")
     assert store.is_past(target, work)
     assert store.is_past(work, place)

@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, text
 
 from perdure.errors import Corrupt
-from perdure.ids import pdi
+from perdure.ids import parse, pdi
+from perdure.model.commands import Correct
 from perdure.model.queries import Fetch, Gone, IntegrityFinding, Query
 from perdure.model.records import Record, Version
 from perdure.policy.naming import identify_record
@@ -80,7 +81,8 @@ def spoil(desk: Desk, key: str, form: str | bytes) -> None:
     with closing(sqlite3.connect(desk.root / "registry.sqlite")) as connection, connection:
         for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        connection.execute("UPDATE records SET record=? WHERE key=?", (form, key))
+        statement = "UPDATE records SET record=? WHERE key=?"
+        connection.execute(statement, (form, key))
 
 
 @pytest.mark.parametrize("form", ["", "{", "no record", b"\xff\x00", "[1]"])
@@ -95,7 +97,7 @@ def test_a_record_that_is_none_is_found_and_the_rest_looked_at(
     assert len(found) == 10 - lost + 1
     with (
         Registry(full.root, environment={}, clock=full.clock) as fresh,
-        pytest.raises(Corrupt, match="promised a record"),
+        pytest.raises(Corrupt, match="promised a row with its checksum"),
     ):
         fresh.records.find_record(key)
 
@@ -311,3 +313,18 @@ def test_a_backup_of_the_records_and_the_segments_tell_the_same(full: Desk) -> N
         step = registry.reading.resolve(Query(identifier=pdi.parse_pdi(f"{TODAY}/2.text.1"))).step
         assert isinstance(step, Fetch)
         assert registry.listings.read_bytes(step.representation) == LARGE
+
+
+def test_a_correction_is_kept_also_if_its_bytes_are_in_a_later_segment(desk: Desk) -> None:
+    """Large bytes have a segment of their own, with a higher number than the growing one."""
+    desk.mint(text("small"))
+    name = desk.mint(large(desk.registry, LARGE, "text")).identifier
+    for charset in ("koi8-r", "ibm850"):
+        desk.registry.door.execute_command(
+            Correct(identifier=parse(name), media_type="text/plain", charset=charset)
+        )
+    before = desk.record(name).versions
+    with closing(rebuilt(desk).registry) as found:
+        record = found.listings.find_record(parse(name))
+    assert record is not None
+    assert record.versions == before

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,7 +30,7 @@ from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"
-PLAIN = {"format": "text", "media_type": "text/plain"}
+PLAIN: dict[str, Any] = {"format": "text", "media_type": "text/plain"}
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import shutil
 import socket
 import struct
 import threading
@@ -17,7 +16,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import SERIES, TODAY, Clock, Desk, StartWorker, sha512, text
+from tests.conftest import SERIES, TODAY, Clock, Desk, StartWorker, copy_as_new, sha512, text
 from tests.crash.worker import body
 
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
@@ -368,7 +367,7 @@ def test_an_event_loop_that_went_away_takes_nobody_along(open_registry: OpenRegi
 def test_a_directory_may_lie_deeper_than_the_path_of_a_socket(pristine: Path, place: Path) -> None:
     """The system allows 107 bytes for the path of a socket."""
     deep = place / ("d" * 100) / ("e" * 100) / ("f" * 100)
-    shutil.copytree(pristine, deep)
+    copy_as_new(pristine, deep)
     with Registry(deep, environment={}) as leader, Registry(deep, environment={}) as follower:
         leader.door.execute_command(mint())
         assert follower.door.execute_command(mint()).identifier.endswith("/2.text.1")

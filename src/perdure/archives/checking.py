@@ -77,7 +77,7 @@ def _is_indexed(captures: Captures, met: Capture) -> bool:
 
 
 def _verify_digests(record: WarcRecord) -> tuple[int, str]:
-    """Return the number of digests compared, and a description of what is wrong."""
+    """Return the number of digests compared, and the faults that were found."""
     compared, problems = 0, []
     kind = heads.find_value(record.fields, "WARC-Type")
     readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.read_block]}

@@ -40,7 +40,7 @@ _MOST_OPENED = 256  # redirects among them
 
 
 def choose_capture(captures: Captures, files: ArchiveFiles, wanted: WantedCapture) -> Judgement:
-    """Return the verdict on the best usable capture of a URI; `absent` if there is none at all."""
+    """Return the verdict on the best usable capture of a URI; `absent` if the URI has none."""
     judgement = judge_evidence(wanted, look_up_evidence(captures, wanted), nearest=True)
     if judgement.capture is None:
         return judgement

@@ -31,7 +31,7 @@ from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
 from perdure.archives.port import Capture, Captures
-from perdure.archives.withholding import PermittedCaptures, Withholdings
+from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
 from perdure.errors import StorageFailed
 from perdure.settings import Settings
 
@@ -74,7 +74,11 @@ def archive_files(path: Path) -> list[Path]:
 class Library:
     """The archive files of a registry. Safe to use from several threads."""
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(
+        self, root: Path, settings: Settings, *, guard: Callable[[], None] = lambda: None
+    ) -> None:
+        """`guard` is called before anything is written, and raises if that must not happen."""
+        self.check_writable = guard
         self._root = root / DIRECTORY
         self._settings = settings
         self._index = SqliteCaptures(self._root)
@@ -92,6 +96,11 @@ class Library:
         """Return all archive files, in the order in which they were added."""
         return self._index.list_files()
 
+    def take_down(self, one: Withholding) -> None:
+        """Take captures down, durably. Raises InvalidRequest, OSError, or what the guard raises."""
+        self.check_writable()
+        self.withheld.add(one)
+
     def list_flaws(self, file: ArchiveFile) -> list[Flaw]:
         """Return the flaws of a file that were recorded: the first thousand."""
         return [Flaw(offset, what) for offset, what in self._index.list_flaws(file.id)]
@@ -105,6 +114,7 @@ class Library:
         it is and must stay there. Raises OSError if the file cannot be read, StorageFailed,
         Unavailable or Conflict.
         """
+        self.check_writable()
         sqlite_index.create_index(self._root)
         source = path.resolve(strict=True)
         target = self._bring_file(source) if move else source

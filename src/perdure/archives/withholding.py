@@ -24,9 +24,9 @@ from typing import Literal
 
 import msgspec
 
-from perdure.archives.capture.pages import find_scope
 from perdure.archives.index.ranges import IndexRange, make_range, walk_range
 from perdure.archives.port import Capture, Captures
+from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import WantedCapture, interpret_pwid, is_same_uri
 from perdure.archives.urlkey import make_url_key
 from perdure.errors import CaptureWithdrawn

@@ -174,7 +174,7 @@ def withhold(
         )
         found = ranges.walk_range(registry.archive.captures, one.list_ranges()[0])
         captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
-        registry.archive.withheld.add(one)
+        registry.archive.take_down(one)
     here().print_answer(
         {"captures": captures} | _withholding_fields(one), f"{captures} captures withheld"
     )

@@ -2,7 +2,7 @@
 
 How it works: a PWID that was registered is an identifier like any other.
 `perdure.archives.pwid.answering` judges all others: PWIDs of our own archive by its captures, those
-of another archive by what is known about that archive.
+of another archive by the entry of that archive.
 
 What must stay true: a capture that is not exact is returned only with `--nearest`; the verdict is
 always printed, on stderr if stdout carries the bytes.
@@ -29,8 +29,8 @@ from perdure.cli.fetching import (
     fetch_from_location,
     fetch_from_resolver,
 )
-from perdure.errors import OverBudget
 from perdure.errors.captures import AmbiguousTime, ManyResources
+from perdure.errors.limits import AnswerTooLong
 from perdure.errors.servers import ForeignAnswer
 from perdure.ids.pwid import Pwid
 from perdure.registry import Registry
@@ -114,9 +114,7 @@ def _read_document(found: DeliveredBytes) -> _Document:
     for piece in found.pieces:
         data += piece
         if len(data) > _LONGEST_DOCUMENT:
-            raise OverBudget(
-                what=f"the answer from {found.where}", limit=f"{_LONGEST_DOCUMENT} bytes"
-            )
+            raise AnswerTooLong(url=found.where, most=_LONGEST_DOCUMENT)
     try:
         return msgspec.json.decode(data, type=_Document)
     except msgspec.MsgspecError as error:

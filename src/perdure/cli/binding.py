@@ -155,7 +155,7 @@ def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None
     "--reason",
     required=True,
     metavar="TEXT",
-    help="Shown from now on to everyone who asks for it.",
+    help="The reason, shown on the tombstone.",
 )
 @options.add_actor("Who withdraws it")
 @options.add_version("Withdraw only this version.")

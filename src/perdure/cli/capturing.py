@@ -55,14 +55,14 @@ def capture(
     from perdure.archives.capture import capturing
     from perdure.cli.output import output_file
     from perdure.cli.progress import show_progress
-    from perdure.fetching import Limits
 
     with here().open_registry() as registry:
         own = archive or registry.settings.archive_id
         if not own:
             raise click.UsageError("give --archive, or set archive_id")
-        limits = Limits(body=32 << 20, seconds=min(60.0, seconds))
-        fetcher = capturing.make_fetcher(registry.settings, limits)
+        fetcher = capturing.make_fetcher(
+            registry.settings, body=32 << 20, seconds=min(60.0, seconds)
+        )
         bounds = capturing.Bounds(requests=requests, seconds=seconds)
         with show_progress("capturing", total=None, unit="requests") as bar:
 

@@ -68,14 +68,17 @@ def _describe_row(row: dict[str, Any], change: Change) -> str:
 def head() -> None:
     """Print the last change as one line of JSON, to keep out of reach of the registry.
 
-    Later, 'perdure verify --against FILE' reports whether the past was rewritten since.
+    Later, 'perdure verify --against FILE' reports whether the past was rewritten since. A note on
+    stderr says if this directory is a copy of a registry.
     """
     import msgspec
 
     from perdure.errors.changes import ChangesUnnumbered
 
     with here().open_registry() as registry:
-        found = registry.head()
+        found, signs = registry.head(), registry.fence.list_signs()
+    if signs:
+        here().print_note(f"this is a copy of a registry, and writes nothing: {'; '.join(signs)}")
     if found is None:
         raise ChangesUnnumbered
     click.echo(msgspec.json.encode(found).decode())

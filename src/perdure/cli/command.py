@@ -94,7 +94,7 @@ class Here:
             click.echo(text)
 
     def print_summary(self, value: Any, text: str) -> None:
-        """Print what was done: on stdout with --json, otherwise as a remark."""
+        """Print the result of a change: on stdout with --json, otherwise as a remark."""
         self.print_answer(value, "")
         self.print_note(text)
 

@@ -1,9 +1,9 @@
 """Exit codes in one table, and the printing of errors.
 
 How it works: each class of `perdure.errors` has a code of its own. The tens group them by what the
-caller can do: 3 correct the text or the settings, 10 look elsewhere, 20 try again, 30 get the right
-to do it, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A class of a
-plug-in has the code of its nearest base class.
+caller can do: 3 correct the text or the settings, 10 look elsewhere, 20 make it available, 30 get
+the right to do it, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A
+class of a plug-in has the code of its nearest base class.
 
 What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
 an error is one line; only `perdure` or a group without a command prints the list of commands.
@@ -65,6 +65,9 @@ CODES: dict[type[PerdureError], int] = {
     errors.Undecodable: 54,
     errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
+    errors.ShareUsedUp: 23,
+    errors.CopyNotPromoted: 20,
+    errors.MissingLibrary: 20,
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,
     errors.Forbidden: 31,

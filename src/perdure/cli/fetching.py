@@ -27,14 +27,13 @@ import msgspec
 from perdure.errors import (
     Corrupt,
     DigestMismatch,
-    PartNotSupported,
     quote,
 )
 from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
+from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
 from perdure.model.queries import (
@@ -173,13 +172,11 @@ def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool)
 def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
     step = resolved.step
     match step:
-        case Fetch(representation=held):
-            source = registry.source(step.identifier, held)
-            selector = registry.selector(resolved.identifier, source, resolved.part_beside)
-            found = registry.parts.cut_part(source, selector)
+        case Fetch():
+            found, pieces = registry.open_part(resolved, step)
             return DeliveredBytes(
                 identifier=f"{step.identifier}#{spell_part(resolved.identifier, found.selector)}",
-                pieces=iterate_body(found.body, source),
+                pieces=pieces,
                 length=found.length,
                 promises=False,
                 selector=found.selector,
@@ -197,7 +194,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
             raise VersionNotSaid(
                 identifier=str(resolved.whole), versions=tuple(_fetch_names(fetches))
             )
-    raise PartNotSupported(media_type="a resource held elsewhere", selector=resolved.part or "")
+    raise PartElsewhere(selector=resolved.part or "")
 
 
 def _fetch_names(fetches: tuple[Fetch, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`history`: what was done to an identifier, when, and by whom."""
+"""`history`: the changes of an identifier, when, and by whom."""
 
 from __future__ import annotations
 

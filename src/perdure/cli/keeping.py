@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
-_MOST_DIGITS = 18
-
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
@@ -28,14 +26,27 @@ _MOST_DIGITS = 18
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A head that 'perdure head' printed: report whether the past was rewritten since.",
 )
-def verify(pattern: NameSet | None, against: Path | None) -> None:
+@click.option(
+    "--all",
+    "is_full",
+    is_flag=True,
+    help="Also check the heads of the bytes, sealed segments, the registry file, and references.",
+)
+def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None:
     """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
+    With --all, check everything that perdure stores: the head of each record in the segments (its
+    name, version, type, length and digests), bytes that no record names, the inventories of sealed
+    segments, the structure of the registry file, its index of references, and references to names
+    of this registry that do not exist. With PATTERN and --all, check this for the records of
+    PATTERN and for the complete segments that contain their bytes.
+
     Prints one line for each problem. Exits with 1 if there are any.
     """
     with here().open_registry() as registry:
-        _verify_registry(registry, pattern, None if against is None else _read_head(against))
+        head = None if against is None else _read_head(against)
+        _verify_registry(registry, pattern, head, is_full=is_full)
 
 
 def _read_head(file: Path) -> ChainHead:
@@ -52,18 +63,27 @@ def _read_head(file: Path) -> ChainHead:
 
 
 def _verify_registry(
-    registry: Registry, pattern: NameSet | None, against: ChainHead | None = None
+    registry: Registry,
+    pattern: NameSet | None,
+    against: ChainHead | None = None,
+    *,
+    is_full: bool,
 ) -> None:
-    from perdure.upkeep import audit
+    from perdure.upkeep import audit, full_audit
 
     if pattern is not None:
         registry.listings.require_known(pattern)
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     count = size = bad = 0
     with show_progress("verifying", total=total) as bar:
-        for found in audit.verify_digests(registry.records, registry.bytes, within=pattern):
-            count, size = count + 1, size + found.length
-            bar(size)
+        if is_full:
+            findings = full_audit.audit_registry(registry, within=pattern, report=bar)
+        else:
+            findings = audit.verify_digests(registry.records, registry.bytes, within=pattern)
+        for found in findings:
+            count, size = count + (found.offset > 0), size + found.length
+            if not is_full:
+                bar(size)
             if found.problem:
                 bad += 1
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
@@ -76,11 +96,23 @@ def _verify_registry(
         bad += changes.pop("problems", 0)
         told |= changes | {"problems": bad}
         notes.append(note)
+    if pattern is None:
+        _note_verification(registry, bad)
     here().print_answer(told, "")
     for note in notes:
         here().print_note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _note_verification(registry: Registry, problems: int) -> None:
+    """Note for `perdure status` that the complete registry was verified; a copy stays as it is."""
+    from perdure.upkeep.milestones import Milestone, note_verification
+    from perdure.writing.registrar import format_timestamp
+
+    if not registry.fence.list_signs():
+        at = format_timestamp(registry.clock())
+        note_verification(registry.root, Milestone(at=at, problems=problems))
 
 
 def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict[str, Any], str]:
@@ -133,7 +165,7 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     root = here().root
     chosen = settings.load_settings(root, os.environ)
     store, open_bytes = load_store(chosen.store), load_bytes(chosen.bytes)
-    highest = {series: _read_number(number) for series, number in pairs}
+    highest = options.read_highest(pairs)
     problems = []
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
@@ -152,12 +184,6 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _read_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise click.BadParameter(f"'{text}' is not a number", param_hint="--highest")
-    return int(text)
-
-
 @click.command(cls=PerdureCommand)
 @click.argument("target", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
@@ -165,7 +191,9 @@ def _read_number(text: str) -> int:
     is_flag=True,
     help="Make hard links to complete segments, on the same disk, instead of copies.",
 )
-@click.option("--check", is_flag=True, help="Verify the copy, as 'perdure -C TARGET verify' does.")
+@click.option(
+    "--check", is_flag=True, help="Verify the copy, as 'perdure -C TARGET verify --all' does."
+)
 def backup(target: Path, link: bool, check: bool) -> None:
     """Copy the registry to TARGET while it is in use.
 
@@ -184,4 +212,4 @@ def backup(target: Path, link: bool, check: bool) -> None:
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:
         with Registry(target) as copy:
-            _verify_registry(copy, None)
+            _verify_registry(copy, None, is_full=True)

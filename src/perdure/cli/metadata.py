@@ -15,6 +15,7 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
+    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.ids.pwid import Pwid
@@ -90,11 +91,11 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
     from perdure.metadata import citing
 
     registry.listings.require_known(names)
-    damaged = False
+    damaged: list[Corrupt] = []
     texts = []
     for page in registry.listings.walk_pages(names, limit=registry.settings.page_size):
         for error in page.damaged:
-            damaged = True
+            damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
         for one in page.records:
             name, record = one.identifier, one.record
@@ -108,7 +109,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
     if texts:
         here().print_answer(None, citing.join_citations(texts, style).rstrip())
     if damaged:
-        click.get_current_context().exit(exits.FINDINGS)
+        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
 
 
 def _describe_resource(
@@ -140,7 +141,6 @@ def _find_actionable_url(registry: Registry, identifier: Identifier, part: str |
     public = find_public_address(identifier)
     if public:
         return public + path.removeprefix(identifier.path)
-    here().print_note("no base_url is set, so the URL is that of a resolver on this machine")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 
@@ -243,6 +243,8 @@ def set_record(
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
         receipt = registry.door.execute_command(command)
+    if name != cmdi.NAME and not merge:
+        receipt = msgspec.structs.replace(receipt, dropped=formats.list_unread(data, name))
     print_receipt(receipt)
 
 

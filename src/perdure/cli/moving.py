@@ -199,8 +199,8 @@ def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
     """Write the registry as JSON Lines: all identifiers, or those that match PATTERN (hdl:1839/*).
 
     If you `import` the output into an empty registry, that registry makes the same promises. With
-    --files, give `import` the same --files. Damaged records are reported and left out; then it
-    exits with 1.
+    --files, give `import` the same --files. Damaged records are reported and left out; then
+    it exits with 53.
     """
     from perdure.upkeep.transfer.exporting import export_lines
 
@@ -222,7 +222,7 @@ def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
             file.write(line)
             bar(number)
     if damaged:
-        click.get_current_context().exit(exits.FINDINGS)
+        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
 
 
 @click.command(cls=PerdureCommand)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
     from perdure.policy.unfolding import Name
 
+_MOST_DIGITS = 18
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -123,6 +124,14 @@ once = click.option(
 )
 
 
+def read_highest(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Read the values of `--highest`: by series, a serial number. Raises BadParameter."""
+    for _, number in pairs:
+        if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
+            raise click.BadParameter(f"'{number}' is not a number", param_hint="--highest")
+    return {series: int(number) for series, number in pairs}
+
+
 def add_output(help: str = "Write to FILE instead of stdout.") -> Callable[[_F], _F]:
     """Add the option that names the output file; `-` is stdout."""
     return click.option("-o", "--output", default="-", metavar="FILE", help=help)
@@ -144,7 +153,12 @@ def add_file_options(command: _F) -> _F:
         click.option(
             "--crlf", is_flag=True, help="Convert line ends of texts to CRLF before committing."
         ),
-        click.option("--language", multiple=True, metavar="TAG", help="Language, such as en-GB."),
+        click.option(
+            "--language",
+            multiple=True,
+            metavar="TAG",
+            help="Language, such as en-GB; it helps to detect the charset.",
+        ),
         click.option(
             "--charset", multiple=True, metavar="NAME", help="Charset of a text. Default: detected."
         ),

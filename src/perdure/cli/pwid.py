@@ -347,30 +347,14 @@ def _explain_refusal(identifier: Pwid, archive: Archive | None, *, local: bool) 
 
 def _import_archives(source: Path) -> None:
     """Add archives that are not known yet from a file to the operator's own file."""
-    from perdure.archives.pwid import registries
-    from perdure.archives.pwid.known import read_toml
-    from perdure.errors import InvalidMetadata
+    from perdure.archives.pwid.importing import import_archives
     from perdure.errors.captures import NoArchivesFile
-    from perdure.storage.durable import write_durably
 
-    settings, root = _load_settings(), here().root
+    settings = _load_settings()
     if not settings.archives_file:
         raise NoArchivesFile(source=source.name)
-    try:
-        text = source.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidMetadata(format="UTF-8", line=None, reason=str(error)) from error
-    path = root / settings.archives_file
-    had = path.read_text("utf-8") if path.exists() else ""
-    own = read_toml(had, path)
-    from perdure.archives.pwid.known import Archives, load_packaged
-
-    known = Archives((*load_packaged(), *own))
-    read = registries.read_registry(text)
-    new = [one for one in read if not any(known.find_archive(name) for name in one.names)]
-    if new:
-        added = registries.write_toml(new)
-        write_durably(path, f"{had.rstrip()}\n\n{added}".lstrip().encode())
-    for one in new:
+    path = here().root / settings.archives_file
+    added, count = import_archives(source.read_bytes(), path)
+    for one in added:
         here().print_answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
-    here().print_note(f"{len(new)} of {len(read)} archives added to {path}; the others were known")
+    here().print_note(f"{len(added)} of {count} archives added to {path}; the others were known")

@@ -13,6 +13,7 @@ from perdure.errors.root import quote
 
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
+    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
@@ -170,7 +171,7 @@ def resolve(
     \b
     I2L   one location            I2R   what a reader would be given
     I2Ls  all locations           I2Rs  all that a reader could choose
-    I2C   what is known about it  I2Ns  all names of the same resource
+    I2C   the description         I2Ns  all names of the same resource
 
     For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
     a site all its captures, each with a verdict of its own.
@@ -226,12 +227,12 @@ def list_identifiers(
 
     \b
     pdi://oma.eop.gov.us/                      the whole series
-    pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
+    pdi://oma.eop.gov.us/1997/09/              everything named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
     hdl:1839/*   ark:99999/fk4*   urn:isbn:*   all that begin so
 
     Exits with 10 if no known identifier matches. Damaged records are reported on stderr, and the
-    others listed; then it exits with 1.
+    others listed; then it exits with 53.
     """
     if authorities and pattern is not None:
         raise click.UsageError("--authorities and PATTERN exclude each other")
@@ -277,13 +278,13 @@ def _print_pages(
 ) -> None:
     """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
-    damaged = False
+    damaged: list[Corrupt] = []
     count = 0 if cursor is None else 1
     while True:
         page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
         for error in page.damaged:
-            damaged = True
+            damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
         names = [str(one) for one in page.identifiers]
         count += len(names)
@@ -295,7 +296,7 @@ def _print_pages(
         if cursor is not None:
             here().print_note(f"there is more: --cursor '{cursor}'")
         if damaged:
-            click.get_current_context().exit(exits.FINDINGS)
+            click.get_current_context().exit(exits.exit_code_of(damaged[0]))
         return
 
 
@@ -303,14 +304,14 @@ def _print_pages(
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
-    """Show what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
+    """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
 
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         resolved.require_single()
-        if resolved.is_elsewhere and not history:  # an ARK with a suffix
+        if resolved.is_described_by_whole and not history:  # an ARK with a suffix
             resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:

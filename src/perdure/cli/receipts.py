@@ -27,6 +27,8 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"dropped": receipt.dropped} if receipt.dropped else {})
+        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
         | ({"advice": advice} if advice else {}),
         receipt.identifier,
     )
@@ -40,5 +42,9 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         )
     for name in receipt.left_behind:
         place.print_note(f"{name} has no new version: commit this format with the same --version")
+    if receipt.dropped:
+        place.print_note(f"not kept: {', '.join(receipt.dropped)}")
+    for name in receipt.reading_aliases:
+        place.print_note(f"{name} finds these bytes, too")
     for one in advice:
         place.print_note(f"advice: {one.text} ({one.rule})")

@@ -13,6 +13,12 @@ from perdure.cli.command import PerdureCommand, here
 _SHOWN = 100  # characters of a request line; one has thousands
 
 
+_NO_BASE_URL = (
+    "no base_url is set, so the addresses that perdure writes for names can be followed on this "
+    "machine only; set it in perdure.toml before others are to follow them"
+)
+
+
 @click.command(cls=PerdureCommand)
 @click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--series", multiple=True, type=options.SERIES, help="Document series to mint in.")
@@ -63,6 +69,8 @@ def init(
     if not names:
         text = f"{root} has no series yet; add one with 'perdure init --series NAME'"
     here().print_answer({"registry": str(root)} | owned, text)
+    if not settings.base_url:
+        here().print_note(_NO_BASE_URL)
 
 
 @click.command(cls=PerdureCommand)

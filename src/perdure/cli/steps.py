@@ -10,7 +10,16 @@ import msgspec
 from perdure.errors.root import show_plainly
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
-from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Correction,
+    Location,
+    Proposal,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
+from perdure.policy.correcting import show_reading
 from perdure.policy.proposals import find_standing
 
 Fields = dict[str, Any]
@@ -89,12 +98,18 @@ def _version_lines(version: Version) -> Iterator[str]:
         yield f"  withdrawn {_describe_tombstone(version.tombstone)}"
     for held in version.representations:
         yield f"  {held.format}: {_describe_representation(held)}"
+        yield from (f"    {_describe_correction(one)}" for one in held.corrections)
 
 
 def _describe_representation(held: Representation) -> str:
     charset = f";charset={held.charset}" if held.charset else ""
     language = f" in {held.language}" if held.language else ""
     return f"{held.media_type}{charset}{language}, {held.length} bytes, sha512 {held.sha512}"
+
+
+def _describe_correction(one: Correction) -> str:
+    why = f": {show_plainly(one.reason)}" if one.reason else ""
+    return f"was {show_reading(one.before)} until {one.at}, says {one.by}{why}"
 
 
 def _describe_location(location: Location) -> str:

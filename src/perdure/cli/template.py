@@ -8,6 +8,7 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.cutting import PartElsewhere
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
@@ -25,7 +26,6 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     With --try, you can test a template before you add it to the settings.
     """
     from perdure.cli import fetching
-    from perdure.errors import PartNotSupported
     from perdure.model.queries import Redirect, Want
     from perdure.policy import templates
     from perdure.reading.resolve import ReadDoor
@@ -42,6 +42,6 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
         if isinstance(step, Redirect):
             place = resolved.locate_part(step.location.uri)
     if place is None:
-        raise PartNotSupported(media_type=f"the target of {found.whole}", selector=found.part)
+        raise PartElsewhere(held_at=str(found.whole), selector=found.part)
     fields = {"whole": str(found.whole), "delimiter": found.delimiter, "part": found.part}
     here().print_answer(fields | {"location": place}, place)

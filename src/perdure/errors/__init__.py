@@ -7,12 +7,12 @@ docs/reference/errors.md) tells the caller what to do: correct the text, look el
 obtain the right, distrust the bytes. A class without its own code is one reason of its parent. A
 caller looks at the class or the code and reads the fields; it never parses the sentence.
 
-    texts (configuring), invalid (requests, naming, contents, tokens, locations,
+    texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       describing, captures, importing)  correct the text
-    lookup, parts                       look elsewhere
-    unavailable (servers, processes)    try again
+    lookup, parts (cutting, damage, limits)        look elsewhere
+    unavailable (quotas, servers, processes)       try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
-    stored                              distrust the bytes
+    stored (limits)                     distrust the bytes
 
 Every class with a code can be imported from here. The code that raises a reason imports it from the
 module of its area, in brackets above, so that no program loads all modules. Only `tree` loads them
@@ -76,6 +76,10 @@ from perdure.errors.texts import (
     UnknownScheme,
 )
 from perdure.errors.unavailable import (
+    CopyNotPromoted,
+    MissingLibrary,
+    ShareUsedUp,
+    ShareUsedUpThere,
     StorageFailed,
     Unavailable,
     UnavailableThere,
@@ -86,6 +90,7 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",
     "Forbidden",
@@ -94,6 +99,7 @@ __all__ = [
     "InvalidRequest",
     "MalformedIdentifier",
     "MalformedPart",
+    "MissingLibrary",
     "NoSuchToken",
     "NoSuchVersion",
     "NotAcceptable",
@@ -109,6 +115,8 @@ __all__ = [
     "PerdureError",
     "PreconditionFailed",
     "RefusedThere",
+    "ShareUsedUp",
+    "ShareUsedUpThere",
     "StorageFailed",
     "TooLarge",
     "Unauthenticated",

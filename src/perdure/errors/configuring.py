@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import FaultQuoted, quote
+from typing import Literal, TypedDict
+
+from perdure.errors.root import FaultQuoted, ReasonedError, quote
 from perdure.errors.texts import BadSettings
 
 # values
@@ -25,6 +27,15 @@ class SettingsNotTable(BadSettings):
     """The settings are not a table."""
 
     reason = "a table is needed"
+
+
+class SettingsCut(BadSettings):
+    """The file of settings has lost its end, or has no settings."""
+
+    reason = (
+        "it has lost its end, or has no settings; restore it from a backup, or write the settings "
+        "again, those of the series first"
+    )
 
 
 class SettingNotOfType(BadSettings):
@@ -59,15 +70,25 @@ class SettingOutOfRange(BadSettings):
         return f"use a number from {self.low} to {self.high}"
 
 
+SettingForm = Literal["domain", "origin", "header", "url", "url-without-slash"]
+"""The forms that the value of a setting can need."""
+
+
 class SettingNotOfForm(BadSettings):
     """The value of a setting does not have the documented form."""
 
-    form: str
-    """The form, such as `an http(s) URL`."""
+    form: SettingForm
 
     @property
     def reason(self) -> str:
-        return f"use {self.form}"
+        says: dict[str, str] = {
+            "domain": "use a domain in lower case",
+            "origin": "use http(s)://host[:port] in lower case, other than base_url",
+            "header": "use the name of a header field",
+            "url": "use an http(s) URL",
+            "url-without-slash": "use an http(s) URL without final slash",
+        }
+        return says[self.form]
 
 
 class SettingUnreadable(FaultQuoted, BadSettings):
@@ -112,6 +133,49 @@ class PluginUnusable(FaultQuoted, BadSettings):
     """A plug-in cannot be loaded; `fault` quotes the plug-in or its loader."""
 
 
+class PluginOfOtherType(BadSettings):
+    """The object that a plug-in names does not have the type of its group."""
+
+    found: str
+    needed: str
+
+    @property
+    def reason(self) -> str:
+        return f"it has the type {self.found}, not {self.needed}"
+
+
+class ClaimTaken(BadSettings):
+    """Two plug-ins claim the same thing: a prefix, a name, a media type."""
+
+    claim: str
+    owners: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return f"{self.claim} is claimed by {' and by '.join(self.owners)}"
+
+
+ClaimFault = Literal["prefix", "mark", "names", "reserved"]
+"""The ways in which what a plug-in claims can be invalid."""
+
+
+class ClaimInvalid(BadSettings):
+    """A plug-in claims something that no plug-in may have."""
+
+    fault: ClaimFault
+    claim: str
+
+    @property
+    def reason(self) -> str:
+        says: dict[str, str] = {
+            "prefix": "is not a prefix of lower-case ASCII with a colon in it",
+            "mark": "is a mark that matches every text",
+            "names": "needs lower-case names and at least one media type",
+            "reserved": "is reserved for attached records",
+        }
+        return f"{quote(self.claim)} {says[self.fault]}"
+
+
 class MintingSettingUnknown(BadSettings):
     """The scheme of a plug-in says that an unknown setting lists its authorities."""
 
@@ -136,15 +200,46 @@ class ArchivesTableUnknown(BadSettings):
         return f"the only table allowed is [[archive]]; found {', '.join(map(quote, self.found))}"
 
 
-class ArchiveEntryInvalid(BadSettings):
-    """An entry in a file of web archives is invalid."""
+EntryFault = Literal["names", "dates", "address", "slot-unknown", "slot-twice", "slot-missing"]
+"""The ways in which an entry in a list of web archives can be invalid."""
+
+
+class EntryFields(TypedDict):
+    """The fields of `EntryFaulty`."""
 
     archive: str
-    fault: str
+    fault: EntryFault
+    address: str
+    slots: tuple[str, ...]
+
+
+class EntryFaulty(ReasonedError):
+    """An entry in a list of web archives is invalid. It has no code: a class gives it one."""
+
+    archive: str
+    fault: EntryFault
+    address: str = ""
+    """The address with slots that is at fault, if it is one."""
+    slots: tuple[str, ...] = ()
+    """The slots that are allowed, or that are missing."""
 
     @property
     def reason(self) -> str:
-        return f"archive {self.archive}: {self.fault}"
+        slots = ", ".join(f"{{{slot}}}" for slot in self.slots)
+        says: dict[str, str] = {
+            "names": "its id and aliases must be domains in lower case",
+            "dates": "since, until and seen must be dates like 2018, 2018-05 or 2018-05-31",
+            "address": "it is not an http(s) address with a host before its first slot",
+            "slot-unknown": f"a slot must be one of {slots}",
+            "slot-twice": "it has the same slot twice",
+            "slot-missing": f"it lacks {slots}",
+        }
+        where = f": {self.address}" if self.address else ""
+        return f"archive {self.archive}: {says[self.fault]}{where}"
+
+
+class ArchiveEntryInvalid(EntryFaulty, BadSettings):
+    """An entry in a file of web archives is invalid."""
 
 
 class ArchiveNameTwice(BadSettings):

@@ -34,6 +34,20 @@ class SerialsFenced(Conflict):
         )
 
 
+class SerialsHandedOver(Conflict):
+    """The registry took over from another one, which may have given out numbers of the day."""
+
+    series: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            "this registry took over from another one, which may have given out numbers of this "
+            "day; mint again on the next day (UTC), or stop the server and tell the highest number "
+            f"that was given out today: perdure promote --highest {self.series}=NUMBER"
+        )
+
+
 class NameWithdrawn(Conflict):
     """The resource was withdrawn."""
 
@@ -113,6 +127,24 @@ class OriginalNeeded(BytesContradicted):
     """A location cannot be broken, because its promised bytes would be lost."""
 
     reason = "the original bytes are not held here; send them, so that they are kept"
+
+
+class ReadingContradicted(Conflict):
+    """The same bytes are held with another media type, charset or language."""
+
+    held: str
+    stated: str
+
+    @property
+    def current(self) -> str | None:
+        return self.held
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"its bytes are held already, but not as {self.stated}; to correct the reading of "
+            f"them, use 'perdure correct {self.identifier}' or POST …?correct"
+        )
 
 
 class FormatsLacking(Conflict):

@@ -72,6 +72,21 @@ class UnknownCharset(InvalidRequest):
         return f"charset {quote(self.charset)}"
 
 
+class CharsetOfNoText(InvalidRequest):
+    """A charset is given for bytes that are not text."""
+
+    charset: str
+    media_type: str
+
+    @property
+    def what(self) -> str:
+        return f"charset {quote(self.charset)}"
+
+    @property
+    def reason(self) -> str:
+        return f"{self.media_type} is not a type of text; name the right type, too"
+
+
 class FormatHasHash(InvalidRequest):
     """The format of a new name contains an escaped `#`."""
 

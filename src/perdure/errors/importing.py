@@ -41,6 +41,15 @@ class LineContentUnclear(UnusableLine):
     reason = "its content must have exactly one of path, text and base64"
 
 
+class LineCorrectionsUnclear(UnusableLine):
+    """The corrections of a content do not lead to its type and charset."""
+
+    reason = (
+        "each of its corrections must begin with what the one before ended with, and the last must "
+        "end with its type, charset and language"
+    )
+
+
 class LinePathOutside(UnusableLine):
     """The path in a line points outside the directory of files."""
 
@@ -145,6 +154,56 @@ class TargetOfOtherRegistry(UnusableTarget):
         "it holds changes that this registry does not have: it is a copy that was written to, "
         "a backup from before a restore, or another registry; back up to another directory"
     )
+
+
+class TargetIsRegistry(UnusableTarget):
+    """The directory is a registry of its own, and a backup would make it a copy."""
+
+    reason = "it is a registry, and no backup; back up to another directory"
+
+
+# promotions
+# ----------
+
+
+class NothingToPromote(InvalidRequest):
+    """The directory is the registry itself, as far as perdure can see."""
+
+    what = "the promotion"
+    reason = (
+        "this directory is the registry itself, so nothing takes over; if the machine was restored "
+        "from a snapshot or an image, which cannot be seen from here, add --snapshot"
+    )
+
+
+class PredecessorUnrelated(InvalidRequest):
+    """The predecessor does not have the last change of the copy."""
+
+    what = "the promotion"
+    predecessor: str
+    mark: str
+    """The last change of the copy."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"{quote(self.predecessor)} does not have change {self.mark} of this copy, so it is "
+            "not the registry of which this is a copy; name that one, or none"
+        )
+
+
+class PredecessorUnreadable(FaultQuoted, InvalidRequest):
+    """The changes of the predecessor cannot be read."""
+
+    what = "the promotion"
+    predecessor: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"the changes of {quote(self.predecessor)} cannot be read: {self.fault}; "
+            "mend that, or promote without --predecessor"
+        )
 
 
 # link checks

@@ -6,22 +6,17 @@ share its code. Clients see `what`, `reason` and `rule`, computed from the field
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from perdure.errors.root import ReasonedError, quote
+from perdure.errors.root import ReasonedError, SubjectNamed, quote
 
 
-class InvalidRequest(ReasonedError, ValueError):
+class InvalidRequest(SubjectNamed, ReasonedError, ValueError):
     """The request is well-formed, but the rules forbid it."""
 
     code = "invalid-request"
     computed = ("what", "reason", "rule")
-    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time a class below may have an attribute, a property or a field
 
         @property
         def rule(self) -> str | None:

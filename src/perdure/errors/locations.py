@@ -226,8 +226,8 @@ class MalformedExpression(InvalidRequest):
 # -----------------
 
 
-class MalformedValueXml(FaultQuoted, InvalidRequest):
-    """A handle value with XML data is malformed or too large."""
+class UnusableValueXml(InvalidRequest):
+    """A handle value with XML data cannot be used. Abstract: each reason has a class."""
 
     value_type: str
 
@@ -236,18 +236,93 @@ class MalformedValueXml(FaultQuoted, InvalidRequest):
         return f"value of type {self.value_type}"
 
 
-class MalformedNamespace(FaultQuoted, InvalidRequest):
-    """A handle value of type HS_NAMESPACE has no valid template.
+class MalformedValueXml(UnusableValueXml):
+    """A handle value is not XML; `fault` quotes the parser."""
 
-    `fault` is the grammar rule that the template breaks.
-    """
+    fault: str
 
-    value_type: str
+    @property
+    def reason(self) -> str:
+        return f"it is not XML: {self.fault}"
+
+
+class ValueXmlTooLong(UnusableValueXml):
+    """A handle value with XML data has too many characters."""
+
+    most: int
+
+    @property
+    def reason(self) -> str:
+        return f"it has more than {self.most} characters"
+
+
+class ValueXmlDeclares(UnusableValueXml):
+    """A handle value with XML data declares a document type or an entity."""
+
+    reason = "document type and entity declarations are not allowed"
+
+
+class RootNotLocations(UnusableValueXml):
+    """The root element of a value of type 10320/loc has another name."""
+
+    reason = "its root element must be 'locations'"
+
+
+class LocationsTooMany(UnusableValueXml):
+    """A handle value lists too many locations."""
+
+    most: int
+
+    @property
+    def reason(self) -> str:
+        return f"it has more than {self.most} locations"
+
+
+class WeightOutOfRange(UnusableValueXml):
+    """The weight of a location is not a number, or is out of range."""
+
+    weight: str
+    most: int
+
+    @property
+    def reason(self) -> str:
+        return f"weight {quote(self.weight)} is not a number from 0 to {self.most}"
+
+
+class NamespaceIncomplete(UnusableValueXml):
+    """A handle value of type HS_NAMESPACE contains no template with a delimiter."""
+
+    reason = "it must be a namespace that contains a template with a delimiter"
+    rule = _TEMPLATES
+
+
+class NamespaceTooLarge(UnusableValueXml):
+    """The template of a namespace has too many elements."""
+
+    most: int
     rule = _TEMPLATES
 
     @property
-    def what(self) -> str:
-        return f"value of type {self.value_type}"
+    def reason(self) -> str:
+        return f"it has more than {self.most} elements"
+
+
+class NamespaceElementRefused(UnusableValueXml):
+    """An element of the template of a namespace is unknown, or is nested too deeply."""
+
+    element: str
+    rule = _TEMPLATES
+
+    @property
+    def reason(self) -> str:
+        return f"the element {quote(self.element)} is unknown or nested too deep"
+
+
+class NamespaceTestUnknown(UnusableValueXml):
+    """A test in the template of a namespace is not one of those allowed."""
+
+    reason = "a test must be 'equals' or 'matches'"
+    rule = _TEMPLATES
 
 
 class IndexTwice(InvalidRequest):

@@ -54,6 +54,22 @@ class VersionNotSaid(UnusableName):
         return f"its versions differ; choose one of {', '.join(self.versions)}"
 
 
+class NothingToCorrect(UnusableName):
+    """A correction names something of which no bytes are held."""
+
+    reason = "no bytes of it are held here, so there is no type or charset to correct"
+
+
+class RepresentationNotNamed(UnusableName):
+    """A correction names a version that has several formats."""
+
+    formats: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return f"its version has several formats; choose one of {', '.join(self.formats)}"
+
+
 class NothingToCommit(UnusableName):
     """A commit has no bytes."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import PerdureError, quote
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from perdure.errors.root import PerdureError, ReasonedError, SubjectNamed, quote
 
 
 class PartNotFound(PerdureError, LookupError):
@@ -67,8 +70,6 @@ class PartNotSupported(PerdureError):
     media_type: str | None = None
     """None if the part was parsed before the document's type was known."""
     selector: str
-    install: str | None = None
-    """The package to install, if one adds the support."""
     offered: tuple[str, ...] | None = None
     """The available kinds of part, as they are written."""
 
@@ -77,55 +78,57 @@ class PartNotSupported(PerdureError):
         return f"part {quote(self.selector)} cannot be cut{source}"
 
     def repair(self) -> str:
-        if self.install:
-            return f"install {self.install}"
         if self.offered:
             return f"choose one of the available kinds of part: {', '.join(self.offered)}"
         return "request the whole document"
 
 
-class PartElsewhere(PartNotSupported):
-    """The resource is elsewhere, and it is not known how its location names such a part."""
+class Undecodable(ReasonedError, ValueError):
+    """The bytes do not match their media type, or are damaged.
 
-    location: str
-
-    def problem(self) -> str:
-        return (
-            f"part {quote(self.selector)} cannot be found: "
-            f"the resource is at {quote(self.location)}"
-        )
-
-    def repair(self) -> str:
-        return "request the whole document, or give it a template for parts"
-
-
-class Undecodable(PerdureError, ValueError):
-    """The bytes do not match their media type, or are damaged."""
+    Abstract: each reason has a class in `damage`.
+    """
 
     code = "undecodable"
     identifier: str
     media_type: str
-    reason: str
 
     def problem(self) -> str:
-        return (
-            f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: "
-            f"{quote(self.reason)}"
-        )
+        return f"{quote(self.identifier)} cannot be read as {quote(self.media_type)}: {self.reason}"
 
     def repair(self) -> str:
         return "request the whole document, or a range of bytes"
 
 
-class OverBudget(PerdureError):
-    """The request would exceed the time or memory limit for one request."""
+class UndecodableThere(Undecodable):
+    """Another process cannot decode bytes, and says why in its own words."""
+
+    reason: str
+
+
+class OverBudget(SubjectNamed):
+    """The request would exceed the time or memory limit for one request.
+
+    Abstract: each reason has a class in `limits`.
+    """
 
     code = "over-budget"
-    what: str
-    limit: str
+    computed = ("what", "limit")
+    if TYPE_CHECKING:  # at run time each class below has an attribute, a property or a field for it
+
+        @property
+        @abstractmethod
+        def limit(self) -> str: ...
 
     def problem(self) -> str:
         return f"{self.what} needs more than {self.limit}"
 
     def repair(self) -> str:
         return "request less, or download the whole and process it with another program"
+
+
+class OverBudgetThere(OverBudget):
+    """Another process reports a limit, in its own words."""
+
+    what: str
+    limit: str

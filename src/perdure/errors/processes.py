@@ -6,30 +6,6 @@ from perdure.errors.root import FaultQuoted
 from perdure.errors.unavailable import Unavailable
 
 
-class MissingLibrary(Unavailable):
-    """A required library is not installed."""
-
-    task: str
-    extra: str
-    """The extra of perdure that installs it."""
-    library: str
-
-    @property
-    def what(self) -> str:
-        return self.task
-
-    @property
-    def reason(self) -> str:
-        return f"the library {self.library} is not installed"
-
-    @property
-    def mend(self) -> str:
-        return (
-            f"install perdure with its extra '{self.extra}', "
-            f"for example with: pip install 'perdure[{self.extra}]'"
-        )
-
-
 class Stopping(Unavailable):
     """This process is stopping."""
 

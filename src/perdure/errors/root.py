@@ -144,6 +144,17 @@ class ReasonedError(PerdureError):
         def reason(self) -> str: ...
 
 
+class SubjectNamed(PerdureError):
+    """An error about a thing that the message names. Abstract: each class says what it is."""
+
+    computed: ClassVar[tuple[str, ...]] = ("what",)
+    if TYPE_CHECKING:  # at run time each class has an attribute, a property or a field for it
+
+        @property
+        @abstractmethod
+        def what(self) -> str: ...
+
+
 class FaultQuoted(ReasonedError):
     """The reason is what a library or the system says, quoted word for word."""
 

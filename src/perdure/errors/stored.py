@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import PerdureError, quote
+from typing import TYPE_CHECKING
+
+from perdure.errors.root import PerdureError, SubjectNamed, quote
 
 
 class DigestMismatch(PerdureError, ValueError):
@@ -34,15 +36,32 @@ class Incomplete(PerdureError, ValueError):
         return "nothing was stored; send the upload again"
 
 
-class TooLarge(PerdureError, ValueError):
-    """The data exceeds a size limit."""
+class TooLarge(SubjectNamed, ValueError):
+    """The data exceeds a size limit.
+
+    Abstract: each reason has a class in `limits`.
+    """
 
     code = "too-large"
-    what: str
+    computed = ("what", "unit")
     limit: int
+    if TYPE_CHECKING:  # at run time a class below may have an attribute, a property or a field
+
+        @property
+        def unit(self) -> str: ...
+
+    else:
+        unit = "bytes"
 
     def problem(self) -> str:
-        return f"{self.what} exceeds the limit of {self.limit}"
+        return f"{self.what} exceeds the limit of {self.limit} {self.unit}".rstrip()
+
+
+class TooLargeThere(TooLarge):
+    """Another server or process reports a limit, in its own words."""
+
+    what: str
+    unit: str = ""
 
 
 class Corrupt(PerdureError):

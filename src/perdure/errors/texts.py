@@ -57,21 +57,29 @@ class MalformedPart(PerdureError, ValueError):
         return f"expected {self.expected} ({self.rule})"
 
 
-class InvalidMetadata(PerdureError, ValueError):
-    """The bytes are not a valid record of the declared metadata format."""
+class InvalidMetadata(ReasonedError, ValueError):
+    """The bytes are not a valid record of the declared metadata format.
+
+    Abstract: each reason has a class in `records`.
+    """
 
     code = "invalid-metadata"
     format: str
     line: int | None
     """The line number, counted from 1; None if the format has no lines."""
-    reason: str
 
     def problem(self) -> str:
         where = f" at line {self.line}" if self.line else ""
-        return f"invalid {self.format} record{where}: {quote(self.reason)}"
+        return f"invalid {self.format} record{where}: {self.reason}"
 
     def repair(self) -> str:
         return "correct the record and send it again; nothing was changed"
+
+
+class InvalidMetadataThere(InvalidMetadata):
+    """Another process reports an invalid record, in its own words."""
+
+    reason: str
 
 
 class BadSettings(ReasonedError, ValueError):

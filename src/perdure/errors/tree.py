@@ -17,6 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from perdure.errors.invalid import InvalidRequest, RefusedThere
+from perdure.errors.parts import (
+    OverBudget,
+    OverBudgetThere,
+    Undecodable,
+    UndecodableThere,
+)
 from perdure.errors.rights import (
     Conflict,
     ConflictThere,
@@ -25,15 +31,20 @@ from perdure.errors.rights import (
     Unauthenticated,
     UnauthenticatedThere,
 )
-from perdure.errors.root import (
-    FaultQuoted,
-    IdentifierQuoted,
-    PerdureError,
-    ReasonedError,
-    UrlQuoted,
+from perdure.errors.root import PerdureError
+from perdure.errors.stored import TooLarge, TooLargeThere
+from perdure.errors.texts import (
+    BadSettings,
+    BadSettingsThere,
+    InvalidMetadata,
+    InvalidMetadataThere,
 )
-from perdure.errors.texts import BadSettings, BadSettingsThere
-from perdure.errors.unavailable import Unavailable, UnavailableThere
+from perdure.errors.unavailable import (
+    ShareUsedUp,
+    ShareUsedUpThere,
+    Unavailable,
+    UnavailableThere,
+)
 
 AREAS = (
     "captures",
@@ -42,27 +53,34 @@ AREAS = (
     "conflicts",
     "contents",
     "credentials",
+    "cutting",
+    "damage",
     "describing",
     "importing",
+    "limits",
     "locations",
     "naming",
     "processes",
+    "quotas",
+    "records",
     "requests",
     "servers",
     "tokens",
 )
-_QUOTING: dict[type[PerdureError], type[PerdureError]] = {
+QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
     Unavailable: UnavailableThere,
+    ShareUsedUp: ShareUsedUpThere,
     Unauthenticated: UnauthenticatedThere,
     Conflict: ConflictThere,
     PreconditionFailed: PreconditionFailedThere,
     BadSettings: BadSettingsThere,
+    InvalidMetadata: InvalidMetadataThere,
+    OverBudget: OverBudgetThere,
+    TooLarge: TooLargeThere,
+    Undecodable: UndecodableThere,
 }
-_SHAPES: frozenset[type[PerdureError]] = frozenset(
-    (ReasonedError, FaultQuoted, IdentifierQuoted, UrlQuoted)
-)
-"""Classes that only save repetition: no error has one of them as its code or its class."""
+"""The class that quotes another process, for each abstract class with a code."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
@@ -79,9 +97,15 @@ def list_classes() -> Iterator[type[PerdureError]]:
         if kind in seen:
             continue
         seen.add(kind)
-        if kind not in _SHAPES:
+        if not _is_shape(kind):
             yield kind
         waiting += kind.__subclasses__()
+
+
+def _is_shape(kind: type[PerdureError]) -> bool:
+    """Return whether a class of ours only saves repetition. No error has it as its class."""
+    own = kind.__module__.startswith("perdure.errors.")
+    return own and kind is not PerdureError and kind.code == PerdureError.code
 
 
 def pack_error(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
@@ -116,7 +140,7 @@ def read_document(document: Mapping[str, object]) -> PerdureError | None:
 
 
 def _make_error(kind: type[PerdureError], members: Mapping[str, object]) -> PerdureError | None:
-    made = _QUOTING.get(kind, kind)
+    made = QUOTING.get(kind, kind)
     try:
         error = made(**{name: members[name] for name in made.fields if name in members})
         str(error)  # fails if the fields have the wrong types

@@ -1,27 +1,23 @@
 """Errors about things that are unavailable now: try again, or remove the cause.
 
 `Unavailable` itself is abstract: each reason has its own class, in `servers` and `processes`. All
-share its code. Clients see `what`, `reason` and `mend`, computed from the fields of the class.
+share its code, except those here. Clients see `what`, `reason` and `mend`, computed from the fields
+of the class.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from perdure.errors.root import ReasonedError
+from perdure.errors.root import ReasonedError, SubjectNamed
 
 
-class Unavailable(ReasonedError):
+class Unavailable(SubjectNamed, ReasonedError):
     """The request is valid, but cannot be fulfilled now."""
 
     code = "unavailable"
     computed = ("what", "reason", "mend")
-    if TYPE_CHECKING:  # at run time each class below has attributes, properties or fields for them
-
-        @property
-        @abstractmethod
-        def what(self) -> str: ...
+    if TYPE_CHECKING:  # at run time a class below may have an attribute, a property or a field
 
         @property
         def mend(self) -> str | None:
@@ -43,6 +39,72 @@ class UnavailableThere(Unavailable):
     what: str
     reason: str
     mend: str | None = None
+
+
+class ShareUsedUp(Unavailable):
+    """A client or a series has used what it may use in a period. Wait, or ask for a larger share.
+
+    Abstract, as `Unavailable` is: the reasons are in `quotas`.
+    """
+
+    code = "too-many-requests"
+    limit: int
+    wait: int
+    """Seconds until it may go on."""
+
+
+class ShareUsedUpThere(ShareUsedUp):
+    """Another process reports that a share is used up, in its own words."""
+
+    what: str
+    reason: str
+    mend: str | None = None
+
+
+class CopyNotPromoted(Unavailable):
+    """This directory is a copy of a registry: it answers, but writes nothing until it is promoted.
+
+    # ruling: copy-fence
+    """
+
+    code = "copy-not-promoted"
+    signs: tuple[str, ...]
+    """Why the directory looks like a copy."""
+    what = "writing"
+    mend = (
+        "if the registry itself is lost or stopped for good, run 'perdure promote' here (try it "
+        "with --dry-run first); if this is the registry itself, whose machine or directory "
+        "changes, set copy_fence; see docs/how-to/back-up.md"
+    )
+
+    @property
+    def reason(self) -> str:
+        return f"this is a copy of a registry ({'; '.join(self.signs)}), and a copy writes nothing"
+
+
+class MissingLibrary(Unavailable):
+    """A library that the request needs is not installed with perdure."""
+
+    code = "missing-extra"
+    task: str
+    extra: str
+    """The extra of perdure that installs it."""
+    library: str
+
+    @property
+    def what(self) -> str:
+        return self.task
+
+    @property
+    def reason(self) -> str:
+        return f"the library {self.library} is not installed"
+
+    @property
+    def mend(self) -> str:
+        return f"pip install 'perdure[{self.extra}]'"
+
+    def problem(self) -> str:
+        return f"{self.task} needs {self.library}, which is not installed here"
 
 
 class StorageFailed(Unavailable):

@@ -29,7 +29,9 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import OverBudget, PerdureError, Undecodable
+from perdure.errors import PerdureError, Undecodable
+from perdure.errors.damage import DecoderCrashed
+from perdure.errors.limits import TimeExceeded
 from perdure.errors.processes import Stopping
 from perdure.extractors.messages import (
     CHUNKS,
@@ -257,12 +259,11 @@ class _Worker:
     def _explain_failure(self, trouble: Exception, source: Source) -> PerdureError:
         self.kill()
         if isinstance(trouble, TimeoutError) or -self._process.returncode == signal.SIGXCPU:
-            what = f"this part of {source.name or source.path.name}"
-            return OverBudget(what=what, limit=f"{self._budget.seconds} seconds")
+            return TimeExceeded(source=source.name or source.path.name, most=self._budget.seconds)
         return self.make_breakdown(source)
 
     def make_breakdown(self, source: Source) -> Undecodable:
-        return source.make_undecodable("the decoder crashed")
+        return DecoderCrashed(**source.subject)
 
     def stop(self) -> None:
         """End the process, so that a waiting caller can go on."""

@@ -32,7 +32,7 @@ def open_container(
 ) -> Iterator[InputContainer]:
     """Open a container. If FFmpeg finds a fault in it while it is open, Undecodable is raised.
 
-    Raises PartNotSupported if PyAV or numpy is not installed.
+    Raises MissingLibrary if PyAV or numpy is not installed.
     """
     av = import_library("av", EXTRA, source, selector)
     import_library("numpy", EXTRA, source, selector)
@@ -59,6 +59,6 @@ def open_container(
             last[2] if last and count > count_before else ""
         )  # about this file, not an earlier one
         reason = ": ".join(filter(None, (error.strerror, told.strip())))
-        raise source.make_undecodable(reason or "FFmpeg gave no reason") from None
+        raise source.quote_decoder("FFmpeg", reason) from None
     except (ValueError, OverflowError) as error:
-        raise source.make_undecodable(str(error)) from None
+        raise source.quote_decoder("PyAV", error) from None

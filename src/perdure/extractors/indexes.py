@@ -25,7 +25,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from perdure.errors import OverBudget, PerdureError, StorageFailed
+from perdure.errors import PerdureError, StorageFailed
+from perdure.errors.limits import IndexTooLarge
 from perdure.extractors.port import Source
 
 _SHARE = 20  # a large index takes at most this fraction (1/20) of the free space
@@ -81,8 +82,7 @@ class DirectoryIndexes:
                 return
             if not _has_room(path, size):
                 making.unlink()
-                limit = f"1/{_SHARE} of the free disk space"
-                raise OverBudget(what=f"an index of {size} bytes for {source.name}", limit=limit)
+                raise IndexTooLarge(source=source.name, size=size, share=_SHARE)
             _fill_index(making, path, write)
         except OSError as error:
             raise StorageFailed(what=f"an index for {source.name}", reason=str(error)) from None

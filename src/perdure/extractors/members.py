@@ -7,7 +7,9 @@ document. A resolver knows the member itself: the server redirects there instead
 
 from __future__ import annotations
 
-from perdure.errors import InvalidMetadata, OverBudget, PartNotFound, PartNotSupported
+from perdure.errors import InvalidMetadata, PartNotFound, PartNotSupported
+from perdure.errors.damage import CollectionDamaged
+from perdure.errors.limits import CollectionTooLong
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.model import collection as members
 from perdure.parts import Member, Selector
@@ -43,7 +45,7 @@ class MemberExtractor:
         try:
             found = members.load_collection(read_collection(source)).members
         except InvalidMetadata as error:
-            raise source.make_undecodable(error.reason) from error
+            raise CollectionDamaged(**source.subject, fault=error.reason) from error
         names = tuple(one.name for one in found if one.name)
         return (
             Extent(
@@ -57,13 +59,13 @@ def _find_entry(source: Source, selector: Member) -> tuple[int, int, bytes | Non
     try:
         return members.find_entry(read_collection(source), selector.name or selector.number)
     except InvalidMetadata as error:
-        raise source.make_undecodable(error.reason) from error
+        raise CollectionDamaged(**source.subject, fault=error.reason) from error
 
 
 def read_collection(source: Source) -> bytes:
     """Read a document that may be a collection. Raises OverBudget."""
     if source.length > members.LARGEST:
-        raise OverBudget(what=f"reading {source.name}", limit=f"{members.LARGEST} bytes")
+        raise CollectionTooLong(source=source.name, most=members.LARGEST)
     return source.read_bytes()
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from perdure.errors import OverBudget
+from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.parts import Selector
 
@@ -55,4 +55,4 @@ class TextReader(Protocol):
 def check_size(source: Source) -> None:
     """Raise OverBudget if a source is too large for its plain text to be made."""
     if source.length > LARGEST:
-        raise OverBudget(what=f"the text content of {source.name}", limit=f"{LARGEST} bytes")
+        raise PlainTextTooLong(source=source.name, most=LARGEST)

@@ -22,11 +22,11 @@ import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypedDict, runtime_checkable
 
 import msgspec
 
-from perdure.errors import Undecodable
+from perdure.errors.damage import DecoderFailed
 from perdure.parts import PartSelector, Selector
 from perdure.parts.media_types import strip_parameters
 
@@ -42,6 +42,13 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     @property
     def length(self) -> int:
         return self.stop - self.start
+
+
+class SubjectFields(TypedDict):
+    """The fields of `Undecodable`."""
+
+    identifier: str
+    media_type: str
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +69,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The media type without parameters, in lower case."""
         return strip_parameters(self.media_type)
 
-    def make_undecodable(self, reason: str) -> Undecodable:
-        """Return the error that these bytes are not what their media type says."""
-        return Undecodable(identifier=self.name, media_type=self.media_type, reason=reason)
+    @property
+    def subject(self) -> SubjectFields:
+        """The fields of every error that says that these bytes cannot be decoded."""
+        return SubjectFields(identifier=self.name, media_type=self.media_type)
+
+    def quote_decoder(self, decoder: str, fault: object) -> DecoderFailed:
+        """Return the error that a decoding library rejects these bytes, in its own words."""
+        says = str(fault).strip()
+        return DecoderFailed(
+            identifier=self.name, media_type=self.media_type, decoder=decoder, fault=says
+        )
 
     def read_bytes(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes [start, stop), as far as they exist."""
@@ -290,7 +305,8 @@ class Extractor(Protocol):
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         """Return what can be addressed in a source. Raises Undecodable, OverBudget, or
-        PartNotSupported if nothing in this document can be addressed or a library is not installed.
+        PartNotSupported if nothing in this document can be addressed, MissingLibrary if a library
+        is not installed.
         """
 
 

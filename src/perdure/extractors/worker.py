@@ -16,7 +16,8 @@ import socket
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
-from perdure.errors import OverBudget, PerdureError
+from perdure.errors import PerdureError
+from perdure.errors.limits import MemoryExceeded
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.messages import (
     CHUNKS,
@@ -91,9 +92,7 @@ def _do_job(job: Job, wire: socket.socket) -> None:
     except PerdureError as error:
         send_message(wire, REPLY, encode(build_failure(error)))
     except MemoryError:
-        too_much = OverBudget(
-            what=f"this part of {job.source.name}", limit=f"{job.budget.memory} bytes of memory"
-        )
+        too_much = MemoryExceeded(source=job.source.name, most=job.budget.memory)
         send_message(wire, REPLY, encode(build_failure(too_much)))
 
 

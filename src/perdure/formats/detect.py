@@ -5,7 +5,8 @@ charset-normalizer detects codings other than ASCII and UTF-8. A `Sampler` keeps
 need from a stream, in bounded memory. The steps are:
 
 1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else the charset that HTML or XML
-   declares if the content is valid in it, else charset-normalizer. Without evidence for another
+   declares if the content is valid in it, else by the letters of the stated language
+   (`perdure.formats.alphabets`), else charset-normalizer. Without evidence for another
    charset, a text has the default of ruling pdi-charset. Content that fits no charset is binary.
 2. Type by content. The library receives text as UTF-8, whatever its own coding.
 3. The file name then decides between the types that the content allows, and never contradicts it:
@@ -28,7 +29,7 @@ import msgspec
 from pure_magic_rs import MagicDb
 
 from perdure import formats
-from perdure.formats import OCTETS, PLAIN_TEXT, MediaType
+from perdure.formats import OCTETS, PLAIN_TEXT, MediaType, alphabets
 
 if TYPE_CHECKING:
     from charset_normalizer import CharsetMatch
@@ -97,8 +98,11 @@ class Sampler:
                 self._utf_8 = None
 
 
-def detect_type(content: bytes | Sample, *, name: str | None = None) -> DetectedType:
-    """Detect media type and charset of a file from its first bytes and, optionally, its name.
+def detect_type(
+    content: bytes | Sample, *, name: str | None = None, language: str | None = None
+) -> DetectedType:
+    """Detect media type and charset of a file from its first bytes and, optionally, its name and
+    the language of its text.
 
     Pass the sample of a `Sampler` to get a charset that is valid for a complete long text. If you
     pass bytes, only the first LOOK are analysed. Raises nothing.
@@ -111,7 +115,7 @@ def detect_type(content: bytes | Sample, *, name: str | None = None) -> Detected
     if not content.head:  # an empty file cannot contradict its name
         charset = "us-ascii" if claimed and formats.is_text(claimed) else None
         return DetectedType(claimed or OCTETS, charset, "name" if claimed else "nothing")
-    text = _detect_coding(content)
+    text = _detect_coding(content, language)
     found, source = _weigh_evidence(
         _detect_by_content(content.head, text), claimed, text=text is not None
     )
@@ -274,7 +278,7 @@ class _Coding(NamedTuple):
 _ASCII = _Coding("ascii", "us-ascii")
 
 
-def _detect_coding(sample: Sample) -> _Coding | None:
+def _detect_coding(sample: Sample, language: str | None) -> _Coding | None:
     """Detect the coding of the content; None if it is not text."""
     head = sample.head
     for mark, codec, charset in _MARKS:
@@ -292,11 +296,13 @@ def _detect_coding(sample: Sample) -> _Coding | None:
     if sample.utf_8:
         return _Coding("utf-8", "utf-8")
     data = head if _find_beyond_ascii(head) else head[:_DECLARING] + b"\n" + sample.odd
-    return _find_declared_coding(data) or _guess_coding(data)
+    declared = _find_declared_coding(data)
+    spelled = alphabets.find_codec(data, language) if language and declared is None else None
+    return declared or (_name_coding(spelled) if spelled else _guess_coding(data))
 
 
 def _find_declared_coding(data: bytes) -> _Coding | None:
-    """Return the coding that HTML or XML declares; None if there is none, or it does not fit."""
+    """Return the coding that HTML or XML declares, or None if it declares no coding that fits."""
     said = formats.find_declared_charset(data[:_DECLARING])
     codec = said and formats.find_python_codec(said)
     if not said or not codec or said.encode().decode(codec, "replace") != said:

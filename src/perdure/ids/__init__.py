@@ -27,7 +27,7 @@ from perdure.errors import UnknownScheme
 from perdure.ids.grammar import LONGEST, check_limits
 from perdure.ids.identifier import ArchivedItem, Identifier, Version
 from perdure.ids.scheme import Authority, Label, Minting, Scheme
-from perdure.plugins import load_plugins
+from perdure.plugins import InvalidClaim, load_plugins
 
 __all__ = [
     "LONGEST",
@@ -64,10 +64,10 @@ def load_schemes() -> dict[str, Scheme]:
 
 
 def _list_claims(scheme: Scheme) -> tuple[str, ...]:
-    """Return the name and the prefixes of a scheme. Raises ValueError for an invalid prefix."""
+    """Return the name and the prefixes of a scheme. Raises InvalidClaim."""
     for prefix in scheme.prefixes:
         if prefix.lower() != prefix or not _PREFIX.fullmatch(prefix):
-            raise ValueError(f"{prefix!r} is not a prefix of lower-case ASCII with a colon in it")
+            raise InvalidClaim("prefix", prefix)
     return scheme.name, *scheme.prefixes
 
 

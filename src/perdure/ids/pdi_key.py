@@ -51,7 +51,7 @@ def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
     """
     if date is None:
         return f"{series}/"
-    if uid is not None and len(date) == 10 and date[4:8:3] == "//":
+    if uid is not None and len(date) == 10 and date[4] + date[7] == "//":
         return make_plain_resource_key(series, date, uid)
     year, slash, rest = date.partition("/")
     if len(year) > 4:

@@ -19,17 +19,18 @@ from functools import cache
 
 import msgspec
 
-from perdure.errors import TooLarge
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.port import LARGEST, DescribedResource, Format, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
 from perdure.model.about import About, DescriptionText, read_pairs, split_names
 from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
-from perdure.plugins import load_plugins
+from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import naming
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "find_by_media_type",
     "find_format",
     "guess_format",
+    "list_unread",
     "load_formats",
     "narrow_to_part",
     "read_merge_patch",
@@ -68,9 +70,9 @@ def load_formats() -> dict[str, Format]:
 def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
     names = (format.name, *format.aliases)
     if not all(name and name == name.lower() for name in names) or not format.media_types:
-        raise ValueError(f"{format.name!r} needs lower-case names and at least one media type")
+        raise InvalidClaim("names", format.name)
     if cmdi.NAME in names:
-        raise ValueError(f"{cmdi.NAME!r} is reserved for attached records")
+        raise InvalidClaim("reserved", cmdi.NAME)
     yield from (("name", name) for name in names)
     yield from (("media type", media_type) for media_type in format.media_types)
 
@@ -99,8 +101,7 @@ def guess_format(data: bytes) -> str:
     matching = (name for name, signature in signatures.items() if signature.matches_record(data))
     found = min(matching, key=lambda name: signatures[name].generality, default=None)
     if found is None:
-        known = ", ".join(load_formats())
-        raise make_fault("metadata", f"the format is not recognised: name one of {known}")
+        raise RecordNotRecognised(known=tuple(load_formats()))
     return found
 
 
@@ -122,13 +123,22 @@ def read_record(data: bytes, format: str) -> About:
     return found.read(data)
 
 
+def list_unread(data: bytes, format: str) -> tuple[str, ...]:
+    """List the members of a record that `read_record` does not keep, if its format can tell them.
+
+    Raises as `read_record`.
+    """
+    found = find_format(format)
+    return found.list_unread(data) if found.list_unread is not None else ()
+
+
 def read_merge_patch(data: bytes, format: str) -> bytes:
     """Read a change of single members: a patch (RFC 7396) of perdure's own JSON, or a record of
     another format, whose members win. Return the patch. Raises as `read_record`."""
     if find_format(format).name != "json":
         return msgspec.json.encode(read_record(data, format))
     if len(data) > LARGEST:
-        raise TooLarge(what="the json record", limit=LARGEST)
+        raise MetadataTooLarge(format="json", limit=LARGEST)
     return msgspec.json.encode(read_patch(data))
 
 
@@ -156,6 +166,31 @@ def describe_resource(
         length=held.length if held else None,
         sha512=held.sha512 if held else "",
         version=version.number if version and len(record.versions) > 1 else None,
+        files=_list_files(identifier, record, version, url),
+    )
+
+
+def _list_files(
+    identifier: Identifier, record: Record, version: Version | None, url: str
+) -> tuple[HeldFile, ...]:
+    """List the formats of a version that are served here, if their addresses are known."""
+    base, found, _ = url.rpartition(identifier.path)
+    if version is None or not found or record.tombstone or version.tombstone:
+        return ()
+    _, named = naming.read_qualifiers(identifier)
+    ones = version.representations
+    if named not in (None, "*"):
+        ones = naming.select_format(ones, str(named))
+    return tuple(
+        HeldFile(
+            url=base + naming.qualify_identifier(identifier, version.number, one.format).path,
+            media_type=one.media_type,
+            length=one.length,
+            sha512=one.sha512,
+            version=version.number,
+            language=one.language or "",
+        )
+        for one in ones
     )
 
 
@@ -178,7 +213,8 @@ def _find_representation(
     if version is None:
         return None, None
     if format is not None:
-        return version, version.find_representation(format)
+        found = naming.select_format(version.representations, format)
+        return version, found[0] if found else None
     return version, version.representations[0] if len(version.representations) == 1 else None
 
 
@@ -186,4 +222,13 @@ def narrow_to_part(what: DescribedResource, part: Selector | None) -> DescribedR
     """Narrow a resource to a part; drop type, size and digest, which belong to the whole."""
     if part is None:
         return what
-    return msgspec.structs.replace(what, part=part, media_type="", length=None, sha512="")
+    return msgspec.structs.replace(
+        what,
+        part=part,
+        media_type="",
+        length=None,
+        sha512="",
+        files=(),
+        members=(),
+        whole=what.files[0].url if len(what.files) == 1 else "",
+    )

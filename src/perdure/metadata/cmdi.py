@@ -9,8 +9,9 @@ What must stay true: the bytes that are returned are the bytes that were stored.
 
 from __future__ import annotations
 
+from perdure.errors.records import ElementsMissing, RootNotOfFormat
 from perdure.metadata import xml_text
-from perdure.metadata.port import Signature, make_fault
+from perdure.metadata.port import Signature
 from perdure.metadata.xml_text import collect_text, strip_namespace
 from perdure.model.about import Attachment, is_safe_link
 
@@ -31,13 +32,17 @@ def read_attachment(data: bytes) -> Attachment:
     root = xml_text.parse_xml(data, NAME)
     namespace = str(root.tag).rpartition("}")[0].lstrip("{")
     if strip_namespace(root) != "CMD" or namespace not in _NAMESPACES:
-        raise make_fault(
-            NAME, f"the root is {root.tag}, not CMD of {_NAMESPACES[0]}", root.sourceline
+        raise RootNotOfFormat(
+            format=NAME,
+            line=root.sourceline,
+            root=str(root.tag),
+            needed="CMD",
+            namespace=_NAMESPACES[0],
         )
     found = {strip_namespace(one): one for one in root}
-    missing = [name for name in _PARTS if name not in found]
+    missing = tuple(name for name in _PARTS if name not in found)
     if missing:
-        raise make_fault(NAME, f"it has no {' and no '.join(missing)}", root.sourceline)
+        raise ElementsMissing(format=NAME, line=root.sourceline, elements=missing)
     profiles = [collect_text(one) for one in found["Header"] if strip_namespace(one) == "MdProfile"]
     profile = profiles[0] if profiles and is_safe_link(profiles[0]) else ""
     return Attachment(format=NAME, media_type=MEDIA_TYPES[0], schema=profile, content=data)

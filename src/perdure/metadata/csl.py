@@ -21,9 +21,10 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import TooLarge
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import ItemTypeMissing, NotOneItem, VariableNotText, quote_parser
 from perdure.ids import parse, scheme_of
-from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.model.about import (
     About,
@@ -226,21 +227,21 @@ class _Date(msgspec.Struct, frozen=True, rename="kebab"):
 def read_record(data: bytes) -> About:
     """Read an item. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what="the csl record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
         found: Any = msgspec.json.decode(data)
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
         if not isinstance(found, dict):
-            raise make_fault(_NAME, "expected one item, as an object")
+            raise NotOneItem()
         return check_description(_keep_variables(found, _read_about(found)))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise make_fault(_NAME, error) from None
+        raise quote_parser(_NAME, "msgspec", error) from None
 
 
 def _read_about(item: Item) -> About:
     if not isinstance(item.get("type"), str):
-        raise make_fault(_NAME, "the item has no type")
+        raise ItemTypeMissing()
     issued = _read_date(item.get("issued"))
     codes = tuple(
         Code(value=_read_text(item, name), scheme=scheme)
@@ -286,7 +287,7 @@ def _read_about(item: Item) -> About:
 def _read_text(item: Item, name: str) -> str:
     value = item.get(name, "")
     if not isinstance(value, str | int | float):
-        raise make_fault(_NAME, f"{name} must be a string or a number")
+        raise VariableNotText(variable=name)
     return str(value).strip()
 
 

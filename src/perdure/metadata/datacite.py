@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perdure.errors.records import RootNotOfFormat
 from perdure.ids import scheme_of
 from perdure.metadata import xml_text
-from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.resource_types import guess_type
 from perdure.metadata.xml_text import (
     collect_text,
@@ -50,10 +51,10 @@ from perdure.model.about import (
 NAMESPACE = "http://datacite.org/schema/kernel-4"
 SCHEMA = "http://schema.datacite.org/meta/kernel-4.7/metadata.xsd"
 UNAVAILABLE = "(:unav)"
-_MISSING = frozenset(
+_PLACEHOLDERS = frozenset(
     f"(:{code})" for code in ("unac", "unal", "unap", "unas", "unav", "unkn", "none", "null", "tba")
 )
-"""The codes of the kernel for a value that is missing (appendix 3): none is a name."""
+"""Codes for values that are missing (appendix 3 of the kernel's documentation)."""
 NO_YEAR = "0000"
 """The year of publication if no one has stated it: the kernel requires four digits."""
 _DEPOSITED = "deposited"
@@ -350,19 +351,26 @@ def read_record(data: bytes) -> About:
     """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}resource":
-        reason = f"the root is {root.tag}, not resource of {NAMESPACE}"
-        raise make_fault(_NAME, reason, root.sourceline)
+        raise RootNotOfFormat(
+            format=_NAME,
+            line=root.sourceline,
+            root=str(root.tag),
+            needed="resource",
+            namespace=NAMESPACE,
+        )
     xml_text.validate_record(root, _NAME, _XSD)
     parts = {strip_namespace(one): one for one in root}
     publisher = parts["publisher"]
     general = parts["resourceType"].get("resourceTypeGeneral")
     return check_description(
         About(
-            titles=tuple(map(_read_title, parts["titles"])),
+            titles=tuple(
+                one for one in map(_read_title, parts["titles"]) if one.value not in _PLACEHOLDERS
+            ),
             creators=tuple(_drop_unavailable(_read_agent(one) for one in parts["creators"])),
             contributors=tuple(map(_read_agent, parts.get("contributors", ()))),
             publisher=None
-            if collect_text(publisher).strip().lower() in _MISSING
+            if collect_text(publisher) in _PLACEHOLDERS
             else _read_publisher(publisher),
             year=collect_text(parts["publicationYear"]).replace(NO_YEAR, ""),
             dates=tuple(map(_read_date, parts.get("dates", ()))),
@@ -395,8 +403,8 @@ def _read_text(parts: dict[str, Any], name: str) -> str:
 
 
 def _drop_unavailable(agents: Iterator[Agent]) -> Iterator[Agent]:
-    """Drop agents with a code in place of a name, such as `(:unav)` and `(:unkn)`."""
-    return (one for one in agents if one.display_name.strip().lower() not in _MISSING)
+    """Drop agents whose name is a code, such as `(:unav)`, for a missing name."""
+    return (one for one in agents if one.display_name not in _PLACEHOLDERS)
 
 
 def _read_identifier(identifier: Any) -> Iterator[Code]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perdure.errors.records import NamespacesMissing
 from perdure.metadata import xml_text
-from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.resource_types import find_resource_type, find_type_of_word, guess_type
 from perdure.metadata.xml_text import collect_text, strip_namespace, write_element
 from perdure.model.about import (
@@ -128,8 +129,8 @@ def read_record(data: bytes) -> About:
             if collect_text(one):
                 found.setdefault(_TERMS.get(name, name), []).append((name, one))
     if not found:
-        reason = f"it has no element of {ELEMENTS} or {TERMS} with a text"
-        raise make_fault(_NAME, reason, root.sourceline)
+        spaces = (ELEMENTS, TERMS)
+        raise NamespacesMissing(format=_NAME, line=root.sourceline, namespaces=spaces)
     return check_description(_read_about(found))
 
 

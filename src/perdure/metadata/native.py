@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature, make_fault
-from perdure.model.about import About, check_description
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import quote_parser
+from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
+from perdure.model.about import About, check_description, spell_degrees
 
 _NAME = "json"
-_decode = msgspec.json.Decoder(About).decode
 
 
 def write_record(described: DescribedResource) -> bytes:
@@ -23,11 +23,12 @@ def write_record(described: DescribedResource) -> bytes:
 def read_record(data: bytes) -> About:
     """Read a description. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what="the json record", limit=LARGEST)
+        raise MetadataTooLarge(format=_NAME, limit=LARGEST)
     try:
-        return check_description(_decode(data))
+        members = spell_degrees(msgspec.json.decode(data))
+        return check_description(msgspec.convert(members, About))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise make_fault(_NAME, error) from None
+        raise quote_parser(_NAME, "msgspec", error) from None
 
 
 FORMAT = Format(

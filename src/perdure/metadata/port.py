@@ -16,13 +16,37 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.errors import InvalidMetadata
 from perdure.ids import Identifier
 from perdure.model.about import About
 from perdure.parts import Selector
 
 LARGEST = 1 << 20
 """Largest metadata record that is read, in any format, in bytes."""
+
+
+class HeldFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A representation that is held here."""
+
+    url: str
+    media_type: str
+    length: int
+    """In bytes."""
+    sha512: str
+    version: int
+    language: str = ""
+
+
+class CollectedMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member of a collection."""
+
+    number: int
+    identifier: str
+    url: str = ""
+    title: str = ""
+
+
+MOST_MEMBERS = 1000
+"""Members of a collection that its description names; the list of members has all."""
 
 
 class DescribedResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +64,12 @@ class DescribedResource(msgspec.Struct, frozen=True, kw_only=True):
     """In bytes, if the identifier means a single representation."""
     sha512: str = ""
     version: int | None = None
+    files: tuple[HeldFile, ...] = ()
+    """All formats of the version that the identifier means."""
+    members: tuple[CollectedMember, ...] = ()
+    """The first members, if it is a collection."""
+    whole: str = ""
+    """For a part: the URL of the complete resource."""
     part: Selector | None = None
     """The part of the resource that is meant; None for the complete resource."""
 
@@ -83,6 +113,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     write: Callable[[DescribedResource], bytes]
     read: Callable[[bytes], About] | None = None
     """Raises InvalidMetadata or TooLarge."""
+    list_unread: Callable[[bytes], tuple[str, ...]] | None = None
+    """Lists the members of a record that `read` does not keep. Raises as `read`."""
     schema: str = ""
     """URI of the schema that records declare."""
     aliases: tuple[str, ...] = ()
@@ -95,8 +127,3 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """True if writing a record takes milliseconds."""
     place: int = 100
     """Position in lists: lower numbers come first, equal ones by name."""
-
-
-def make_fault(format: str, reason: object, line: int | None = None) -> InvalidMetadata:
-    """Make the error for bytes that are not a record of a format."""
-    return InvalidMetadata(format=format, line=line, reason=" ".join(str(reason).split()))

@@ -15,7 +15,7 @@ from datetime import date
 from importlib import import_module
 from typing import Any
 
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
 from perdure.metadata import homes
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type

@@ -19,9 +19,10 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata, TooLarge
-from perdure.errors.processes import MissingLibrary
-from perdure.metadata.port import LARGEST, make_fault
+from perdure.errors import InvalidMetadata, MissingLibrary
+from perdure.errors.limits import MetadataTooLarge
+from perdure.errors.records import DoctypeForbidden, quote_parser
+from perdure.metadata.port import LARGEST
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
 """Noise in the messages of libxml2: namespaces, and the facet of a type that was violated."""
@@ -54,7 +55,7 @@ def load_lxml() -> Any:
 def parse_xml(data: bytes, format: str) -> Any:
     """Parse a document and return its root. Raises InvalidMetadata (with the line) or TooLarge."""
     if len(data) > LARGEST:
-        raise TooLarge(what=f"the {format} record", limit=LARGEST)
+        raise MetadataTooLarge(format=format, limit=LARGEST)
     _check_document(data, format)
     etree = load_lxml()
     parser = etree.XMLParser(
@@ -70,7 +71,7 @@ def parse_xml(data: bytes, format: str) -> Any:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise make_fault(format, error.msg, error.lineno) from None
+        raise quote_parser(format, "libxml2", error.msg, error.lineno) from None
     return root
 
 
@@ -79,18 +80,18 @@ def _check_document(data: bytes, format: str) -> None:
     parser = expat.ParserCreate()
 
     def refuse_declaration(*_: object) -> None:
-        reason = "a document type declaration is not allowed: entities are not expanded"
-        raise make_fault(format, reason, parser.CurrentLineNumber)
+        raise DoctypeForbidden(format=format, line=parser.CurrentLineNumber)
 
     parser.StartDoctypeDeclHandler = refuse_declaration
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise make_fault(format, expat.ErrorString(error.code), error.lineno) from None
+        fault = expat.ErrorString(error.code)
+        raise quote_parser(format, "expat", fault, error.lineno) from None
     except InvalidMetadata:
         raise
     except (ValueError, LookupError) as error:  # an unknown encoding
-        raise make_fault(format, error, 1) from None
+        raise quote_parser(format, "expat", error, 1) from None
 
 
 @cache
@@ -106,7 +107,7 @@ def validate_record(root: Any, format: str, schema_name: str) -> None:
     judge = load_schema(schema_name)
     if not judge.validate(root):
         fault = judge.error_log[0]
-        raise make_fault(format, _NOISE.sub("", fault.message), fault.line)
+        raise quote_parser(format, "libxml2", _NOISE.sub("", fault.message), fault.line)
 
 
 def strip_namespace(element: Any) -> str:

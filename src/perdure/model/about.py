@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -232,6 +233,7 @@ _NEEDED = frozenset(
         "relations": ("value", "scheme", "relation"),
         "related": ("relation", "resource_type"),
         "fundings": ("funder",),
+        "measured": ("name",),
         "variables": ("name", "value"),
     }.items()
     for field in fields
@@ -431,6 +433,16 @@ class Funding(DescriptionValue, frozen=True, kw_only=True):
     award_title: str = ""
 
 
+class Measurement(DescriptionValue, frozen=True, kw_only=True):
+    """A variable that a dataset contains measurements of."""
+
+    name: str
+    uri: str = ""
+    """URI of the variable in a vocabulary, or its code."""
+    unit: str = ""
+    note: str = ""
+
+
 class CitationVariable(DescriptionValue, frozen=True, kw_only=True):
     """A variable of CSL for which the kernel has no place, such as `event-place`."""
 
@@ -466,6 +478,7 @@ class About(DescriptionValue, frozen=True, kw_only=True):
     rights: tuple[Rights, ...] = ()
     descriptions: tuple[DescriptionText, ...] = ()
     places: tuple[GeoPlace, ...] = ()
+    measured: tuple[Measurement, ...] = ()
     fundings: tuple[Funding, ...] = ()
     related: tuple[RelatedItem, ...] = ()
     archive: str = ""
@@ -680,6 +693,26 @@ def _split_name(agent: Agent) -> Agent:
         return agent
     person = parse_person(agent.name)
     return msgspec.structs.replace(agent, family=person.family, given=person.given)
+
+
+def spell_degrees(members: Any) -> Any:
+    """Return the JSON members of a description with the numbers of its places spelled as text.
+
+    >>> spell_degrees({"places": [{"point": {"longitude": 7.1, "latitude": -50}}]})
+    {'places': [{'point': {'longitude': '7.1', 'latitude': '-50'}}]}
+    """
+    if not isinstance(members, dict) or "places" not in members:
+        return members
+    return {**members, "places": _spell_numbers(members["places"])}
+
+
+def _spell_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _spell_numbers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spell_numbers(one) for one in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return format(Decimal(repr(value)), "f") if is_number else value
 
 
 def find_year(date: str) -> str:

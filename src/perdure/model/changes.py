@@ -78,7 +78,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
 
     epoch: int
     reason: str
-    """`created`, `reconstructed`, `numbered` or `rebuild`."""
+    """`created`, `reconstructed`, `numbered`, `rebuild` or `promotion`."""
     previous: ChainHead | None = None
     """The last known change of the previous epoch."""
 

@@ -22,7 +22,25 @@ from collections.abc import Iterable
 import msgspec
 
 from perdure import parts
-from perdure.errors import InvalidMetadata, PerdureError, quote
+from perdure.errors import PerdureError
+from perdure.errors.records import (
+    CollectionDateMalformed,
+    CollectionTextTooLong,
+    CollectionVersionUnknown,
+    ControlCharacterFound,
+    CreatorUntidy,
+    EntriesNotMembers,
+    MemberDigestMalformed,
+    MemberLengthNegative,
+    MemberNameIsNumber,
+    MemberNameTwice,
+    MemberNameUnusable,
+    MemberNotIdentifier,
+    MembersTooMany,
+    MemberTwice,
+    MemberTypeMalformed,
+    quote_parser,
+)
 from perdure.ids import parse
 
 MEDIA_TYPE = parts.COLLECTION
@@ -146,11 +164,9 @@ def load_collection(data: bytes) -> Collection:
     try:
         found = _document.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _make_error(str(error)) from error
+        raise quote_parser("collection", "msgspec", error) from error
     if found.collection != _VERSION:
-        raise _make_error(
-            f"unknown version {found.collection} of the format; the known version is {_VERSION}"
-        )
+        raise CollectionVersionUnknown(version=found.collection, known=_VERSION)
     return Collection(
         title=found.title,
         creators=found.creators,
@@ -166,71 +182,59 @@ def check_collection(collection: Collection, lines: Iterable[int] = ()) -> None:
     `lines`: the line number of each member in the source, for the message.
     """
     if len(collection.members) > MOST_MEMBERS:
-        raise _make_error(f"it may have at most {MOST_MEMBERS} members")
-    for what, text in (
+        raise MembersTooMany(most=MOST_MEMBERS)
+    for name, text in (
         ("title", collection.title),
         ("purpose", collection.purpose),
         *(("creator", one) for one in collection.creators),
     ):
-        if fault := _find_text_fault(text):
-            raise _make_error(f"{what} {fault}")
+        _check_text(name, text)
     if not all(one.strip() == one != "" and "\n" not in one for one in collection.creators):
-        raise _make_error(
-            "the name of a creator is empty, contains a line break, or has spaces around it"
-        )
+        raise CreatorUntidy()
     if collection.date and not _DATE.fullmatch(collection.date):
-        raise _make_error(f"date {quote(collection.date)} is not an ISO 8601 date")
+        raise CollectionDateMalformed(date=collection.date)
     names: dict[str, int] = {}
     identifiers: dict[str, int] = {}
     numbers = iter(lines)
     for at, member in enumerate(collection.members, 1):
         line = next(numbers, None)
-        fault = _find_fault(member)
-        if fault:
-            raise _make_error(f"member {at}: {fault}", line)
-        canonical = str(parse(member.identifier))
+        canonical = _check_member(member, at, line)
         first = identifiers.setdefault(canonical, at)
         if first != at:
-            raise _make_error(f"member {at}: {quote(canonical)} is already member {first}", line)
+            raise MemberTwice(member=at, identifier=canonical, first=first, line=line)
         if member.name and names.setdefault(member.name, at) != at:
-            other = names[member.name]
-            raise _make_error(
-                f"member {at}: member {other} has the same name, {quote(member.name)}", line
-            )
+            raise MemberNameTwice(member=at, name=member.name, first=names[member.name], line=line)
 
 
-def _find_fault(member: CollectionMember) -> str:
-    """Describe the fault of a member; empty if there is none."""
+def _check_member(member: CollectionMember, at: int, line: int | None) -> str:
+    """Check a member, and return its identifier in canonical form."""
     try:
-        parse(member.identifier)
+        canonical = str(parse(member.identifier))
     except PerdureError as error:
-        return error.problem()
+        raise MemberNotIdentifier(
+            member=at, identifier=member.identifier, fault=error.problem(), line=line
+        ) from error
     if member.name:
         if len(member.name) > _LONGEST_NAME or not _NAME.fullmatch(member.name):
-            return (
-                f"name {quote(member.name)} is longer than {_LONGEST_NAME} characters, or is not"
-                " printable"
-            )
+            raise MemberNameUnusable(member=at, name=member.name, most=_LONGEST_NAME, line=line)
         if member.name.isdigit():
-            return f"name {quote(member.name)} is a number, which would be read as a position"
+            raise MemberNameIsNumber(member=at, name=member.name, line=line)
     if member.digest and not _DIGEST.fullmatch(member.digest):
-        return f"digest {quote(member.digest)} does not have the form algorithm:value"
+        raise MemberDigestMalformed(member=at, digest=member.digest, line=line)
     if member.length is not None and member.length < 0:
-        return "length is negative"
+        raise MemberLengthNegative(member=at, line=line)
     if member.media_type and not _TYPE.fullmatch(member.media_type):
-        return f"{quote(member.media_type)} is not a media type"
-    return _find_text_fault(member.title) or _find_text_fault(member.note)
+        raise MemberTypeMalformed(member=at, media_type=member.media_type, line=line)
+    _check_text("title", member.title, at, line)
+    _check_text("note", member.note, at, line)
+    return canonical
 
 
-def _find_text_fault(text: str) -> str:
+def _check_text(name: str, text: str, member: int | None = None, line: int | None = None) -> None:
     if len(text) > LONGEST_TEXT:
-        return f"is longer than {LONGEST_TEXT} characters"
-    found = _CONTROL.search(text)
-    return f"contains the control character {ord(found[0]):#x}" if found else ""
-
-
-def _make_error(reason: str, line: int | None = None) -> InvalidMetadata:
-    return InvalidMetadata(format="collection", line=line, reason=reason)
+        raise CollectionTextTooLong(name=name, member=member, most=LONGEST_TEXT, line=line)
+    if found := _CONTROL.search(text):
+        raise ControlCharacterFound(name=name, member=member, character=ord(found[0]), line=line)
 
 
 # one member of a document
@@ -247,7 +251,7 @@ def find_entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
         number = wanted if isinstance(wanted, int) else _find_number(data, wanted)
         rows = _rows.decode(data).members
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _make_error(str(error)) from error
+        raise quote_parser("collection", "msgspec", error) from error
     if not 0 < number <= len(rows):
         return len(rows), 0, None
     return len(rows), number, bytes(rows[number - 1])
@@ -266,10 +270,12 @@ def split_entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
     try:
         found = _rows.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _make_error(str(error)) from error
+        raise quote_parser("collection", "msgspec", error) from error
     rows = tuple(map(bytes, found.members))
-    if found.collection != _VERSION or not all(row[:2] == b'{"' for row in rows):
-        raise _make_error("it has entries that are not members, or has another version")
+    if found.collection != _VERSION:
+        raise CollectionVersionUnknown(version=found.collection, known=_VERSION)
+    if not all(row[:2] == b'{"' for row in rows):
+        raise EntriesNotMembers()
     about = Collection(
         title=found.title, creators=found.creators, purpose=found.purpose, date=found.date
     )
@@ -281,4 +287,4 @@ def read_entry(data: bytes) -> CollectionMember:
     try:
         return _member.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _make_error(str(error)) from error
+        raise quote_parser("collection", "msgspec", error) from error

@@ -31,6 +31,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: bytes | None = None
     spooled: str | None = None
     """Name of the file in `incoming`, if the bytes are too many for memory."""
+    stated: tuple[str, ...] = ()
+    """Those of `media_type`, `charset` and `language` that the depositor stated. The others were
+    detected, or are unknown."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -79,6 +82,23 @@ class Commit(Command, frozen=True, kw_only=True, tag="commit"):
     version: int | None = None
     expect: int | None = None
     """The revision that the caller saw (`If-Match`)."""
+
+
+class Correct(Command, frozen=True, kw_only=True, tag="correct"):
+    """Corrects the media type, charset or language of bytes, which stay as they are.
+
+    None keeps the present value. Without `version` the newest version is meant; a format is needed
+    only if the version has several.
+    """
+
+    identifier: Identifier
+    media_type: str | None = None
+    charset: str | None = None
+    language: str | None = None
+    reason: str = ""
+    version: int | None = None
+    format: str | None = None
+    expect: int | None = None
 
 
 class Bind(Command, frozen=True, kw_only=True, tag="bind"):
@@ -232,6 +252,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """True if this is the answer to an earlier command with the same idempotency key."""
     left_behind: tuple[str, ...] = ()
     """The formats of the last version that the new version lacks, as full names."""
+    reading_aliases: tuple[str, ...] = ()
+    """For a correction: further full names under which the bytes are found from now on."""
+    dropped: tuple[str, ...] = ()
+    """For a description: members of the record that a description cannot have."""
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0

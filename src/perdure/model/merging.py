@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import InvalidMetadata
-from perdure.model.about import About, check_description
+from perdure.errors.records import quote_parser
+from perdure.model.about import About, check_description, spell_degrees
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -37,9 +37,10 @@ def patch_description(about: About, patch: dict[str, Any]) -> About:
     a valid description.
     """
     try:
-        patched = msgspec.convert(apply_merge_patch(msgspec.to_builtins(about), patch), About)
+        members = apply_merge_patch(msgspec.to_builtins(about), patch)
+        patched = msgspec.convert(spell_degrees(members), About)
     except msgspec.ValidationError as error:
-        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
+        raise quote_parser("json", "msgspec", error) from None
     return check_description(patched)
 
 
@@ -48,7 +49,7 @@ def read_patch(data: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidMetadata(format="json", line=None, reason=str(error)) from None
+        raise quote_parser("json", "msgspec", error) from None
 
 
 def merge_descriptions(held: About, more: About) -> About:

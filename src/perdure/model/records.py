@@ -5,9 +5,11 @@ A `Record` contains every promise about one identifier. It has `Version`s, each 
 withdrawal, a `Tombstone`. A change creates a new revision of the record; the old one moves to the
 history.
 
-What must stay true: a representation never changes and never leaves its record; the JSON form of a
-record is stored on disk (`perdure.model.stored`), so fields may be added with a default, but never
-renamed or removed. Digests are in lower-case hexadecimal; times are UTC, `2026-11-21T01:02:03Z`.
+What must stay true: a representation never leaves its record, and its bytes and its format never
+change; a correction of its media type, charset or language keeps the earlier ones. The JSON
+form of a record is stored on disk (`perdure.model.stored`), so fields may be added with a default,
+but never renamed or removed. Digests are in lower-case hexadecimal; times are UTC,
+`2026-11-21T01:02:03Z`.
 """
 
 from __future__ import annotations
@@ -50,6 +52,24 @@ class Proposal(StoredValue, frozen=True, kw_only=True):
     """The highest version that its author saw; 0 if there was none."""
 
 
+class Reading(StoredValue, frozen=True, kw_only=True):
+    """The facts that decide how bytes are read, and so what their parts mean."""
+
+    media_type: str
+    charset: str | None = None
+    language: str | None = None
+
+
+class Correction(StoredValue, frozen=True, kw_only=True):
+    """A correction of the reading of a representation. Its bytes and its name stay."""
+
+    before: Reading
+    after: Reading
+    at: str
+    by: str
+    reason: str = ""
+
+
 class Representation(StoredValue, frozen=True, kw_only=True):
     """The bytes of one version in one format; `segment` and `offset` are their place on disk."""
 
@@ -65,6 +85,12 @@ class Representation(StoredValue, frozen=True, kw_only=True):
     """Offset of the first content byte in the segment file."""
     at: str = ""
     """The time of its commit, if that was later than the commit of its version."""
+    corrections: tuple[Correction, ...] = ()
+    """Corrections of its media type, charset and language, the first one first."""
+
+    @property
+    def reading(self) -> Reading:
+        return Reading(media_type=self.media_type, charset=self.charset, language=self.language)
 
 
 class Version(StoredValue, frozen=True, kw_only=True):

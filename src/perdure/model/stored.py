@@ -67,7 +67,7 @@ def _write_document_line(record: Record) -> str | None:
     one = record.versions[0].representations[0]
     if record != _make_holding_record(record.at, record.by, one):
         return None
-    if one.at or {one.charset, one.language} & _UNSAYABLE:
+    if one.at or one.corrections or {one.charset, one.language} & _UNSAYABLE:
         return None
     line = (
         f"{_DOCUMENT}{record.at} {record.by} {one.format} {one.charset or NONE} "

@@ -127,7 +127,6 @@ def parse_part(text: str, media_type: str) -> Selector:
         raise PartNotSupported(
             media_type=media_type,
             selector=error.selector,
-            install=error.install,
             offered=error.offered,
         ) from None
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from perdure.parts.media_types import strip_parameters
 from perdure.parts.port import LAST, Syntax, covers_type
 from perdure.parts.selectors import PartSelector, Selector
-from perdure.plugins import load_plugins
+from perdure.plugins import InvalidClaim, load_plugins
 
 GROUP = "perdure.parts"
 
@@ -29,7 +29,7 @@ def load_syntaxes() -> tuple[Syntax, ...]:
 
 def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
     if syntax.turn < LAST and not syntax.is_id and syntax.mark.search(""):
-        raise ValueError(f"the mark {syntax.mark.pattern!r} matches every text")
+        raise InvalidClaim("mark", syntax.mark.pattern)
     yield from (("specification", one) for one in syntax.specifications)
     for kind in syntax.media_types:
         yield from (("fragment scheme", f"{one} of {kind}") for one in syntax.schemes)

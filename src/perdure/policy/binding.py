@@ -72,7 +72,7 @@ def check_uri(uri: str) -> None:
     if match[1].lower() not in _LOCATING:
         known = tuple(sorted(_LOCATING))
         raise SchemeNotLocating(uri=uri, scheme=match[1], known=known)
-    if _USER.match(uri):
+    if "@" in uri and _USER.match(uri):
         raise LocationNamesUser(uri=uri)
 
 

@@ -34,7 +34,13 @@ from perdure.model.queries import (
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.handles.choosing import choose_entries
 from perdure.policy.handles.values import find_ttl
-from perdure.policy.naming import qualify_identifier, read_qualifiers, same_format
+from perdure.policy.naming import (
+    has_format,
+    qualify_identifier,
+    read_qualifiers,
+    same_format,
+    select_format,
+)
 from perdure.policy.preference import (
     language_quality,
     media_quality,
@@ -171,10 +177,8 @@ def _find_candidates(
             negotiated=format is None and len(held) > 1,
             newer=newer,
         )
-        for one in held
-        if format in (None, "*") or same_format(one.format, str(format))
+        for one in (held if format in (None, "*") else select_format(held, str(format)))
     ]
-    fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
     holds_any = named is None or not list_versions(record)
     elsewhere = [
         location
@@ -263,7 +267,7 @@ def _list_having(record: Record, format: str | None) -> set[int]:
     held = {
         one.number
         for one in record.versions
-        if any(format is None or same_format(held.format, format) for held in one.representations)
+        if any(format is None or has_format(held, format) for held in one.representations)
     }
     return held | {
         one.version

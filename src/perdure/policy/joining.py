@@ -33,7 +33,7 @@ from perdure.model.about import About, Attachment
 from perdure.model.commands import Joining
 from perdure.model.merging import merge_descriptions
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
-from perdure.policy import binding, naming, rules
+from perdure.policy import binding, correcting, naming, rules
 from perdure.policy.handles import changes, values
 
 REPLACEABLE = ("locations", "metadata", "about", "attached", "values")
@@ -215,6 +215,8 @@ def _join_version(identifier: Identifier, record: Record, more: Version) -> Reco
             ones.append(one)
         elif mine.sha512 != one.sha512:
             raise BytesBound(identifier=name, sha512=mine.sha512)
+        elif one.corrections or mine.corrections:
+            ones[ones.index(mine)] = correcting.join_readings(name, mine, one)
         elif one.language is not None and mine.language != one.language:
             raise LanguageContradicted(identifier=name, current=mine.language)
     grown = replace(

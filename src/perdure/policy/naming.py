@@ -11,6 +11,7 @@ by.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from perdure import formats
@@ -21,7 +22,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import encode_number, read_resource_key
-from perdure.model.records import Record
+from perdure.model.records import Record, Representation
 
 _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
@@ -180,3 +181,35 @@ def contains_representation(names: NameSet, one: Identifier) -> bool:
     ):
         return pattern.at(version=pattern.version, format=one.format).matches(one)
     return names.contains(one)
+
+
+def list_reading_aliases(held: Representation) -> tuple[str, ...]:
+    """The formats under which bytes are found after corrections, besides their own format.
+
+    A name that once resolved goes on resolving, so the formats of earlier corrections stay.
+    """
+    if not held.corrections:
+        return ()
+    tokens = (
+        formats.make_token(one.after.media_type, one.after.charset) for one in held.corrections
+    )
+    return tuple(dict.fromkeys(one for one in tokens if not same_format(one, held.format)))
+
+
+def select_format(held: Sequence[Representation], format: str) -> tuple[Representation, ...]:
+    """The representations that a format names: by exactly this token, by another token of the same
+    format or, if there are none, by a reading alias."""
+    exact = tuple(one for one in held if one.format == format)
+    alike = tuple(one for one in held if one not in exact and same_format(one.format, format))
+    if exact or alike:
+        return exact + alike
+    return tuple(
+        one
+        for one in held
+        if any(same_format(alias, format) for alias in list_reading_aliases(one))
+    )
+
+
+def has_format(held: Representation, format: str) -> bool:
+    """Return True if a format names a representation, also as a reading alias."""
+    return bool(select_format((held,), format))

@@ -25,14 +25,12 @@ def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
 def language_quality(asked: tuple[Preference, ...], language: str) -> float:
     """Quality of a language by basic filtering, the longest range first (RFC 4647 3.3.1)."""
     tag = language.lower()
-    best, quality = -1, 0.0
+    matching: dict[str, float] = {}
     for preference in asked:
         range_ = preference.range.lower()
-        matches = range_ == "*" or tag == range_ or tag.startswith(range_ + "-")
-        specific = 0 if range_ == "*" else len(range_)
-        if matches and specific > best:
-            best, quality = specific, preference.quality
-    return quality
+        if range_ == "*" or tag == range_ or tag.startswith(f"{range_}-"):
+            matching.setdefault(range_.removeprefix("*"), preference.quality)
+    return matching[max(matching, key=len)] if matching else 0.0
 
 
 def depends_on_reader(locations: tuple[Location, ...]) -> bool:

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 import msgspec
-import pycountry
 
 from perdure import formats
 from perdure.errors import (
@@ -51,11 +50,13 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy import correcting
 from perdure.policy.naming import (
     canonical_format,
     check_new_format,
     qualify_identifier,
     same_format,
+    select_format,
 )
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
@@ -69,6 +70,8 @@ _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
 @cache
 def _list_countries() -> frozenset[str]:
     """ISO 3166-1 alpha-2 codes, officially assigned or formerly used, in lower case."""
+    import pycountry  # here, because most commands start without its tables
+
     past = (getattr(country, "alpha_2", None) for country in pycountry.historic_countries)
     present = (country.alpha_2 for country in pycountry.countries)
     return frozenset(code.lower() for code in (*present, *past) if code)
@@ -260,6 +263,9 @@ def plan_version(
                 identifier=str(qualify_identifier(identifier, number, content.format)),
                 sha512=held.sha512,
             )
+        else:
+            name = str(qualify_identifier(identifier, number, held.format))
+            correcting.check_stated(name, held, content)
     plan = CommitPlan(number, tuple(fresh))
     check_promises(identifier, record, plan)
     return plan
@@ -276,8 +282,7 @@ def find_held(version: Version | None, format: str) -> Representation | None:
     """The representation in this format, under whichever name of the format it was committed."""
     if version is None:
         return None
-    aliases = (one for one in version.representations if same_format(one.format, format))
-    return version.find_representation(format) or next(aliases, None)
+    return next(iter(select_format(version.representations, format)), None)
 
 
 def _is_promised(record: Record, number: int, content: Content) -> bool:

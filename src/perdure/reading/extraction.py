@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import msgspec
 
 from perdure.errors import (
-    OverBudget,
     PartNotFound,
     PartNotSupported,
     PartOutOfRange,
 )
+from perdure.errors.limits import OuterPartTooLong
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.plain_text import PlainText, TextReader
@@ -52,6 +52,12 @@ from perdure.plugins import Plugin, load_plugins
 GROUP = "perdure.extractors"
 _WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
+_MOST_RANKED = 1024  # media types, and pairs of a media type and a kind of part
+
+_Ranked = tuple[int, str, Extractor]
+"""An extractor with its rank and its place."""
+_Able = tuple[str, Extractor, Selective | None]
+"""Place and extractor, which is also the third if it must be asked about each source."""
 
 
 def load_extractors(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
@@ -77,6 +83,8 @@ class PartExtraction:
         self._place = indexes
         self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
         self._confined = confined or Confined()
+        self._rank_extractors = lru_cache(_MOST_RANKED)(self._rank_extractors_of)
+        self._list_able = lru_cache(_MOST_RANKED)(self._list_able_of)
 
     def cut_part(self, source: Source, selector: Selector) -> Part:
         """Cut a part out of a source.
@@ -131,19 +139,17 @@ class PartExtraction:
     def list_extents(self, source: Source) -> tuple[Extent, ...]:
         """The addressable extents of a source, the most specific first.
 
-        Raises Undecodable, OverBudget, and PartNotSupported if a package must be installed.
+        Raises Undecodable, OverBudget, and MissingLibrary if a package must be installed.
         """
         found: list[Extent] = []
-        for _, place, extractor in sorted(self._rank_extractors(source), key=lambda one: -one[0]):
+        for _, place, extractor in self._rank_extractors(source.essence):
             try:
                 if _is_confined(extractor, source):
                     found += self._confined.list_extents(place, source, self._place)
                 else:
                     found += extractor.list_extents(source, self._indexes)
-            except PartNotSupported as error:
-                if error.install:
-                    raise
-                # an unknown codec or charset: the extents of other extractors are still valid
+            except PartNotSupported:
+                pass  # an unknown codec or charset: the extents of other extractors are still valid
         return tuple(found)
 
     def read_text(self, source: Source) -> PlainText | None:
@@ -151,7 +157,7 @@ class PartExtraction:
 
         Raises Undecodable, OverBudget, and PartNotSupported for an unknown charset.
         """
-        for _, place, extractor in sorted(self._rank_extractors(source), key=lambda one: -one[0]):
+        for _, place, extractor in self._rank_extractors(source.essence):
             if isinstance(extractor, TextReader):
                 text = self._read_text(place, extractor, source)
                 if text is not None:
@@ -171,7 +177,7 @@ class PartExtraction:
         Raises Undecodable, OverBudget or StorageFailed.
         """
         self.list_extents(source)  # this builds the indexes of texts, tags and tables
-        for _, place, extractor in self._rank_extractors(source):
+        for _, place, extractor in self._rank_extractors(source.essence):
             if isinstance(extractor, Preparing):
                 self._confined.prepare_source(place, source, self._place)
 
@@ -189,27 +195,33 @@ class PartExtraction:
         """Load all extractors now, so that their errors appear at the start."""
         _ = self._extractors
 
-    def _rank_extractors(self, source: Source) -> list[tuple[int, str, Extractor]]:
-        """The extractors for the media type of a source, each with its rank."""
+    def _rank_extractors_of(self, essence: str) -> tuple[_Ranked, ...]:
+        """The extractors for a media type, each with its rank, the most specific first."""
         ranked = []
         for place, extractor in self._extractors:
-            rank = max(_rank_media_type(kind, source.essence) for kind in extractor.media_types)
+            rank = max(_rank_media_type(kind, essence) for kind in extractor.media_types)
             if rank >= 0:
                 ranked.append((rank, place, extractor))
-        return ranked
+        return tuple(sorted(ranked, key=lambda one: -one[0]))
+
+    def _list_able_of(self, essence: str, kind: type[Selector]) -> tuple[_Able, ...]:
+        """The extractors that may cut this kind of part, the first choice first."""
+        able = [one for one in self._rank_extractors(essence) if issubclass(kind, one[2].selectors)]
+        able.sort(key=lambda one: (one[0], isinstance(one[2], Selective)), reverse=True)
+        return tuple(
+            (place, extractor, extractor if isinstance(extractor, Selective) else None)
+            for _, place, extractor in able
+        )
 
     def _find_extractor(self, source: Source, selector: Selector) -> tuple[str, Extractor | None]:
-        able = [
-            one for one in self._rank_extractors(source) if isinstance(selector, one[2].selectors)
-        ]
-        first = sorted(able, key=lambda one: (one[0], isinstance(one[2], Selective)), reverse=True)
-        for _, place, extractor in first:
-            if not isinstance(extractor, Selective) or extractor.can_cut(source):
+        for place, extractor, selective in self._list_able(source.essence, type(selector)):
+            if selective is None or selective.can_cut(source):
                 return place, extractor
         return "", None
 
     def _make_unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
-        known = {kind for _, _, one in self._rank_extractors(source) for kind in one.selectors}
+        ranked = self._rank_extractors(source.essence)
+        known = {kind for _, _, one in ranked for kind in one.selectors}
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # the only kinds of parts in a PDI
             own = {scheme for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
             kinds = {f"{scheme}=" for scheme in own | list_schemes(source.media_type)}
@@ -254,9 +266,7 @@ class PartExtraction:
             for chunk in iterate_body(outer.body, source):
                 length += len(chunk)
                 if length > _MOST_OUTER:
-                    raise OverBudget(
-                        what=f"a part of {selector.outer}", limit=f"{_MOST_OUTER} bytes"
-                    )
+                    raise OuterPartTooLong(outer=str(selector.outer), most=_MOST_OUTER)
                 file.write(chunk)
             file.flush()
             within = Source(

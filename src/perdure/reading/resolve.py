@@ -30,8 +30,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from perdure.errors import Forbidden, NotFound
+from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import PatternNotAllowed
-from perdure.errors.parts import PartElsewhere
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
@@ -124,6 +124,16 @@ class Resolved:
     def is_elsewhere(self) -> bool:
         """True if the part cannot be in bytes that are held here."""
         return self.inside is not None and self.inside.is_elsewhere
+
+    @property
+    def is_described_by_whole(self) -> bool:
+        """True if the name has a suffix that is passed on: its description is that of the whole."""
+        if not self.is_elsewhere or self.holder is None:
+            return False
+        try:
+            return isinstance(self.choose(Want.DESCRIPTION), Description)
+        except NotFound:
+            return False
 
     @property
     def is_pattern(self) -> bool:
@@ -234,6 +244,7 @@ class Resolved:
         Its description is that of the whole.
         """
         if query.want is Want.DESCRIPTION and self.holder is not None:
+            self._find_elsewhere(msgspec.structs.replace(query, want=Want.LOCATION))
             return decide_step(query, self.holder)
         want = _ELSEWHERE.get(query.want)
         if want is not None:
@@ -250,7 +261,7 @@ class Resolved:
         if isinstance(step, Redirect) and want is Want.RESOURCE:
             there = self.locate_part(step.location.uri)
             if there is None:
-                raise PartElsewhere(location=step.location.uri, selector=self.part or "")
+                raise PartElsewhere(held_at=step.location.uri, selector=self.part or "")
             return step.redirect_to(there)
         if isinstance(step, Redirect):
             places = self._locate_all((step.location, *step.others))
@@ -305,7 +316,7 @@ _ELSEWHERE = {
     Want.RESOURCES: Want.LOCATIONS,
     Want.LOCATIONS: Want.LOCATIONS,
 }
-"""The only answers about a part that is elsewhere; nothing else is known of such a part."""
+"""The only answers about a part that is elsewhere. Nothing else is known about such a part."""
 
 
 class ReadDoor:

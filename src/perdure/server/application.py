@@ -44,6 +44,7 @@ A request is about a page of the server or about an identifier; identifiers have
     PUT       <identifier>?metadata                             metadata.answer_put
     POST      <identifier>?mint                                 metadata.answer_post
     POST      <identifier>?register                             metadata.answer_post
+    POST      <identifier>?correct                              metadata.answer_post
     POST      <identifier>?bind                                 metadata.answer_post
     POST      <identifier>?break                                metadata.answer_post
     POST      <identifier>?alias                                metadata.answer_post
@@ -108,6 +109,10 @@ class Application:
             return
         seconds = time.perf_counter() - start
         self._service.metrics.count_answer(request.method, answer.status, seconds, sent)
+        limits, peer = self._service.limits, scope.get("client")
+        client = limits.find_client(peer[0]) if peer else None
+        if client is not None:
+            limits.charge_bytes(client, sent)
         if logs.logs_requests():
             self._log.debug(
                 "request",

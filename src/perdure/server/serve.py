@@ -39,6 +39,7 @@ from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import make_protocol_class
+from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
@@ -61,7 +62,16 @@ class Worker:
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)
         health = Health(root)
-        self._service = Service(self._registry, bearers, Metrics(), health=health)
+        settings = self._registry.settings
+        self.limits = ClientLimits(
+            requests_per_minute=settings.requests_per_minute,
+            bytes_per_minute=settings.bytes_per_minute,
+            mints_per_day=settings.mints_per_day,
+            trusted_proxies=settings.trusted_proxies,
+        )
+        self._service = Service(
+            self._registry, bearers, Metrics(self.limits), health=health, limits=self.limits
+        )
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation, health)
         self.fast.drop_outdated()
@@ -144,11 +154,13 @@ class _Config(uvicorn.Config):
     def load(self) -> None:
         super().load()
         worker = self._worker
-        seconds = worker.settings.client_seconds
-        if logs.logs_requests():
-            made = make_protocol_class(None, client_seconds=seconds)
-        else:
-            made = make_protocol_class(worker.fast, worker.fast_put, client_seconds=seconds)
+        logged = logs.logs_requests()
+        made = make_protocol_class(
+            None if logged else worker.fast,
+            None if logged else worker.fast_put,
+            client_seconds=worker.settings.client_seconds,
+            limits=worker.limits,
+        )
         self.http_protocol_class = offer_sender(made)
 
 
@@ -168,7 +180,7 @@ def run(
     Raises BadSettings if the directory is not a registry or the address cannot be listened on.
     """
     with Registry(root) as registry:
-        settings = registry.settings
+        settings, signs = registry.settings, registry.fence.list_signs()
     number = settings.workers if workers is None else workers
     config = _Config(
         root.resolve(),
@@ -183,6 +195,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_graceful_shutdown=grace,
     )
     with _share_counters(number):
@@ -193,6 +206,10 @@ def run(
         log = logs.get_log()
         name, bound = listener.getsockname()[:2]
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
+        if not settings.base_url:
+            log.warning("no base_url", detail="other machines cannot follow the addresses of names")
+        if signs:
+            log.warning("copy", detail="this copy of a registry writes nothing", signs=signs)
         try:
             start()
         finally:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import mmap
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 FILE = "generation"
@@ -46,12 +45,7 @@ class Generation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -24,7 +23,7 @@ from perdure.errors import Corrupt, StorageFailed
 from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
-from perdure.model.records import Record, Representation, Token, Tombstone
+from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -168,6 +167,15 @@ class Records(Protocol):
         There are fewer than the change says if some of them were lost.
         """
 
+    def check_integrity(self) -> Iterator[Corrupt]:
+        """An error for everything damaged in the store that is no record.
+
+        This is the database's own check of itself, and can take a while.
+        """
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Return the references, each a hash and the key of a record, that are not found."""
+
     def close(self) -> None:
         """Free the resources of the reader."""
 
@@ -271,12 +279,7 @@ class Salvage(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions in the order of their keys, each with the position of its change.
@@ -340,6 +343,9 @@ class Store(Protocol):
     def drop_copy(self, root: Path) -> None:
         """Remove an unfinished copy."""
 
+    def find_file(self, root: Path) -> Path | None:
+        """The file that contains the records, or None if they are not in one file of `root`."""
+
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         """Replace the registry in `root` by the one in `work`, in one step.
 
@@ -376,11 +382,20 @@ class LocalFile(Protocol):
         """At most `length` bytes from `offset`; fewer only at the end of the file."""
 
 
+class KeptCorrection(msgspec.Struct, frozen=True, kw_only=True):
+    """A correction of the bytes in one format of a version."""
+
+    format: str
+    correction: Correction
+
+
 class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as its segment describes it: the bytes of one representation, or one withdrawal."""
+    """A record as its segment describes it: the bytes of one representation, one withdrawal, or one
+    correction."""
 
     name: str
-    """The identifier: with format and version for bytes, of the resource for a withdrawal."""
+    """The identifier: with format and version for bytes, of the resource for a withdrawal or a
+    correction."""
     at: str
     end: int
     """The length of the segment up to the end of this record."""
@@ -388,6 +403,15 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the version, or 0 for the withdrawal of a complete resource."""
     representation: Representation | None = None
     tombstone: Tombstone | None = None
+    correction: KeptCorrection | None = None
+
+
+class CheckedRecord(NamedTuple):
+    """A record of a segment that was read completely."""
+
+    kept: KeptRecord
+    is_intact: bool
+    """False if its bytes do not have the digests with which they were written."""
 
 
 class BytesWriter(Protocol):
@@ -413,6 +437,9 @@ class BytesWriter(Protocol):
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         """Queue a withdrawal, so that a rebuild does not undo it. 0: of all versions."""
+
+    def append_correction(self, name: str, version: int, kept: KeptCorrection) -> None:
+        """Queue a correction of the reading of bytes, so that a rebuild does not lose it."""
 
     def send(self) -> None:
         """Start to write everything that is queued, without waiting for the disk."""
@@ -469,6 +496,16 @@ class Bytes(Protocol):
         Behind the damage, reading goes on at the next complete record whose bytes have their
         digest. Raises Corrupt if there is no such segment.
         """
+
+    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+        """The records of a segment up to a length, in order, each after all its bytes were read.
+
+        In between is an error for each place that is damaged, and for everything else that the
+        store promises about the segment and does not find. Reads the segment once.
+        """
+
+    def check_root(self) -> Iterator[Corrupt]:
+        """An error for everything damaged that belongs to no segment."""
 
     def open_writer(
         self,

@@ -16,12 +16,12 @@ import os
 import time
 import uuid
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import blake3
 
-from perdure.errors import DigestMismatch, Incomplete, StorageFailed, TooLarge
+from perdure.errors import DigestMismatch, Incomplete, StorageFailed
+from perdure.errors.limits import ContentTooLarge, UploadTooLarge
 from perdure.model.commands import Content
 
 IN_MEMORY = 8 * 1024 * 1024
@@ -47,12 +47,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -63,7 +58,7 @@ class Spool:
         """Add bytes. Raises TooLarge beyond the limit, StorageFailed if the disk is full."""
         self.length += len(piece)
         if self._limit is not None and self.length > self._limit:
-            raise TooLarge(what="the upload", limit=self._limit)
+            raise UploadTooLarge(limit=self._limit)
         self._sha512.update(piece)
         self._sha256.update(piece)
         self._blake3.update(piece)
@@ -105,6 +100,7 @@ class Spool:
         media_type: str,
         charset: str | None = None,
         language: str | None = None,
+        stated: tuple[str, ...] = (),
     ) -> Content:
         """The content, ready for a command. A file in `incoming` is durable when this returns."""
         if self._fd >= 0:
@@ -123,6 +119,7 @@ class Spool:
             blake3=self._blake3.hexdigest(),
             data=None if self._path else b"".join(self._pieces),
             spooled=self._path.name if self._path else None,
+            stated=stated,
         )
 
     def _open_file(self) -> None:
@@ -150,10 +147,11 @@ def make_content(
     media_type: str,
     charset: str | None = None,
     language: str | None = None,
+    stated: tuple[str, ...] = (),
 ) -> Content:
     """Content from bytes that are already in memory (at most 8 MiB). Raises TooLarge."""
     if len(data) > IN_MEMORY:
-        raise TooLarge(what="content in memory", limit=IN_MEMORY)
+        raise ContentTooLarge(limit=IN_MEMORY)
     return Content(
         format=format,
         media_type=media_type,
@@ -163,6 +161,7 @@ def make_content(
         sha512=hashlib.sha512(data).hexdigest(),
         blake3=blake3.blake3(data).digest().hex(),  # faster than its own hexdigest
         data=data,
+        stated=stated,
     )
 
 

@@ -11,6 +11,7 @@ tests run on it and on WARC segments.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import Corrupt
 from perdure.model.commands import Content
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, KeptRecord
+from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.spool import HEAD_ROOM
 
 _END = b"\n"
@@ -137,6 +138,22 @@ class MemoryBytes:
                 yield _make_short(number, promised=record.end, found=len(segment.data))
                 return
             yield record
+
+    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+        for record in self.read_records(number):
+            if isinstance(record, Corrupt):
+                yield record
+            elif record.end <= length:
+                yield CheckedRecord(record, self._has_digest(record))
+
+    def _has_digest(self, record: KeptRecord) -> bool:
+        held = record.representation
+        if held is None:
+            return True
+        return hashlib.sha512(self.read_bytes(held)).hexdigest() == held.sha512
+
+    def check_root(self) -> Iterator[Corrupt]:
+        yield from ()
 
     def open_writer(
         self,
@@ -255,6 +272,10 @@ class MemoryBytesWriter:
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         record = KeptRecord(name=name, at=self._now, end=0, version=version, tombstone=tombstone)
+        self._find_growing().add_record(b"", record)
+
+    def append_correction(self, name: str, version: int, kept: KeptCorrection) -> None:
+        record = KeptRecord(name=name, at=self._now, end=0, version=version, correction=kept)
         self._find_growing().add_record(b"", record)
 
     def send(self) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import urandom
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -179,6 +178,13 @@ class MemoryRecords:
 
     def find_lines(self, change: Change) -> list[Line]:
         return list(self._state.lines[self._find_index(change.mark) - 1])
+
+    def check_integrity(self) -> Iterator[Corrupt]:
+        yield from ()  # memory is never damaged
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        refers = self._state.refers
+        return [(hash, key) for hash, key in rows if key not in refers.get(hash, ())]
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -396,12 +402,7 @@ class MemorySalvage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: there are no resources to release."""
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
@@ -440,6 +441,9 @@ class MemoryStore:
 
     def drop_copy(self, root: Path) -> None:
         self._states.pop(root, None)
+
+    def find_file(self, root: Path) -> Path | None:  # noqa: ARG002  (as the port has it)
+        return None
 
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         if aside is not None and root in self._states:

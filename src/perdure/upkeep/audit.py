@@ -10,7 +10,7 @@ What must stay true: nothing here changes a segment; a finding names the identif
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.naming import (
     contains_representation,
     list_references,
@@ -27,11 +28,13 @@ from perdure.policy.naming import (
     spell_name,
 )
 from perdure.policy.rules import bury_version, with_representations
-from perdure.storage.ports import Bytes, KeptRecord, Records, Renewal
+from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
+_Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
+"""Corrections that were read before their bytes, by key, version and format."""
 _LAST = "\U0010ffff"
 
 
@@ -54,7 +57,7 @@ def verify_digests(
         yield (
             one
             if isinstance(one, IntegrityFinding)
-            else _check_digest(held, one.identifier, one.representation)
+            else check_digest(held, one.identifier, one.representation)
         )
 
 
@@ -65,25 +68,49 @@ def walk_representations(
     cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
     names = None if within is None else make_set(within)
+    for page in _walk_pages(records, names):
+        found: list[KeptRepresentation] = []
+        for row in page:
+            if isinstance(row, IntegrityFinding):
+                yield row
+                continue
+            try:
+                found += list_kept(row, names)
+            except PerdureError as error:  # a damaged format, say
+                yield make_finding(str(row.name), str(error))
+        yield from sorted(found, key=_place_of)
+
+
+def walk_records(
+    records: Records, *, within: Identifier | NameSet | None = None
+) -> Iterator[ScannedRecord | IntegrityFinding]:
+    """Yield every record, or those of a set of names, and a finding for each that cannot be
+    read."""
+    for page in _walk_pages(records, None if within is None else make_set(within)):
+        yield from page
+
+
+def _walk_pages(
+    records: Records, names: NameSet | None
+) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
     low, high = (names.low, names.end) if names else ("", _LAST)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(records, following, high, limit=_PAGE)
-        found: list[KeptRepresentation] = []
-        for row in batch:
-            if isinstance(row, DamagedRecord):
-                yield _make_finding(row.error.identifier, str(row.error))
-                continue
-            try:
-                found += _list_kept(names, row)
-            except PerdureError as error:  # a damaged format, say
-                yield _make_finding(str(row.name), str(error))
-        yield from sorted(found, key=_place_of)
+        yield [
+            make_finding(row.error.identifier, str(row.error))
+            if isinstance(row, DamagedRecord)
+            else row
+            for row in batch
+            if isinstance(row, DamagedRecord) or names is None or names.covers_resource(row.name)
+        ]
 
 
-def _list_kept(names: NameSet | None, row: ScannedRecord) -> list[KeptRepresentation]:
-    if names is not None and not names.covers_resource(row.name):
-        return []
+def list_kept(row: ScannedRecord, names: NameSet | None = None) -> list[KeptRepresentation]:
+    """The representations of a record that belong to a set, by default all.
+
+    Raises PerdureError if one cannot be named.
+    """
     found = [
         KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
         for version in row.record.versions
@@ -94,7 +121,8 @@ def _list_kept(names: NameSet | None, row: ScannedRecord) -> list[KeptRepresenta
     return [one for one in found if contains_representation(names, one.identifier)]
 
 
-def _make_finding(name: str, problem: str) -> IntegrityFinding:
+def make_finding(name: str, problem: str) -> IntegrityFinding:
+    """A problem that is at no place in the segments."""
     return IntegrityFinding(identifier=name, segment=0, offset=0, length=0, problem=problem)
 
 
@@ -102,7 +130,8 @@ def _place_of(one: KeptRepresentation) -> tuple[int, int]:
     return one.representation.segment, one.representation.offset
 
 
-def _check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:
+def check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:
+    """Hash the bytes of a representation again."""
     problem = None
     try:
         digest = hashlib.sha512()
@@ -130,18 +159,35 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     """The places that could not be read, and the reasons."""
 
 
-def rebuild_index(held: Bytes, journal: Renewal, *, now: str) -> Iterator[RebuiltSegment]:
+Contradict = Callable[[int, int, str, int, str], bool]
+"""Says if something else than this key, version and format is at a segment and offset."""
+
+
+def _contradict_nothing(
+    _segment: int, _offset: int, _key: str, _version: int, _format: str
+) -> bool:
+    """Return False: no older registry is known."""
+    return False
+
+
+def rebuild_index(
+    held: Bytes, journal: Renewal, *, now: str, contradict: Contradict = _contradict_nothing
+) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
     from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
     on at the next complete record.
     """
+    waiting: _Waiting = {}
     for number in held.list_numbers():
-        yield _rebuild_segment(held, journal, number, now)
+        yield _rebuild_segment(held, journal, number, now, (contradict, waiting))
 
 
-def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> RebuiltSegment:
+def _rebuild_segment(
+    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
+) -> RebuiltSegment:
+    contradict, waiting = known
     count, end = 0, 0
     problems: list[str] = []
     journal.begin_batch()
@@ -152,7 +198,8 @@ def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> Re
                 continue
             end = kept.end
             try:
-                _replay_record(journal, kept)
+                _check_head(kept, contradict)
+                _replay_record(journal, kept, waiting)
                 count += 1
             except (PerdureError, ValueError) as error:  # a damaged name, for example
                 problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
@@ -164,7 +211,29 @@ def _rebuild_segment(held: Bytes, journal: Renewal, number: int, now: str) -> Re
     return RebuiltSegment(number, count, "; ".join(problems) or None)
 
 
-def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
+def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
+    """Raise Corrupt if the values in the head of a record contradict each other, or the registry
+    that is rebuilt."""
+    identifier = parse(kept.name)
+    held = kept.representation
+    if held is None:
+        is_sound = kept.name == str(identifier.resource)
+    else:
+        full = qualify_identifier(identifier.resource, kept.version, held.format)
+        is_sound = kept.version > 0 and kept.name == str(full)
+        is_sound &= not contradict(
+            held.segment, held.offset, identifier.key, kept.version, held.format
+        )
+    if not is_sound:
+        raise Corrupt(
+            identifier=kept.name,
+            where="the head of its record",
+            promised="its name, version and format",
+            found=f"version {kept.version}, format {held.format if held else 'none'}",
+        )
+
+
+def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> None:
     identifier = parse(kept.name)
     known = journal.find_record(identifier.key)
     record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
@@ -175,12 +244,33 @@ def _replay_record(journal: Renewal, kept: KeptRecord) -> None:
         if version is not None and version.find_representation(kept.representation.format):
             return
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
+        for correction in waiting.pop(
+            (identifier.key, kept.version, kept.representation.format), ()
+        ):
+            changed = _correct_version(changed, kept.version, correction) or changed
+    elif kept.correction is not None:
+        corrected = _correct_version(record, kept.version, kept.correction)
+        if corrected is None:  # its bytes are in a later segment
+            place = (identifier.key, kept.version, kept.correction.format)
+            waiting.setdefault(place, []).append(kept.correction)
+            return
+        changed = corrected
     else:
         return
     journal.put_record(identifier.key, changed)
     journal.add_references(
         (reference_hash(one), identifier.key) for one in list_references(changed)
     )
+
+
+def _correct_version(record: Record, number: int, kept: KeptCorrection) -> Record | None:
+    """Apply a correction to the bytes of a version, or return None if they are not there."""
+    version = record.version(number)
+    held = version.find_representation(kept.format) if version else None
+    if version is None or held is None:
+        return None
+    corrected = apply_correction(held, kept.correction)
+    return replace_representation(record, version, held, corrected)
 
 
 def _bury_version(record: Record, tombstone: Tombstone, version: int) -> Record:

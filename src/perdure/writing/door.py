@@ -74,7 +74,9 @@ class Door(abc.ABC):
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
-        return self._find_exchange(asyncio.get_running_loop()).submit_command(command)
+        loop = asyncio.get_running_loop()
+        exchange = self._exchanges.get(loop) or self._find_exchange(loop)
+        return exchange.submit_command(command)
 
     def hand_in(self, command: Command, then: Then) -> None:
         """Queue a command; the running event loop calls `then` with the answer."""
@@ -128,8 +130,11 @@ class _Exchange:
         self._turn.append((command, then))
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
+        turn = self._turn
+        if not turn:
+            self._loop.call_soon(self._end_turn)
         future: asyncio.Future[Receipt] = self._loop.create_future()
-        self.hand_in(command, partial(_settle_future, future))
+        turn.append((command, partial(_settle_future, future)))
         return future
 
     def _end_turn(self) -> None:

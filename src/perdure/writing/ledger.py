@@ -14,7 +14,7 @@ because the kernel may have dropped the pages (a second `fsync` would lie).
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -23,16 +23,18 @@ import msgspec
 from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
+from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.ids import Identifier
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
-from perdure.model.records import Record, Representation, Token, Tombstone
+from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
+from perdure.storage.handover import load_handover
 from perdure.storage.ports import (
     SERIALS_END,
     Bytes,
@@ -40,6 +42,7 @@ from perdure.storage.ports import (
     FlushFailed,
     Journal,
     JournalError,
+    KeptCorrection,
 )
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
@@ -56,10 +59,14 @@ MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 class Serials:
     """The serial numbers of a series on one day, used in order (section 2.4)."""
 
-    __slots__ = ("_before", "_last", "_stem")
+    __slots__ = ("_before", "_last", "_most", "_series", "_stem", "now")
 
-    def __init__(self, series: str, day: str, last: int) -> None:
-        """`day`: such as `2026/11/21`; `last`: the highest number in use, or 0."""
+    def __init__(self, series: str, day: str, last: int, most: int = SERIALS_END - 1) -> None:
+        """`day`: such as `2026/11/21`; `last`: the highest number in use, or 0; `most`: the highest
+        one that may be given out."""
+        self._series, self._most = series, most
+        self.now = ""
+        """The time of the batch, such as `2026-11-21T05:13:46Z`."""
         self._stem = f"pdi://{series}/{day}/"
         key = f"{make_resource_key(series, day, None)}/"
         self._before = [key + encode_number("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
@@ -69,9 +76,13 @@ class Serials:
     def list_following(self, count: int = 1) -> tuple[list[str], list[str]]:
         """The texts of the next `count` generic resources, and their keys.
 
-        Raises Conflict if fewer numbers are left.
+        Raises Conflict if fewer numbers are left, ShareUsedUp if the quota of the series is less.
         """
         first = self._last + 1
+        if self._most < self._last + count < SERIALS_END:
+            raise SeriesQuotaUsedUp(
+                series=self._series, limit=self._most, wait=seconds_to_midnight(self.now)
+            )
         if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
             raise SerialsUsedUp(identifier=name)
@@ -91,6 +102,16 @@ class Serials:
         self._last += count
 
 
+def seconds_to_midnight(now: str) -> int:
+    """Return the seconds until the next day begins in UTC.
+
+    >>> seconds_to_midnight("2026-11-21T23:59:30Z")
+    30
+    """
+    hours, minutes, seconds = int(now[11:13]), int(now[14:16]), int(now[17:19])
+    return 86_400 - (hours * 60 + minutes) * 60 - seconds
+
+
 class Ledger:
     """Opens a registry directory for writing, and recovers it.
 
@@ -99,12 +120,21 @@ class Ledger:
     """
 
     def __init__(
-        self, root: Path, journal: Journal, kept: Bytes, *, segment_bytes: int, now: str
+        self,
+        root: Path,
+        journal: Journal,
+        kept: Bytes,
+        *,
+        segment_bytes: int,
+        now: str,
+        quotas: Mapping[str, int] | None = None,
     ) -> None:
         """The ledger owns the journal from now on, and closes it."""
         self._root = root
         self.journal = journal
         self._fence = load_fence(root)
+        self._quotas = quotas or {}
+        self._handover = load_handover(root)
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
@@ -307,10 +337,20 @@ class Ledger:
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
-            floor = self._fence.find_floor(series, day)
+            floor = self.find_floor(series, day)
             last = max(floor, self.journal.find_last_serial(make_resource_key(series, day, None)))
-            found = self._serials[series, day] = Serials(series, day, last)
+            most = self._quotas.get(series, SERIALS_END - 1)
+            found = self._serials[series, day] = Serials(series, day, last, most)
+        found.now = self.now
         return found
+
+    def find_floor(self, series: str, day: str) -> int:
+        """The number after which numbers of a day may be given out, or 0.
+
+        Raises Conflict if numbers of this day may be in use by names that are not known here.
+        """
+        floors = (self._fence, self._handover)
+        return max(one.find_floor(series, day) for one in floors)
 
     def recount_serials(self) -> None:
         """Forget the counters, since other commands may have used serial numbers."""
@@ -356,6 +396,13 @@ class Ledger:
     ) -> None:
         """Write a withdrawal beside the bytes, so that a rebuild does not undo it."""
         self.bytes.append_tombstone(str(identifier.resource), version or 0, tombstone)
+
+    def log_correction(
+        self, identifier: Identifier, version: int, format: str, correction: Correction
+    ) -> None:
+        """Write a correction beside the bytes, so that a rebuild does not lose it."""
+        kept = KeptCorrection(format=format, correction=correction)
+        self.bytes.append_correction(str(identifier.resource), version, kept)
 
     def list_sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are not sealed yet."""

@@ -24,11 +24,13 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors.conflicts import BytesBound
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
+from perdure.ids import Identifier
 from perdure.model import stored
 from perdure.model.commands import Content, Joining, Load, LoadRow, Outcome, Receipt
 from perdure.model.records import Record, Representation, Version
-from perdure.policy import naming, rules
+from perdure.policy import correcting, naming, rules
 from perdure.policy.joining import join_records
 from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, make_representation
 
@@ -202,6 +204,7 @@ def _with_bytes(ledger: Ledger, row: LoadRow) -> str:
         return row.record.decode()
     record = promise_contents(row, ledger.now)
     _log_tombstones(ledger, row.key, None, record)
+    _log_corrections(ledger, row.key, None, record)
     return stored.encode_stored(_place_bytes(ledger, row.key, record, row.contents)).decode()
 
 
@@ -215,6 +218,7 @@ def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining)
     if changed == held:
         return False
     _log_tombstones(ledger, row.key, held, changed)
+    _log_corrections(ledger, row.key, held, changed)
     changed = _place_bytes(ledger, row.key, changed, row.contents)
     ledger.revise_record(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
     return True
@@ -224,7 +228,28 @@ def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
     """Join the record of a row with the known one. Raises as `join_records`."""
     asked = promise_contents(row, at)
     identifier = naming.identify_record(row.key, asked)
+    for number, content in row.contents:
+        _check_content(identifier, held, asked, number, content)
     return join_records(identifier, held, asked, how, frozenset(row.given))
+
+
+def _check_content(
+    identifier: Identifier, held: Record, asked: Record, number: int, content: Content
+) -> None:
+    """Raise Conflict if a line contradicts the record about the same name or the same bytes.
+
+    A language is compared when the records are joined, and so are corrections.
+    """
+    known = rules.find_held(held.version(number), content.format)
+    if known is None:
+        return
+    name = str(naming.qualify_identifier(identifier, number, content.format))
+    if known.sha512 != content.sha512:
+        raise BytesBound(identifier=name, sha512=known.sha512)
+    new = rules.find_held(asked.version(number), content.format)
+    if new is not None and not new.corrections:
+        facts = tuple(one for one in content.stated if one != "language")
+        correcting.check_stated(name, known, replace(content, stated=facts))
 
 
 def _place_bytes(
@@ -245,7 +270,7 @@ def _place_bytes(
                 continue
             name = naming.spell_full_name(key, record, number, one.format)
             placed = ledger.place_content(name, number, content)
-            held.append(replace(placed, at=one.at) if one.at else placed)
+            held.append(replace(placed, at=one.at, corrections=one.corrections))
         versions.append(replace(version, representations=tuple(held)))
     return replace(record, versions=tuple(versions))
 
@@ -260,6 +285,17 @@ def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Recor
             if not (known and known.tombstone):
                 identifier = naming.identify_record(key, record)
                 ledger.log_tombstone(identifier, version.tombstone, version.number)
+
+
+def _log_corrections(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
+    """Write new corrections to the segment, so that a rebuild does not lose them."""
+    for version in record.versions:
+        known = held.version(version.number) if held else None
+        for one in version.representations:
+            before = known.find_representation(one.format) if known else None
+            for correction in one.corrections[len(before.corrections) if before else 0 :]:
+                identifier = naming.identify_record(key, record)
+                ledger.log_correction(identifier, version.number, one.format, correction)
 
 
 # The record of a row

@@ -33,7 +33,8 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import PerdureError, TooLarge
+from perdure.errors import PerdureError
+from perdure.errors.limits import CommandTooLarge
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import OutcomeUnknown, Stopping, WriterUnreachable
 from perdure.errors.requests import MalformedBody
@@ -256,7 +257,7 @@ class _Link:
                 arrive([(then, UnspeakableValue())])
                 continue
             if len(frame) > LARGEST:
-                arrive([(then, TooLarge(what="the command", limit=LARGEST))])
+                arrive([(then, CommandTooLarge(limit=LARGEST))])
                 continue
             frames.append(frame)
             sendable.append((command, then))
@@ -350,7 +351,7 @@ class SharedDoor(Door):
         return super().execute_command(command)
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
-        if self.is_open:
+        if self._committer is not None or self.is_open:
             return super().submit_command(command)
         return asyncio.ensure_future(self._elect_and_submit(command))
 

@@ -49,6 +49,7 @@ from perdure.model.commands import (
     Command,
     Commit,
     Content,
+    Correct,
     Describe,
     Load,
     Mint,
@@ -62,7 +63,16 @@ from perdure.model.commands import (
 )
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Proposal, Record, Tombstone
-from perdure.policy import binding, moves, naming, private_locations, proposals, rights, rules
+from perdure.policy import (
+    binding,
+    correcting,
+    moves,
+    naming,
+    private_locations,
+    proposals,
+    rights,
+    rules,
+)
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
@@ -119,6 +129,7 @@ class Registrar:
                 bytes,
                 segment_bytes=settings.segment_bytes,
                 now=format_timestamp(now),
+                quotas=settings.quotas,
             )
             opened.callback(ledger.close)
             journal.number_changes(format_timestamp(now))
@@ -229,6 +240,8 @@ class Registrar:
                 return self._mint_name(command)
             case Commit():
                 return self._commit_contents(command)
+            case Correct():
+                return self._correct_reading(command)
             case Register():
                 return self._register_name(command)
             case Bind():
@@ -356,6 +369,22 @@ class Registrar:
         )
         return msgspec.structs.replace(
             receipt, identifier=str(name), left_behind=tuple(map(str, left))
+        )
+
+    def _correct_reading(self, command: Correct) -> Receipt:
+        identifier = naming.check_bindable(command.identifier)
+        record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        plan = correcting.plan_correction(identifier, record, command, self._ledger.now)
+        outcome = Outcome.UNCHANGED
+        if plan.correction is not None:
+            outcome = Outcome.CHANGED
+            self._ledger.log_correction(identifier, plan.version, plan.format, plan.correction)
+        receipt = self._ledger.revise_record(
+            identifier, record, plan.record, outcome, ("correct", command.by)
+        )
+        return msgspec.structs.replace(
+            receipt, identifier=str(plan.name), reading_aliases=plan.aliases
         )
 
     def _bind_locations(self, command: Bind) -> Receipt:
@@ -582,6 +611,8 @@ class Registrar:
             if identifier.date == self._day:
                 last = self._ledger.find_serials(identifier.series, self._day).last_number
                 rules.check_serial(identifier, self._day, last)
+            elif identifier.date is not None and identifier.serial is not None:
+                self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
 
     def _choose_name(self, command: Mint) -> Identifier:
         """The identifier to mint: the requested name, or one with a random text."""

@@ -88,3 +88,22 @@ def test_nested_loops_end() -> None:
     inner = "<foreach>" * 15 + "<value/>" + "</foreach>" * 15
     text = f'<namespace><template delimiter="@">{inner}</template></namespace>'
     assert made(text, "x") is None
+
+
+@pytest.mark.parametrize(("length", "is_made"), [(8192, True), (8193, False)])
+def test_data_that_a_template_writes_has_a_greatest_length(length: int, *, is_made: bool) -> None:
+    text = """<namespace><template delimiter="@">
+      <value type="X" data="${extension}"/>
+    </template></namespace>"""
+    found = made(text, "x" * length)
+    assert (found is not None and [len(data) for _, _, data in found] == [length]) is is_made
+
+
+def test_data_that_is_held_may_be_longer() -> None:
+    held = Value(index=1, type="DESC", data="x" * 9000)
+    template = Namespace.read_xml(
+        '<namespace><template delimiter="@"><foreach><value/></foreach></template></namespace>'
+    )
+    found = template.make_values("1/b@1", "1/b", "1", (held,))
+    assert found is not None
+    assert [one.data for one in found] == [held.data]

@@ -140,3 +140,18 @@ def test_joining_keeps_what_is_there() -> None:
     assert [one.uri for one in both.locations] == ["http://a.example/"]
     with pytest.raises(Conflict):
         changes.join_values(HANDLE, record, (Value(index=1, type="DESC", data="b"),))
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(31, True), (32, False)])
+@pytest.mark.parametrize("opened", [("[", "]"), ('{"a":', "}")])
+def test_data_is_nested_so_deep_and_no_deeper(
+    levels: int, opened: tuple[str, str], *, is_read: bool
+) -> None:
+    data = opened[0] * levels + "1" + opened[1] * levels
+    value = f'{{"index": 5, "type": "X", "data": {{"format": "x", "value": {data}}}}}'
+    body = f"[{value}]".encode()
+    if is_read:
+        assert [one.index for one in read_values(body)] == [5]
+    else:
+        with pytest.raises(InvalidRequest, match="32"):
+            read_values(body)

@@ -123,3 +123,15 @@ def test_what_is_not_followed_is_refused(pattern: str) -> None:
 def test_classes_and_escapes_are_those_of_python(pattern: str, text: str) -> None:
     expected = re.compile(pattern, re.ASCII).fullmatch(text)
     assert (Expression.compile_text(pattern).match_text(text) is None) == (expected is None)
+
+
+@pytest.mark.parametrize("escape", [r"\t", r"\n", r"\r", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S"])
+def test_an_escape_means_the_characters_that_it_means_in_python(escape: str) -> None:
+    for pattern in (escape, f"[{escape}]", f"[^{escape}]")[: 1 if escape[1].isupper() else 3]:
+        ours, theirs = Expression.compile_text(pattern), re.compile(pattern, re.ASCII)
+        for code in range(256):
+            sign = chr(code)
+            assert (ours.match_text(sign) is None) == (theirs.fullmatch(sign) is None), (
+                pattern,
+                code,
+            )

@@ -98,7 +98,10 @@ def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> Non
         ("DELETE FROM changes WHERE position=20", "1.20: "),
         ("UPDATE records SET position=5 WHERE key='hdl:1/1'", "it wrote 1 lines, but 0 are here"),
         (
-            "INSERT INTO records SELECT 'hdl:1/2', record, 40 FROM records WHERE key='hdl:1/1'",
+            """
+            INSERT INTO records(key, record, position)
+              SELECT 'hdl:1/2', record, 40 FROM records WHERE key='hdl:1/1'
+            """,
             "None: 39 revisions are stored, but changes wrote 38 of them",
         ),
         ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote at  has another digest"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, text
+from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, copy_as_new, text
 
 from perdure.errors import Conflict, Corrupt, PerdureError
 from perdure.ids import parse
@@ -130,7 +130,7 @@ def test_a_damaged_record_is_named_as_users_know_it(
 def swept(tmp_path_factory: pytest.TempPathFactory, pristine: Path) -> Path:
     """A registry with several pages in each table."""
     root = tmp_path_factory.mktemp("swept") / "registry"
-    shutil.copytree(pristine, root)
+    copy_as_new(pristine, root)
     desk = Desk(root, Clock(NOON))
     for number in range(DOCUMENTS):
         desk.mint(text(f"document {number}"), metadata={"abstract": f"{number} " * 60})
@@ -194,7 +194,7 @@ def test_no_damage_ends_an_answer_or_a_rebuild(swept: Path, place: Path, seed: i
     draw = random.Random(seed)
     for number in range(ROUNDS // 8):
         root = place / f"{seed}-{number}"
-        shutil.copytree(swept, root)
+        copy_as_new(swept, root)
         damage_file(root / FILE, draw)
         read_everything(root)
         rebuilt(root)

@@ -8,8 +8,9 @@ What must stay true: `read(write(x))` says of x what MODS has a place for here.
 
 from __future__ import annotations
 
+from perdure.errors.records import ElementsMissing, RootNotOfFormat
 from perdure.metadata import xml_text
-from perdure.metadata.port import DescribedResource, Format, Signature, make_fault
+from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.xml_text import collect_text, wrap_elements, write_element
 from perdure.model.about import About, Agent, DescriptionText, check_description
 
@@ -52,10 +53,16 @@ def read(data: bytes) -> About:
     """What a record says. Raises InvalidMetadata or TooLarge."""
     root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}mods":
-        raise make_fault(_NAME, f"the root is {root.tag}, not mods of {NAMESPACE}", root.sourceline)
+        raise RootNotOfFormat(
+            format=_NAME,
+            line=root.sourceline,
+            root=str(root.tag),
+            needed="mods",
+            namespace=NAMESPACE,
+        )
     titles = [collect_text(one) for one in root.iterfind("m:titleInfo/m:title", _IN)]
     if not any(titles):
-        raise make_fault(_NAME, "it has no titleInfo with a title", root.sourceline)
+        raise ElementsMissing(format=_NAME, line=root.sourceline, elements=("titleInfo/title",))
     creators = [
         Agent(
             name=" ".join(collect_text(part) for part in one.iterfind("m:namePart", _IN)),

@@ -285,8 +285,12 @@ class _CaptureRun:
         return [one for one in found if one.role in _BELONGS]
 
 
-def make_fetcher(settings: Settings, limits: Limits) -> Fetcher:
-    """Return a fetcher that names this registry in its User-Agent."""
+def make_fetcher(settings: Settings, *, body: int, seconds: float) -> Fetcher:
+    """Return a fetcher that names this registry in its User-Agent.
+
+    `body`: the most bytes of one response; `seconds`: how long one response may take.
+    """
+    limits = Limits(body=body, seconds=seconds)
     about = f" (+{settings.base_url})" if settings.base_url else ""
     return Fetcher(
         user_agent=name_software() + about, networks=settings.private_networks, limits=limits
@@ -311,8 +315,10 @@ def capture_into_library(
     """Capture a page into the archive files of a registry. Return the result and the file's name.
 
     Runs an event loop of its own. The file is first written in the directory `incoming`. The index
-    then gets all of its captures or none. Raises the errors of `capture_page` and `Library.add`.
+    then gets all of its captures or none. Raises the errors of `capture_page` and of
+    `Library.add_file`.
     """
+    library.check_writable()
     path = incoming / make_file_name(url, mark=token_hex(2))
     try:
         with path.open("xb") as into:

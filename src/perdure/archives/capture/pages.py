@@ -20,9 +20,9 @@ import msgspec
 from perdure.archives.capture import references
 from perdure.archives.choosing import choose_capture
 from perdure.archives.files import heads
-from perdure.archives.index.ranges import IndexRange, find_folder, make_range
 from perdure.archives.opening import open_capture
 from perdure.archives.port import ArchiveFiles, Capture, Captures
+from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
     Evidence,
@@ -154,21 +154,6 @@ def _read_document(
 
 # a site
 # ------
-
-
-def find_scope(wanted: WantedCapture) -> tuple[IndexRange, ...]:
-    """Return the index ranges of a `subsite` (its folder and below) or a `site` (its host).
-
-    Keys have no slash at the end, so the page of a folder itself sorts before its contents.
-    """
-    if wanted.coverage != "subsite":
-        return (make_range(wanted.uri, "host"),)
-    place = find_folder(wanted.uri)
-    below = make_range(place, "prefix")
-    bare = below.low.removesuffix("/")
-    if bare.endswith(")"):
-        return (below,)
-    return IndexRange(f"{bare} ", f"{bare}!"), below, IndexRange(f"{bare}?", f"{bare}@")
 
 
 def list_members(

@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Self
 
 from perdure.archives.dates import format_second, parse_second
@@ -24,7 +23,8 @@ from perdure.archives.files import heads
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead, Fields
 from perdure.archives.files.windows import GZIP, PIECE, DamagedBytes, Readable, Window
 from perdure.archives.libraries import import_library
-from perdure.errors import Corrupt, OverBudget
+from perdure.errors import Corrupt
+from perdure.errors.limits import HttpHeadTooLong, PayloadTooLong
 
 UNMEASURED = 64 << 20
 """Bytes of a payload that are always allowed."""
@@ -158,8 +158,7 @@ class WarcRecord:
         Raises Corrupt, or OverBudget if the head is longer than `LONGEST_HEAD`.
         """
         if self._head_is_endless:
-            what = f"the head of the HTTP message in {self._where}"
-            raise OverBudget(what=what, limit=f"{LONGEST_HEAD} bytes")
+            raise HttpHeadTooLong(record=self._where, most=LONGEST_HEAD)
         behind = len(self._http)
         for piece in self.read_block():
             if behind >= len(piece):
@@ -196,7 +195,7 @@ class WarcRecord:
         for piece in pieces:
             total += len(piece)
             if total > limit:
-                raise OverBudget(what=f"the payload of {self._where}", limit=f"{limit} bytes")
+                raise PayloadTooLong(record=self._where, most=limit)
             yield piece
 
     def _decode_pieces(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
@@ -226,12 +225,7 @@ class WarcRecord:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

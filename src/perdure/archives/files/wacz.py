@@ -117,6 +117,10 @@ def _read_entries(
         raise ValueError("its entries overlap")
     end = -1
     for info in sorted(infos, key=lambda one: one.header_offset):
+        if not info.filename:
+            raise ValueError(f"the entry at {info.header_offset} has no name")
+        if info.header_offset < 0:
+            raise ValueError(f"{_show_name(info)} begins before the package")
         if info.is_dir():
             continue
         base = _find_beginning(file, info.header_offset)

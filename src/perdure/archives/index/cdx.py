@@ -47,7 +47,6 @@ from perdure.archives.index.ranges import (
 from perdure.archives.index.revisits import resolve_revisits
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import find_span
-from perdure.errors import OverBudget
 from perdure.errors.captures import (
     ClosestNotExact,
     ForeignResumeKey,
@@ -59,6 +58,7 @@ from perdure.errors.captures import (
     UnknownMatchType,
     UnknownOutput,
 )
+from perdure.errors.limits import CapturesTooMany
 from perdure.errors.requests import MalformedNumber, MissingParameter
 
 MOST_READ = 1_000_000  # captures
@@ -322,7 +322,7 @@ def _keep_listed(found: list[Capture]) -> list[Capture]:
 def _limit_reading(found: Iterable[Capture]) -> Iterator[Capture]:
     for number, one in enumerate(found):
         if number >= MOST_READ:
-            raise OverBudget(what="this query", limit=f"{MOST_READ} captures read")
+            raise CapturesTooMany(most=MOST_READ)
         yield one
 
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from perdure.archives.dates import seconds_between
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import make_url_key
-from perdure.errors import OverBudget
 from perdure.errors.captures import UnknownMatchType
+from perdure.errors.limits import SecondTooFull
 
 KINDS = ("exact", "prefix", "host", "domain")
 _BATCH = 512  # captures
@@ -108,7 +108,7 @@ def walk_range(
         if not whole:
             size *= 4
             if size > _LARGEST_BATCH:
-                raise OverBudget(what="one second of one URL", limit=f"{_LARGEST_BATCH} captures")
+                raise SecondTooFull(most=_LARGEST_BATCH)
             continue
         yield from some[:whole]
         if backwards:

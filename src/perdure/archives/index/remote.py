@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 from perdure.archives.dates import format_second, parse_second
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
-from perdure.errors import OverBudget
 from perdure.errors.captures import RangeNotListable
+from perdure.errors.limits import StretchTooLong
 from perdure.errors.servers import AnswerCut, ForeignAnswer, ServerRefused
 from perdure.fetching import Exchange, Fetcher, Limits
 
@@ -63,7 +63,7 @@ class RemoteCaptures:
             if len(lines) < size or (len(found) >= limit and (turned or not backwards)):
                 return found[:limit]
             if size >= MOST_LINES:
-                raise OverBudget(what="a stretch of a remote index", limit=f"{MOST_LINES} lines")
+                raise StretchTooLong(most=MOST_LINES)
             size = min(size * 8, MOST_LINES)
 
     def count_captures(self) -> int:

@@ -21,7 +21,7 @@ from perdure.archives.dates import parse_second
 from perdure.archives.index import ranges
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.urlkey import make_url_key
-from perdure.errors import OverBudget
+from perdure.errors.limits import RevisitsTooMany
 
 MOST_SEARCHED = 4096
 """Captures of one URL that are searched on either side."""
@@ -74,8 +74,7 @@ def resolve_revisits(captures: Captures, found: Iterable[Capture]) -> Iterator[C
         if its is None and one.digest and one.digest not in met:
             searches += 1
             if searches > MOST_SEARCHES:
-                limit = f"{MOST_SEARCHES} revisits whose originals must be searched for"
-                raise OverBudget(what="this query", limit=limit)
+                raise RevisitsTooMany(most=MOST_SEARCHES)
             its = met[one.digest] = _find_same_digest(captures, one)
         yield _attach_original(one, its)
         while len(met) > _REMEMBERED:

@@ -174,7 +174,7 @@ def elsewhere_fields(archives: Archives, pwid: Pwid, found: ForeignPlayback) -> 
 
 
 def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dict[str, Any]:
-    """Return what is known of the archive that a PWID names, and its addresses for the item."""
+    """Return the entry of the archive that a PWID names, and its addresses for the item."""
     addresses = (
         ("playback", archives.make_playback_url(pwid)),
         ("raw", archives.make_raw_url(pwid)),

@@ -26,11 +26,12 @@ import msgspec
 
 from perdure.archives.pwid import playback
 from perdure.archives.pwid.making import make_pwid
-from perdure.archives.pwid.playback import Pattern
+from perdure.archives.pwid.playback import ArchiveFault, Pattern
 from perdure.errors.configuring import (
     ArchiveEntryInvalid,
     ArchiveNameTwice,
     ArchivesTableUnknown,
+    EntryFields,
     SettingUnreadable,
 )
 from perdure.ids.pwid import Pwid
@@ -262,9 +263,8 @@ def read_toml(text: str, where: object) -> tuple[Archive, ...]:
     if set(table) - {"archive"}:
         raise ArchivesTableUnknown(setting=_SETTING, value=where, found=tuple(sorted(table)))
     for entry in entries:
-        wrong = find_problem(entry)
-        if wrong:
-            raise ArchiveEntryInvalid(setting=_SETTING, value=where, archive=entry.id, fault=wrong)
+        if fault := find_entry_fault(entry):
+            raise ArchiveEntryInvalid(setting=_SETTING, value=where, **fault)
     return entries
 
 
@@ -279,14 +279,22 @@ def _make_candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate |
     return Candidate(pwid=pwid, archive=archive, collection=played.collection)
 
 
-def find_problem(entry: Archive) -> str | None:
-    """Describe the fault of an entry; None if it is valid."""
+def find_entry_fault(entry: Archive) -> EntryFields | None:
+    """Find the fault of an entry, as the fields of an error; None if it is valid."""
+    found = _find_fault(entry)
+    if found is None:
+        return None
+    fault, address, slots = found
+    return EntryFields(archive=entry.id, fault=fault, address=address, slots=slots)
+
+
+def _find_fault(entry: Archive) -> ArchiveFault | None:
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
-        return "its id and aliases must be domains in lower case"
+        return ArchiveFault("names")
     both, item = frozenset(("time", "uri")), frozenset(("uri",))
     for pattern in entry.patterns:
-        if wrong := playback.find_dating_fault(pattern):
-            return wrong
+        if found := playback.find_dating_fault(pattern):
+            return found
     forms = [(pattern.url, both) for pattern in entry.patterns]
     forms += [(pattern.raw, both) for pattern in entry.patterns if pattern.raw]
     forms += [(entry.local, both)] if entry.local else []
@@ -294,8 +302,8 @@ def find_problem(entry: Archive) -> str | None:
     forms += [(entry.resolver, frozenset(("pwid",)))] if entry.resolver else []
     forms += [(entry.cdx, frozenset())] if entry.cdx else []
     for form, needed in forms:
-        if wrong := playback.find_fault(form, needed=needed):
-            return f"{wrong}: {form}"
+        if found := playback.find_fault(form, needed=needed):
+            return found
     return None
 
 

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
+from perdure.errors.configuring import EntryFault
 from perdure.ids.pwid import Pwid
 
 SLOTS = frozenset(("time", "uri", "collection", "pwid"))
@@ -134,26 +136,36 @@ def make_standard_form(pwid: Pwid) -> str | None:
     return f"https://{pwid.archive}/pwid?time={quote(pwid.time, safe=':')}{coverage}&item={item}"
 
 
-def find_dating_fault(pattern: Pattern) -> str | None:
-    """Describe the fault in the dates of a pattern; None if they are valid."""
+class ArchiveFault(NamedTuple):
+    """The fault of an entry in a list of archives."""
+
+    fault: EntryFault
+    address: str = ""
+    """The address with slots that is at fault, if it is one."""
+    slots: tuple[str, ...] = ()
+    """The slots that are allowed, or that are missing."""
+
+
+def find_dating_fault(pattern: Pattern) -> ArchiveFault | None:
+    """Find the fault in the dates of a pattern; None if they are valid."""
     until = "" if pattern.until == "?" else pattern.until
     if all(_DAY.fullmatch(one) for one in (pattern.since, until, pattern.seen)):
         return None
-    return "since, until and seen must be dates like 2018, 2018-05 or 2018-05-31"
+    return ArchiveFault("dates")
 
 
-def find_fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
-    """Describe the fault of a pattern; None if it is valid."""
+def find_fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> ArchiveFault | None:
+    """Find the fault of a pattern; None if it is valid."""
     host = re.match(r"https?://([^/{}\s]+)/", pattern)
     slots = _SLOT.findall(pattern)
     if host is None or not pattern.isascii() or not pattern.isprintable() or " " in pattern:
-        return "it is not an http(s) address with a host before its first slot"
+        return ArchiveFault("address", pattern)
     if set("{}") & set(_SLOT.sub("", pattern)) or not set(slots) <= SLOTS:
-        return f"a slot must be one of {', '.join(sorted(f'{{{slot}}}' for slot in SLOTS))}"
+        return ArchiveFault("slot-unknown", pattern, tuple(sorted(SLOTS)))
     if len(set(slots)) < len(slots):
-        return "it has the same slot twice"
+        return ArchiveFault("slot-twice", pattern)
     missing = sorted(needed - set(slots))
-    return f"it lacks {{{missing[0]}}}" if missing else None
+    return ArchiveFault("slot-missing", pattern, (missing[0],)) if missing else None
 
 
 @lru_cache(maxsize=512)

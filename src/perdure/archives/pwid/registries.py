@@ -19,11 +19,18 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.pwid.known import Archive, Archives, Example, find_problem, read_toml, utc_day
+from perdure.archives.pwid.known import (
+    Archive,
+    Archives,
+    Example,
+    find_entry_fault,
+    read_toml,
+    utc_day,
+)
 from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors import InvalidMetadata
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
+from perdure.errors.records import ImportedArchiveInvalid, quote_parser
 from perdure.ids import pwid as pwids
 
 VOCABULARY = "https://w3id.org/pwid#"
@@ -56,7 +63,8 @@ def read_memgator(text: str) -> tuple[Archive, ...]:
     try:
         entries = msgspec.convert(json.loads(text), list[_Memgator])
     except (ValueError, msgspec.ValidationError) as error:
-        raise InvalidMetadata(format="MemGator", line=None, reason=str(error)) from error
+        parser = "msgspec" if isinstance(error, msgspec.ValidationError) else "json"
+        raise quote_parser("MemGator", parser, error) from error
     return _check_archives(
         "MemGator",
         (
@@ -81,8 +89,7 @@ def read_turtle(text: str) -> tuple[Archive, ...]:
         graph.parse(data=text, format="turtle")
     except (SyntaxError, ValueError) as error:  # rdflib's BadSyntax is a SyntaxError
         line = getattr(error, "lines", None)
-        reason = " ".join(str(error).split())
-        raise InvalidMetadata(format="Turtle", line=line and line + 1, reason=reason) from error
+        raise quote_parser("Turtle", "rdflib", error, line and line + 1) from error
     kinds = graph.subjects(rdflib.RDF.type, rdflib.URIRef(f"{VOCABULARY}WebArchive"))
     return _check_archives("Turtle", (_read_node(rdflib, graph, one) for one in sorted(set(kinds))))
 
@@ -106,9 +113,8 @@ def write_toml(archives: Iterable[Archive]) -> str:
 def _check_archives(format: str, archives: Iterable[Archive]) -> tuple[Archive, ...]:
     found = tuple(archives)
     for one in found:
-        wrong = find_problem(one)
-        if wrong:
-            raise InvalidMetadata(format=format, line=None, reason=f"archive {one.id}: {wrong}")
+        if fault := find_entry_fault(one):
+            raise ImportedArchiveInvalid(format=format, line=None, **fault)
     return found
 
 

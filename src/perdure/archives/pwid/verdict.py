@@ -217,7 +217,7 @@ def judge_capture(wanted: WantedCapture, capture: Capture) -> Judgement:
 
 
 def judge_elsewhere(*, access: str, moved: bool) -> Judgement:
-    """Return the verdict on another archive, from what the registry of archives says of it."""
+    """Return the verdict on another archive, from its entry in the registry of archives."""
     if access == "closed":
         return Judgement(verdict=CaptureVerdict.CLOSED)
     return Judgement(verdict=CaptureVerdict.MOVED if moved else CaptureVerdict.UNVERIFIED)

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perdure.errors.damage import FilmDamaged, FilmFault
 from perdure.extractors.port import Source, Span
 
 _HEAD = struct.Struct(">I4s")
@@ -27,7 +28,34 @@ _NAME = re.compile("[ -~\xa9]{4}")
 
 
 class BadBox(ValueError):
-    """An invalid box. The message completes "it cannot be read: …"."""
+    """An invalid box. Its fields are those of `FilmDamaged`."""
+
+    def __init__(
+        self,
+        fault: FilmFault,
+        *,
+        box: str = "",
+        track: int | None = None,
+        expected: int | None = None,
+        found: int | None = None,
+    ) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.box = box
+        self.track = track
+        self.expected = expected
+        self.found = found
+
+    def explain(self, source: Source) -> FilmDamaged:
+        """Return the error that a film has this box."""
+        return FilmDamaged(
+            **source.subject,
+            fault=self.fault,
+            box=self.box,
+            track=self.track,
+            expected=self.expected,
+            found=self.found,
+        )
 
 
 class MovieBox(NamedTuple):
@@ -47,7 +75,7 @@ def read_outer_boxes(source: Source) -> Iterator[MovieBox]:
         box = _parse_box(head, at, source.length)
         yield box
         at = box.content.stop
-    raise BadBox(f"it has more than {_MOST} boxes")
+    raise BadBox("boxes-too-many", expected=_MOST)
 
 
 def index_boxes(content: memoryview) -> dict[bytes, memoryview]:
@@ -67,45 +95,45 @@ def iterate_boxes(content: memoryview) -> Iterator[tuple[bytes, memoryview]]:
         box = _parse_box(bytes(content[at : at + _LONGEST_HEAD]), at, len(content))
         yield box.kind, content[box.content.start : box.content.stop]
         at = box.content.stop
-    raise BadBox(f"a box contains more than {_MOST} others")
+    raise BadBox("boxes-too-many", expected=_MOST)
 
 
 def _parse_box(head: bytes, at: int, end: int) -> MovieBox:
     if len(head) < _HEAD.size:
-        raise BadBox("it ends within a box")
+        raise BadBox("box-cut-off")
     size, kind = _HEAD.unpack_from(head)
     length = _HEAD.size
     if size == 1:
         if len(head) < _LONGEST_HEAD:
-            raise BadBox("it ends within a box")
+            raise BadBox("box-cut-off")
         size, length = _LONG.unpack_from(head, _HEAD.size)[0], _LONGEST_HEAD
     elif size == 0:
         size = end - at
     if size < length:
-        raise BadBox(f"a box{_describe_kind(kind)} is smaller than its own header")
+        raise BadBox("box-too-small", box=_describe_kind(kind))
     if at + size > end:
-        raise BadBox(f"a box{_describe_kind(kind)} claims {size} bytes, but {end - at} are left")
+        raise BadBox("box-too-large", box=_describe_kind(kind), expected=size, found=end - at)
     return MovieBox(kind, Span(at + length, at + size))
 
 
 def _describe_kind(kind: bytes) -> str:
     """Return the name of a box for a message, or nothing if it is not a valid name."""
     name = kind.decode("latin-1")
-    return f" {name}" if _NAME.fullmatch(name) else ""
+    return name if _NAME.fullmatch(name) else ""
 
 
 def require_box(boxes: dict[bytes, memoryview], kind: bytes) -> memoryview:
     """Return the box of this name. Raises BadBox if it does not exist."""
     found = boxes.get(kind)
     if found is None:
-        raise BadBox(f"a required box{_describe_kind(kind)} is missing")
+        raise BadBox("box-missing", box=_describe_kind(kind))
     return found
 
 
 def unpack_fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, ...]:
     """Return the numbers in a box. Raises BadBox if the box is too short for them."""
     if len(content) < at + form.size:
-        raise BadBox("a box is too short for its fields")
+        raise BadBox("box-too-short")
     return form.unpack_from(content, at)
 
 

@@ -22,7 +22,10 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perdure.errors import OverBudget, PartNotSupported
+from perdure.errors import PartNotSupported
+from perdure.errors.cutting import CodingNotSupported, FilmForm, FilmFormNotSupported
+from perdure.errors.damage import FrameDamaged, FrameWithoutTime, VideoMissing
+from perdure.errors.limits import FrameTooLarge
 from perdure.extractors import container
 from perdure.extractors.film.picture import Picture, is_known_format, read_picture
 from perdure.extractors.port import Source
@@ -126,7 +129,7 @@ class Footage:
         sound: Any = self.audio.codec_context if self.audio else None
         form = sound.format.packed.name if sound and sound.rate and sound.format else None
         if self.audio and form not in _SAMPLES:
-            raise _make_unsupported(self.source, "with sound that cannot be decoded")
+            raise _refuse_form(self.source, "sound-coding")
         for one in self._decode_early(start, *self._streams):
             if isinstance(one, Shot):
                 if end is not None and one.time >= end + (_LATEST_SOUND if self.audio else 0):
@@ -214,7 +217,7 @@ class Footage:
             frames: Iterable[Any] = packet.decode()
             for frame in frames:
                 if frame.is_corrupt:
-                    raise self.source.make_undecodable("one of its frames is damaged")
+                    raise FrameDamaged(**self.source.subject)
                 if packet.stream is self.audio:
                     sound = self._make_sound(frame, expected)
                     expected = sound.first + len(sound.rows)
@@ -224,10 +227,10 @@ class Footage:
                     number += 1
 
     def _make_shot(self, frame: Any, number: int) -> Shot:
-        if (frame.width, frame.height) != (self.width, self.height) or not is_known_format(
-            frame.format.name
-        ):
-            raise _make_unsupported(self.source, f"in {frame.format.name}, or of changing size")
+        if (frame.width, frame.height) != (self.width, self.height):
+            raise _refuse_form(self.source, "changing-size")
+        if not is_known_format(frame.format.name):
+            raise _refuse_coding(self.source, frame.format.name)
         length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.frame_rate
         time = number * length if self._bare else self._compute_time(frame, frame.pts)
         return Shot(time, length, read_picture(frame))
@@ -243,7 +246,7 @@ class Footage:
 
     def _compute_time(self, timed: Any, pts: int | None) -> Fraction:
         if pts is None or timed.time_base is None:
-            raise self.source.make_undecodable("one of its frames has no time")
+            raise FrameWithoutTime(**self.source.subject)
         return pts * Fraction(timed.time_base) - self._zero
 
 
@@ -259,23 +262,29 @@ def open_footage(source: Source, selector: Selector | str) -> Iterator[Footage]:
 
 def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
     if not found.streams.video:
-        raise source.make_undecodable("it contains no video")
+        raise VideoMissing(**source.subject)
     video = found.streams.video[0]
     context = video.codec_context
     if context is None:
-        raise _make_unsupported(source, "in an unknown codec")
+        raise _refuse_coding(source, None)
     if context.width * context.height > _MOST_PIXELS:
-        raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
+        raise FrameTooLarge(source=source.name, most=_MOST_PIXELS)
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
     audio = found.streams.audio[0] if found.streams.audio else None
     return Footage(source, found, demuxer, video, audio)
 
 
-def _make_unsupported(source: Source, how: str) -> PartNotSupported:
-    return PartNotSupported(
-        media_type=f"{source.media_type} {how}",
+def _refuse_form(source: Source, form: FilmForm) -> PartNotSupported:
+    return FilmFormNotSupported(
+        media_type=source.media_type, form=form, selector="frames", offered=("byte range",)
+    )
+
+
+def _refuse_coding(source: Source, coding: str | None) -> PartNotSupported:
+    return CodingNotSupported(
+        media_type=source.media_type,
+        coding=coding,
         selector="frames",
-        install=None,
         offered=("byte range",),
     )

@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotSupported
+from perdure.errors import PartNotSupported
+from perdure.errors.cutting import FilmForm, FilmFormNotSupported
+from perdure.errors.limits import EditsTooMany, MovieHeaderTooLong, TracksTooMany
 from perdure.extractors.film.boxes import (
     BadBox,
     index_boxes,
@@ -147,30 +149,32 @@ def read_movie(source: Source) -> Movie:
                 source.read_bytes(span.start, min(span.stop, span.start + _LONGEST_TYPE))
             )
         elif kind == b"moof":
-            raise _make_unsupported(source, "in fragments")
+            raise _make_unsupported(source, "fragments")
         elif kind == b"moov":
             if span.length > _LONGEST:
-                raise OverBudget(
-                    what=f"the table of contents of {source.name}", limit=f"{_LONGEST} bytes"
-                )
+                raise MovieHeaderTooLong(source=source.name, most=_LONGEST)
             return _parse_movie(
                 source, brands, memoryview(source.read_bytes(span.start, span.stop))
             )
-    raise BadBox("it has no table of contents (moov)")
+    raise BadBox("contents-missing")
 
 
 def _parse_movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
     boxes = index_boxes(content)
-    for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with a compressed table of contents")):
+    refused: tuple[tuple[bytes, FilmForm], ...] = (
+        (b"mvex", "fragments"),
+        (b"cmov", "compressed-contents"),
+    )
+    for kind, form in refused:
         if kind in boxes:
-            raise _make_unsupported(source, how)
+            raise _make_unsupported(source, form)
     header = require_box(boxes, b"mvhd")
     unit, _ = unpack_fields(_choose_form(header, _TIMES), header)
     if not unit:
-        raise BadBox("it states no unit for its times")
+        raise BadBox("unit-missing")
     contents = [track for kind, track in iterate_boxes(content) if kind == b"trak"]
     if len(contents) > _MOST_TRACKS:
-        raise OverBudget(what=source.name, limit=f"{_MOST_TRACKS} tracks")
+        raise TracksTooMany(source=source.name, most=_MOST_TRACKS)
     tracks = [_parse_track(source, index_boxes(track), unit) for track in contents]
     return Movie(brands, header, unit, tuple(track for track in tracks if track))
 
@@ -188,13 +192,13 @@ def _parse_track(
     media_header = require_box(in_media, b"mdhd")
     unit, _ = unpack_fields(_choose_form(media_header, _TIMES), media_header)
     if not unit:
-        raise BadBox(f"its track {number} states no unit for its times")
+        raise BadBox("unit-missing", track=number)
     information = require_box(in_media, b"minf")
     in_information = index_boxes(information)
     _check_references(in_information)
     in_table = index_boxes(require_box(in_information, b"stbl"))
     if b"stz2" in in_table:
-        raise _make_unsupported(source, "with packed sample sizes")
+        raise _make_unsupported(source, "packed-sizes")
     descriptions = require_box(in_table, b"stsd")
     one_size = read_common_size(in_table)
     least = (
@@ -238,7 +242,7 @@ def _parse_edits(
     form = _choose_form(content, _EDITS)
     (count,) = unpack_fields(_EDIT_COUNT, content)
     if count > _MOST_EDITS:
-        raise OverBudget(what=source.name, limit=f"{_MOST_EDITS} edits")
+        raise EditsTooMany(source=source.name, most=_MOST_EDITS)
     found: list[Edit] = []
     at = Fraction(0)
     for number in range(count):
@@ -246,7 +250,7 @@ def _parse_edits(
         seconds = Fraction(length, movie_unit)
         if media >= 0:
             if rate != NORMAL_RATE:
-                raise _make_unsupported(source, "with still frames")
+                raise _make_unsupported(source, "still-frames")
             left = max(whole - Fraction(media, unit), Fraction(0))
             seconds = min(seconds, left) if length else left  # zero: to the end of the track
             found.append(Edit(at, seconds, media))
@@ -261,7 +265,7 @@ def _check_references(information: dict[bytes, memoryview]) -> None:
         return
     for _, reference in iterate_boxes(references[_EDIT_COUNT.size :]):
         if not reference[:4].tobytes().endswith(b"\1"):
-            raise BadBox("its media are in another file")
+            raise BadBox("media-elsewhere")
 
 
 def _find_sample_size(source: Source, descriptions: memoryview, said: int) -> int:
@@ -270,10 +274,10 @@ def _find_sample_size(source: Source, descriptions: memoryview, said: int) -> in
     if version == 1:
         per_packet, size = unpack_fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
         if per_packet > 1:
-            raise _make_unsupported(source, "with sound in packets of several samples")
+            raise _make_unsupported(source, "sound-packets")
         return size
     if version > 1 and said == 1:
-        raise _make_unsupported(source, "with sound samples of unknown size")
+        raise _make_unsupported(source, "sound-sizes")
     return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
 
 
@@ -294,14 +298,14 @@ def read_frame_size(track: FilmTrack) -> tuple[int, int]:
 def _choose_form(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
     (version,) = unpack_fields(_VERSION, content)
     if version > 1:
-        raise BadBox(f"a box has the unknown version {version}")
+        raise BadBox("box-version", found=version)
     return forms[version]
 
 
-def _make_unsupported(source: Source, how: str) -> PartNotSupported:
-    return PartNotSupported(
-        media_type=f"{source.media_type} {how}",
+def _make_unsupported(source: Source, form: FilmForm) -> PartNotSupported:
+    return FilmFormNotSupported(
+        media_type=source.media_type,
+        form=form,
         selector="an interval",
-        install=None,
-        offered=("byte range", "crop of an interval"),
+        offered=("byte range", "cropped interval"),
     )

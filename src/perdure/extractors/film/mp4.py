@@ -23,7 +23,8 @@ from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
-from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors.limits import PiecesTooMany
 from perdure.extractors import lasting
 from perdure.extractors.film import boxes, movie
 from perdure.extractors.film.boxes import BadBox
@@ -157,8 +158,10 @@ def _read_if_cuttable(source: Source) -> Movie | None:
 def _report_bad_boxes(source: Source) -> Iterator[None]:
     try:
         yield
-    except (BadBox, struct.error, OverflowError, IndexError) as error:
-        raise source.make_undecodable(str(error)) from None
+    except BadBox as error:
+        raise error.explain(source) from None
+    except (struct.error, OverflowError, IndexError) as error:
+        raise source.quote_decoder("Python", error) from None
 
 
 # choosing
@@ -188,7 +191,7 @@ def _resolve_selector(
             raise PartNotSupported(
                 media_type=source.media_type,
                 selector=str(selector),
-                offered=("time intervals", "tracks by number"),
+                offered=("time intervals", "track numbers"),
             )
     return start, end, tracks
 
@@ -213,9 +216,7 @@ def _is_video(track: FilmTrack) -> bool:
 
 
 def _choose_samples(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
-    """Return what is shown of a track in [start, end), with the samples that a decoder needs for
-    it.
-    """
+    """Return the share of a track in [start, end), with the samples that a decoder needs for it."""
     strips: list[_Strip] = []
     borders: list[int] = []
     for edit in track.edits:
@@ -262,11 +263,11 @@ def _locate_samples(source: Source, shares: Sequence[_Share]) -> list[tuple[int,
         )
     ]
     if len(places) > _MOST_PIECES:
-        raise OverBudget(what=f"this part of {source.name}", limit=f"{_MOST_PIECES} pieces")
+        raise PiecesTooMany(source=source.name, most=_MOST_PIECES)
     if any(piece.start + piece.length > source.length for _, piece in places):
-        raise BadBox("it is truncated: frames of this part are missing")
+        raise BadBox("frames-missing")
     if sum(piece.length for _, piece in places) > source.length:
-        raise BadBox("its frames overlap")
+        raise BadBox("frames-overlap")
     return sorted(places, key=lambda place: place[1].start)
 
 

@@ -25,7 +25,7 @@ from itertools import accumulate, groupby
 from operator import mul, sub
 from typing import NamedTuple
 
-from perdure.errors import OverBudget
+from perdure.errors.limits import FramesTooMany
 from perdure.extractors.film.boxes import BadBox, build_full_box, require_box, unpack_fields
 
 _COUNT = struct.Struct(">4xI")
@@ -97,11 +97,11 @@ class SampleTable:
         self._layout = _Layout(require_box(boxes, b"stsc"), len(self._chunks))
         self.count = self._deltas.count
         if isinstance(self._sizes, array) and len(self._sizes) != self.count:
-            raise BadBox(f"it has {self.count} samples, but sizes for {len(self._sizes)}")
+            raise BadBox("sizes-missing", expected=self.count, found=len(self._sizes))
         if self._offsets is not None and self._offsets.count < self.count:
-            raise BadBox(f"it has {self.count} samples, but offsets for {self._offsets.count}")
+            raise BadBox("offsets-missing", expected=self.count, found=self._offsets.count)
         if self._layout.count < self.count:
-            raise BadBox(f"it has {self.count} samples, but places for {self._layout.count}")
+            raise BadBox("places-missing", expected=self.count, found=self._layout.count)
 
     @property
     def has_equal_sizes(self) -> bool:
@@ -153,7 +153,7 @@ class SampleTable:
         first = self.find_first_since(start - max(offsets, default=0))
         last = self.find_first_since(end - min(offsets, default=0))
         if last - first > _MOST_SHOWN:
-            raise OverBudget(what="this part", limit=f"{_MOST_SHOWN} frames")
+            raise FramesTooMany(most=_MOST_SHOWN)
         found = [
             (sample, time)
             for sample, time in self._list_showing_times(first, last)
@@ -279,7 +279,7 @@ class _Layout:
         behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
         lengths = [*map(mul, map(sub, behind, self._first), self._per)]
         if self._first and (self._first[0] != 1 or min(lengths) <= 0):
-            raise BadBox("its chunks are out of order")
+            raise BadBox("chunks-unordered")
         self._starts: list[int] = [*accumulate(lengths, initial=0)]
 
     @property
@@ -309,7 +309,7 @@ def _read_numbers(content: memoryview, start: int, count: int, code: str) -> arr
     found = array(code)
     stop = start + count * found.itemsize
     if stop > len(content):
-        raise BadBox(f"a table of {count} numbers has only {len(content) - start} bytes")
+        raise BadBox("table-cut-off", expected=count, found=len(content) - start)
     found.frombytes(content[start:stop])
     if sys.byteorder == "little":
         found.byteswap()

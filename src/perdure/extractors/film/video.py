@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.errors.damage import FilmTruncated
 from perdure.extractors import lasting
 from perdure.extractors.container import EXTRA
 from perdure.extractors.film import mp4
@@ -114,7 +115,6 @@ def _resolve_scene(footage: Footage, selector: Selector) -> _Scene:
             raise PartNotSupported(
                 media_type=footage.source.media_type,
                 selector=str(selector),
-                install=None,
                 offered=("time intervals", "crop"),
             )
     left, top, right, bottom = scene.box or (0, 0, 1, 1)
@@ -250,7 +250,7 @@ def _explain_missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undeco
     """Return the error for missing frames: they never existed, or the film is truncated."""
     promised = math.floor(footage.stated_duration or 0)
     if scene.end is not None and scene.start < scene.end <= promised:
-        return footage.source.make_undecodable("it is truncated: frames of this part are missing")
+        return FilmTruncated(**footage.source.subject)
     return _make_out_of_range(footage, scene.selector)
 
 

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from perdure.errors.damage import AnimationDamaged, AnimationFault, ChunkSumWrong
 from perdure.extractors.port import Source
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -129,7 +130,7 @@ class _Reader:
 
     def take_chunk(self, kind: bytes, content: memoryview) -> None:
         if kind == b"acTL":
-            self._require(len(content) == 8, "acTL is not 8 bytes long")
+            self._require(len(content) == 8, "header-length")
             (self._declared,) = _SEQUENCE.unpack_from(content)
         elif kind in _SHARED:
             self.shared.setdefault(kind, content)
@@ -137,47 +138,52 @@ class _Reader:
             self._read_control(content)
         elif kind == b"IDAT":
             if self.steps and not self._seen_static:
-                self._require(
-                    self.steps[0].box == (0, 0, *self.size), "frame 0 does not cover the image"
-                )
+                self._require(self.steps[0].box == (0, 0, *self.size), "first-frame")
                 self.starts_static = True
             self._seen_static = True
             if self.starts_static:
                 self.steps[0].data.append(content)
         elif kind == b"fdAT":
             self._check_sequence(content)
-            self._require(bool(self.steps) and self._seen_static, "fdAT belongs to no frame")
+            self._require(bool(self.steps) and self._seen_static, "data-stray")
             self.steps[-1].data.append(content[_SEQUENCE.size :])
 
     def check_steps(self) -> tuple[AnimationStep, ...]:
         found = len(self.steps)
-        self._require(
-            found == self._declared, f"it declares {self._declared} frames, but has {found}"
-        )
-        self._require(all(step.data for step in self.steps), "a frame has no data")
+        self._require(found == self._declared, "frame-count", expected=self._declared, found=found)
+        self._require(all(step.data for step in self.steps), "frame-empty")
         return tuple(self.steps)
 
     def _read_control(self, content: memoryview) -> None:
-        self._require(len(content) == _CONTROL.size, "fcTL is not 26 bytes long")
+        self._require(len(content) == _CONTROL.size, "control-length")
         self._check_sequence(content)
         _, width, height, left, top, _, _, disposal, blending = _CONTROL.unpack(content)
         right, bottom = left + width, top + height
         fits = left < right <= self.size[0] and top < bottom <= self.size[1]
-        self._require(fits, "a frame extends outside the image")
+        self._require(fits, "frame-outside")
         known = disposal in _DISPOSALS and blending in _BLENDINGS
-        self._require(known, "a frame has an unknown disposal or blending")
-        self._require(self._seen_static or not self.steps, "two frames begin before the image data")
+        self._require(known, "frame-unknown")
+        self._require(self._seen_static or not self.steps, "frame-early")
         self.steps.append(AnimationStep((left, top, right, bottom), disposal, blending, []))
 
     def _check_sequence(self, content: memoryview) -> None:
-        self._require(len(content) >= _SEQUENCE.size, "fdAT has no sequence number")
+        self._require(len(content) >= _SEQUENCE.size, "number-missing")
         in_order = _SEQUENCE.unpack_from(content)[0] == self._sequence
-        self._require(in_order, f"chunk {self._sequence} of the animation is missing")
+        self._require(in_order, "chunk-missing", expected=self._sequence)
         self._sequence += 1
 
-    def _require(self, holds: bool, otherwise: str) -> None:
+    def _require(
+        self,
+        holds: bool,
+        fault: AnimationFault,
+        *,
+        expected: int | None = None,
+        found: int | None = None,
+    ) -> None:
         if not holds:
-            raise self._source.make_undecodable(otherwise)
+            raise AnimationDamaged(
+                **self._source.subject, fault=fault, expected=expected, found=found
+            )
 
 
 def _read_chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
@@ -188,18 +194,16 @@ def _read_chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memo
     kind = b""
     while kind != b"IEND":
         if at + 12 > len(data):
-            raise source.make_undecodable("the PNG ends before its end chunk")
+            raise AnimationDamaged(**source.subject, fault="end-missing")
         length, kind = _CHUNK.unpack_from(data, at)
         start = at + _CHUNK.size
         at = start + length + 4
         if at > len(data):
-            raise source.make_undecodable("the PNG ends within a chunk")
+            raise AnimationDamaged(**source.subject, fault="chunk-cut-off")
         if kind not in (b"IDAT", b"IEND"):
             (wanted,) = _SEQUENCE.unpack_from(data, at - 4)
             if zlib.crc32(data[start - 4 : at - 4]) != wanted:
-                raise source.make_undecodable(
-                    f"a chunk {kind.decode('latin-1')!r} has a wrong checksum"
-                )
+                raise ChunkSumWrong(**source.subject, chunk=kind.decode("latin-1"))
         yield kind, data[start : at - 4]
 
 

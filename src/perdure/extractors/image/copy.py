@@ -99,7 +99,7 @@ def _write_tiles(path: Path, image: Any, source: Source) -> None:
             keep="none",
         )
     except pyvips.Error as error:
-        raise source.make_undecodable(str(error).strip()) from None
+        raise source.quote_decoder("libvips", error) from None
 
 
 def _describe_pixels(image: Any) -> tuple[object, ...]:

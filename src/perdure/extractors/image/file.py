@@ -25,6 +25,8 @@ from typing import Any
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
+from perdure.errors.damage import PixelsCoded
+from perdure.errors.limits import MemoryUsedUp, PixelsTooMany, SamplesTooLarge
 from perdure.extractors.image.animated_png import Animation, compose_frame, read_animation
 from perdure.extractors.image.copy import cut_from_copy, make_copy
 from perdure.extractors.libraries import import_library
@@ -107,7 +109,7 @@ class Frame:
         """
         self.check_budget(box)
         if self.image.coding != "none":
-            raise self._make_undecodable(f"its pixels are coded as {self.image.coding}")
+            raise PixelsCoded(**self.source.subject, coding=self.image.coding)
         pyvips = _import_pyvips(self.source)
         try:
             return self._decode_pixels(pyvips, box, indexes)
@@ -170,9 +172,7 @@ class Frame:
         """Raise OverBudget if decoding a box would cost more than the limit."""
         area = (box.right - box.left) * (box.bottom - box.top)
         if area * self.image.bands * _count_sample_bytes(self.image) > _MOST_BYTES:
-            raise OverBudget(
-                what=f"{area} pixels of {self.source.name}", limit=f"{_MOST_BYTES} bytes"
-            )
+            raise SamplesTooLarge(source=self.source.name, pixels=area, most=_MOST_BYTES)
         decoded = self.width * self.height
         if self._has_tiles:
             tile = self._read_note("tile-width", 0), self._read_note("tile-height", 0)
@@ -192,24 +192,17 @@ class Frame:
 
     def _check_bound(self, pixels: int, most: int) -> None:
         if pixels > most:
-            raise OverBudget(
-                what=f"decoding {pixels} pixels of {self.source.name}", limit=f"{most} pixels"
-            )
+            raise PixelsTooMany(source=self.source.name, pixels=pixels, most=most)
 
     def _read_note(self, name: str, otherwise: int) -> int:
         return int(self.image.get(name)) if self.image.get_typeof(name) else otherwise
-
-    def _make_undecodable(self, reason: str) -> Undecodable:
-        return Undecodable(
-            identifier=self.source.name, media_type=self.source.media_type, reason=reason
-        )
 
 
 def open_frame(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
     """Open a frame of a source, counted from 0; only its header is read.
 
     Raises PartNotFound if there are fewer frames, Undecodable if the bytes are not what the media
-    type says, PartNotSupported if pyvips is not installed.
+    type says, MissingLibrary if pyvips is not installed.
     """
     pyvips = _import_pyvips(source, selector)
     loader = _LOADERS[source.essence]
@@ -256,10 +249,10 @@ def _import_pyvips(source: Source, selector: Selector | str = "") -> Any:
 def _explain_failure(error: Any, source: Source) -> Undecodable | OverBudget:
     """Translate an error of libvips, whose message lists the names of operations line by line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = lines[-1] if lines else "libvips gave no reason"
+    reason = lines[-1] if lines else ""
     if "out of memory" in reason:
-        return OverBudget(what=f"decoding {source.name}", limit="the memory of one request")
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+        return MemoryUsedUp(source=source.name)
+    return source.quote_decoder("libvips", reason)
 
 
 def _count_sample_bytes(image: Any) -> int:

@@ -122,7 +122,6 @@ def _resolve_selector(source: Source, selector: Selector) -> tuple[Frame, Select
     raise PartNotSupported(
         media_type=source.media_type,
         selector=str(selector),
-        install=None,
         offered=("rect", "xywh"),
     )
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
+from perdure.errors.limits import MemoryUsedUp, PixelsTooMany
 from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
@@ -79,13 +80,9 @@ def _render_picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
         data = _encode_picture(_tone_pixels(shown, picture.quality), picture)
     except pyvips.Error as error:
         if "out of memory" in str(error):
-            what = f"{picture} of {frame.source.name}"
-            raise OverBudget(what=what, limit="the memory of one request") from None
-        raise Undecodable(
-            identifier=frame.source.name,
-            media_type=frame.source.media_type,
-            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gave no reason",
-        ) from None
+            raise MemoryUsedUp(source=frame.source.name, part=str(picture)) from None
+        reason = str(error).strip().rpartition("\n")[2]
+        raise frame.source.quote_decoder("libvips", reason) from None
     return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
 
 
@@ -132,9 +129,8 @@ def _decode_box(frame: Frame, box: PixelBox, size: tuple[int, int], indexes: Ind
     width, height = box.right - box.left, box.bottom - box.top
     if width * height <= _MOST_KEPT or not _can_decode_piecewise(frame):
         return frame.read_pixels(box, indexes)
-    if frame.width * frame.height > _MOST_DECODED:
-        what = f"decoding {frame.width} x {frame.height} pixels of {frame.source.name}"
-        raise OverBudget(what=what, limit=f"{_MOST_DECODED} pixels")
+    if (pixels := frame.width * frame.height) > _MOST_DECODED:
+        raise PixelsTooMany(source=frame.source.name, pixels=pixels, most=_MOST_DECODED)
     across, down = size if frame.orientation < _SIDEWAYS else size[::-1]
     region = frame.image.crop(box.left, box.top, width, height)
     transparent, depth = region.hasalpha(), region.format

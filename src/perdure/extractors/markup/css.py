@@ -11,7 +11,8 @@ What must stay true: a selector that is too long or too deep is refused before i
 
 from __future__ import annotations
 
-from perdure.errors import MalformedPart, OverBudget
+from perdure.errors import MalformedPart
+from perdure.errors.limits import SelectorTooComplex, SelectorTooLong
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Source
 from perdure.parts import Css
@@ -25,14 +26,13 @@ _RULE = "Selectors Level 3"
 def translate_to_xpath(source: Source, selector: Css, *, html: bool) -> str:
     """Return an XPath 1.0 expression for the same elements; in HTML, names are case-insensitive.
 
-    Raises MalformedPart, OverBudget, and PartNotSupported if cssselect is not installed.
+    Raises MalformedPart, OverBudget, and MissingLibrary if cssselect is not installed.
     """
     text = selector.selector
     if len(text) > _LONGEST:
-        raise OverBudget(what=f"a selector of {len(text)}", limit=f"{_LONGEST} characters")
+        raise SelectorTooLong(length=len(text), most=_LONGEST)
     if sum(map(text.count, _COMBINING)) > _MOST_COMBINED:
-        limit = f"{_MOST_COMBINED} combinators and functions"
-        raise OverBudget(what=f"the selector {text[:80]}", limit=limit)
+        raise SelectorTooComplex(selector=text, most=_MOST_COMBINED)
     cssselect = import_library("cssselect", "html" if html else "xml", source, selector)
     translator = cssselect.HTMLTranslator() if html else cssselect.GenericTranslator()
     try:

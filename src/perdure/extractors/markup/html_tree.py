@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from perdure.errors import OverBudget, PartNotFound
+from perdure.errors import PartNotFound
+from perdure.errors.limits import MemoryUsedUp, NestingTooDeep, NodesTooMany, TreeTooLong
 from perdure.extractors.libraries import import_library
 from perdure.extractors.markup.elements import VOID, match_end_tags, measure_depths
 from perdure.extractors.markup.tagged import Markup
@@ -48,10 +49,10 @@ class HtmlTree:
     """A document as a tree of `lxml`, with the places of its elements in the source."""
 
     def __init__(self, markup: Markup, selector: Selector) -> None:
-        """Raises OverBudget, and PartNotSupported if a library is not installed."""
+        """Raises OverBudget, and MissingLibrary if a library is not installed."""
         source = markup.source
         if source.length > LARGEST:
-            raise OverBudget(what=f"the tree of {source.name}", limit=f"{LARGEST} bytes")
+            raise TreeTooLong(source=source.name, most=LARGEST)
         self._markup, self._selector = markup, selector
         self.etree = import_library("lxml.etree", "html", source, selector)
         lexbor = import_library("selectolax.lexbor", "html", source, selector)
@@ -61,8 +62,7 @@ class HtmlTree:
         try:
             parsed = lexbor.LexborHTMLParser(numbered)
         except lexbor.SelectolaxError:  # the only possible reason: any text is HTML
-            limit = "the memory of one request"
-            raise OverBudget(what=f"the tree of {source.name}", limit=limit) from None
+            raise MemoryUsedUp(source=source.name, part="the tree") from None
         self._tags: dict[Any, int] = {}
         """The number of its start tag for each element, in the order of the document."""
         self.root = self._copy_tree(parsed.root, mark)
@@ -176,9 +176,9 @@ class HtmlTree:
         """Raise OverBudget if a tree is too large or too deep."""
         name = self._markup.source.name
         if count > _MOST:
-            raise OverBudget(what=f"the tree of {name}", limit=f"{_MOST} elements and texts")
+            raise NodesTooMany(source=name, most=_MOST)
         if depth > _DEEPEST:
-            raise OverBudget(what=f"nesting in {name}", limit=f"{_DEEPEST} levels")
+            raise NestingTooDeep(source=name, most=_DEEPEST)
 
     def _make_element(self, name: str, attributes: dict[str, str | None]) -> Any:
         try:

@@ -19,7 +19,8 @@ from bisect import bisect_left
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors.limits import TagsTooMany, TagsTooManyForNames
 from perdure.extractors.markup import elements
 from perdure.extractors.markup.elements import NamedElements
 from perdure.extractors.markup.tags import (
@@ -80,7 +81,7 @@ class Markup:
     def _pack_tags(self, source: Source) -> bytes:
         tags = scan_tags(make_ascii_view(source.map_bytes(), self.encoding), self.rule)
         if len(tags.starts) == MOST_TAGS:
-            raise OverBudget(what=f"finding the tags of {source.name}", limit=f"{MOST_TAGS} tags")
+            raise TagsTooMany(source=source.name, most=MOST_TAGS)
         head = tags.starts.typecode.encode().ljust(_HEAD)
         return head + tags.starts.tobytes() + tags.stops.tobytes()
 
@@ -109,8 +110,7 @@ class Markup:
         search.
         """
         if self.count > _MOST_NAMED:
-            what = f"finding names among the tags of {self.source.name}"
-            raise OverBudget(what=what, limit=f"{_MOST_NAMED} tags")
+            raise TagsTooManyForNames(source=self.source.name, most=_MOST_NAMED)
         kept = self.indexes.get_index(
             self.source,
             f"called-{self.name_index(self.encoding.codec)}-2",

@@ -122,7 +122,7 @@ def read_text_content(markup: Markup) -> TextContent:
     if encoding.shifts:
         raise PartNotSupported(
             media_type=f"{source.essence}; charset={encoding.codec.replace('_', '-')}",
-            selector="a part by its text",
+            selector="quoted text",
             offered=("char range", "tag range", "name range", "byte range"),
         )
 

@@ -24,6 +24,8 @@ from xml.parsers import expat
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
+from perdure.errors.damage import EntitiesDeclared, TagUnrecognizable, XmlNotWellFormed
+from perdure.errors.limits import NestingTooDeep
 from perdure.extractors.markup.tagged import XML_TYPES, Markup, describe_choice
 from perdure.extractors.markup.tags import read_attributes
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
@@ -184,19 +186,17 @@ class _Reading:
                 self._source.map_bytes(), True
             )  # at once: in pieces, long tokens are quadratic
         except expat.ExpatError as error:
-            raise self._make_undecodable(
-                f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
+            raise XmlNotWellFormed(
+                **self._source.subject,
+                line=error.lineno,
+                column=error.offset,
+                fault=expat.ErrorString(error.code),
             ) from None
         except PerdureError:
             raise
         except ValueError as error:  # an encoding that expat does not have
-            raise self._make_undecodable(str(error)) from None
+            raise self._source.quote_decoder("expat", error) from None
         return Nodes(self._firsts, self._lasts, self._parents, self._marks, self._kinds, self._ids)
-
-    def _make_undecodable(self, reason: str) -> Undecodable:
-        return Undecodable(
-            identifier=self._source.name, media_type=self._source.media_type, reason=reason
-        )
 
     def _take_tag(self) -> int:
         """Return the tag that an event belongs to."""
@@ -206,13 +206,13 @@ class _Reading:
             number == len(self._tags.starts)
             or self._tags.starts[number] * self._encoding.width != at
         ):
-            raise self._make_undecodable(f"no tag is recognizable at byte {at}")
+            raise TagUnrecognizable(**self._source.subject, at=at)
         self._tag += 1
         return number
 
     def _start_element(self, name: str, pairs: list[str]) -> None:
         if len(self._open) == DEEPEST:
-            raise OverBudget(what=f"nesting in {self._source.name}", limit=f"{DEEPEST} levels")
+            raise NestingTooDeep(source=self._source.name, most=DEEPEST)
         number = len(self._firsts)
         if not number:
             self._by_name = not _IDS_BY_NAME.isdisjoint(pairs)
@@ -245,9 +245,7 @@ class _Reading:
             self._declared.add((element, name))
 
     def _refuse_entity(self, name: str, *_: object) -> None:
-        raise self._make_undecodable(
-            f"it declares entities ({name}), which perdure does not expand"
-        )
+        raise EntitiesDeclared(**self._source.subject, entity=name)
 
     def _add_mark(self, kind: int, *_: object) -> None:
         if not self._in_doctype:

@@ -17,7 +17,8 @@ import re
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
+from perdure.errors.limits import DocumentTooLongForXPath, NestingTooDeep
 from perdure.extractors.libraries import import_library
 from perdure.extractors.markup import css
 from perdure.extractors.markup.tagged import XML_TYPES
@@ -31,6 +32,7 @@ from perdure.parts import Css, Selector, XPath
 LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as many
 _SECONDS = 2  # of CPU, for an expression
 _READ_IN_ONE = 4 << 20  # bytes; a second is enough for two to six times as many
+_DEEPEST_OF_LIBXML2 = 256  # levels
 
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[()\[\]]|/\s*range-to\s*\(")
 _STRING_RANGE = re.compile(r"\s*string-range\s*\(")
@@ -59,7 +61,7 @@ class XPathExtractor:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
         etree = import_library("lxml.etree", "xml", source, selector)
         if source.length > LARGEST:
-            raise OverBudget(what=f"XPath over {source.name}", limit=f"{LARGEST} bytes")
+            raise DocumentTooLongForXPath(source=source.name, most=LARGEST)
         document = XmlDocument(source, selector, indexes)
         evaluation = _Evaluation(etree, document, selector, asked)
         found = evaluation.find_element() if isinstance(selector, Css) else evaluation.find_place()
@@ -123,10 +125,8 @@ class _Evaluation:
             return etree.fromstring(text.encode(), parser).getroottree()
         except (etree.XMLSyntaxError, UnicodeError) as error:
             if getattr(error, "code", None) == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
-                raise OverBudget(what=f"nesting in {source.name}", limit="256 levels") from None
-            raise Undecodable(
-                identifier=source.name, media_type=source.media_type, reason=str(error)
-            ) from None
+                raise NestingTooDeep(source=source.name, most=_DEEPEST_OF_LIBXML2) from None
+            raise source.quote_decoder("libxml2", error) from None
 
     def find_element(self) -> _Found:
         """Return the one element that the expression selects. Names have no namespaces: in CSS, `p`

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from perdure.errors import MalformedPart, OverBudget, PartNotFound, PartNotSupported
+from perdure.errors import MalformedPart, PartNotFound, PartNotSupported
+from perdure.errors.limits import ExpressionTooLong, ExpressionTooSlow
 from perdure.extractors.port import Source
 from perdure.parts import Selector, XPath
 
@@ -37,13 +38,10 @@ def check_expression(source: Source, selector: XPath) -> None:
     """Refuse an expression that takes too long or is not XPath 1.0."""
     expression = selector.expression
     if len(expression) > _LONGEST:
-        raise OverBudget(what=f"an expression of {len(expression)}", limit=f"{_LONGEST} characters")
+        raise ExpressionTooLong(length=len(expression), most=_LONGEST)
     bare = _LITERAL.sub(lambda literal: " " * len(literal[0]), expression)
     if len(_SEARCH.findall(bare)) > _MOST_SEARCHES:
-        raise OverBudget(
-            what=f"the expression {expression[:80]}",
-            limit=f"{_MOST_SEARCHES} searches through the document",
-        )
+        raise ExpressionTooSlow(expression=expression, most=_MOST_SEARCHES)
     for call in _CALL.finditer(bare):
         if call[1] in _MISSING:
             raise PartNotSupported(

@@ -25,12 +25,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import (
-    OverBudget,
     PartNotFound,
     PartNotSupported,
     PartOutOfRange,
     PerdureError,
 )
+from perdure.errors.damage import PdfEncrypted
+from perdure.errors.limits import EmbeddedFileTooLong, NestingUnsupported
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.formats import MediaType
@@ -93,14 +94,14 @@ def _open_pdf(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]
         with source.open_file() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
             yield pdf
     except pikepdf.PasswordError:
-        raise source.make_undecodable("it is encrypted and needs a password") from None
+        raise PdfEncrypted(**source.subject) from None
     except PerdureError:
         raise
     except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
         # raised for an object of the wrong type
-        raise source.make_undecodable(str(error)) from None
+        raise source.quote_decoder("pikepdf", error) from None
     except RecursionError:
-        raise OverBudget(what=f"{source.name}", limit="the supported depth of nesting") from None
+        raise NestingUnsupported(source=source.name) from None
 
 
 # pages
@@ -247,7 +248,7 @@ def _read_embedded(source: Source, selector: Embedded, pdf: pikepdf.Pdf, name: s
         raise PartNotFound(identifier=source.name, selector=str(selector), extent=names)
     file = pdf.attachments[name].get_file()
     if (file.size or 0) > _MOST_EMBEDDED:
-        raise OverBudget(what=f"{selector} of {source.name}", limit=f"{_MOST_EMBEDDED} bytes")
+        raise EmbeddedFileTooLong(source=source.name, selector=str(selector), most=_MOST_EMBEDDED)
     return Part(
         selector=selector, media_type=_check_media_type(file.mime_type), body=(file.read_bytes(),)
     )

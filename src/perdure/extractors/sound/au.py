@@ -14,7 +14,13 @@ from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported
+from perdure.errors.cutting import CodingNotSupported
+from perdure.errors.damage import (
+    NotAu,
+    SamplesCutOff,
+    SoundHeaderContradictory,
+    SoundHeaderTruncated,
+)
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.extractors.sound import samples
 from perdure.parts import Selector
@@ -75,25 +81,24 @@ def read_sound(source: Source) -> AuSound:
     if head[:4] != _MAGIC:
         if source.essence == "audio/basic":  # RFC 2046 section 4.3
             return AuSound(_MULAW, 8000, 1, Span(0, source.length))
-        raise source.make_undecodable("it does not begin like an AU file")
+        raise NotAu(**source.subject)
     if len(head) < _HEAD.size:
-        raise source.make_undecodable("its header is truncated")
+        raise SoundHeaderTruncated(**source.subject)
     _, start, length, encoding, rate, channels = _HEAD.unpack(head)
     if encoding not in _SIZES:
-        raise PartNotSupported(
-            media_type=f"{source.media_type} with encoding {encoding}",
+        raise CodingNotSupported(
+            media_type=source.media_type,
+            coding=str(encoding),
             selector="an interval",
             offered=("byte range",),
         )
     if not (rate and channels) or start < _HEAD.size or start > source.length:
-        raise source.make_undecodable("its header contradicts itself")
+        raise SoundHeaderContradictory(**source.subject)
     left = source.length - start
     if length == _UNKNOWN:
         length = left
     if length > left:
-        raise source.make_undecodable(
-            f"its header promises {length} bytes of samples, but it has {left}"
-        )
+        raise SamplesCutOff(**source.subject, expected=length, found=left)
     block = _SIZES[encoding] * channels
     return AuSound(encoding, rate, channels, Span(start, start + length - length % block))
 

@@ -27,6 +27,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.cutting import CodingNotSupported
+from perdure.errors.damage import (
+    FrameWithoutTime,
+    SampleFormMissing,
+    SamplesMissing,
+    SoundFrameMissing,
+    SoundMissing,
+    TimeUnitMissing,
+)
 from perdure.extractors import container, lasting
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.extractors.sound import samples, wav
@@ -142,13 +151,13 @@ class _Sound:
         self._stream = stream
         self._zero = stream.start_time or 0
         if not stream.rate:
-            raise source.make_undecodable("it contains no frame of sound")
+            raise SoundFrameMissing(**source.subject)
         form: Any = stream.format
         if form is None:
-            raise source.make_undecodable("it does not state the format of its samples")
+            raise SampleFormMissing(**source.subject)
         kind = form.packed.name
         if kind not in _FORMATS:
-            raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
+            raise CodingNotSupported(media_type=source.media_type, coding=kind, selector="samples")
         name, code, width = _FORMATS[kind]
         self.form = SampleForm(name, code, width, stream.channels, stream.rate)
 
@@ -165,10 +174,10 @@ class _Sound:
             if not frame.samples:
                 continue
             if frame.pts is None:
-                raise self._source.make_undecodable("one of its frames has no time")
+                raise FrameWithoutTime(**self._source.subject)
             at = round((frame.pts - self._zero) * self._time_base * self.form.rate)
             if (at > first) if expected is None else (at != expected):
-                raise self._source.make_undecodable(f"samples are missing before number {at}")
+                raise SamplesMissing(**self._source.subject, at=at)
             expected = at + frame.samples
             if expected > first:
                 yield at, _pack_frame(frame)
@@ -177,7 +186,7 @@ class _Sound:
     def _time_base(self) -> Fraction:
         base = self._stream.time_base
         if base is None:
-            raise self._source.make_undecodable("it states no unit for its times")
+            raise TimeUnitMissing(**self._source.subject)
         return base
 
     def decode_samples(self, first: int, last: int | None) -> Iterator[bytes]:
@@ -289,12 +298,12 @@ def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
     with container.open_container(source, _DEMUXERS[source.essence], selector) as found:
         streams = found.streams.audio
         if not streams:
-            raise source.make_undecodable("it contains no sound")
+            raise SoundMissing(**source.subject)
         if streams[0].codec_context is None:
-            raise PartNotSupported(
-                media_type=f"{source.media_type} in an unknown codec",
+            raise CodingNotSupported(
+                media_type=source.media_type,
+                coding=None,
                 selector=str(selector),
-                install=None,
                 offered=("byte range",),
             )
         yield _Sound(source, found, streams[0])

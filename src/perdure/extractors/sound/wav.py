@@ -18,7 +18,15 @@ from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported
+from perdure.errors.cutting import CodingNotSupported
+from perdure.errors.damage import (
+    ChunksTooMany,
+    DataChunkMissing,
+    FormatChunkMissing,
+    NotWave,
+    SamplesCutOff,
+    SamplesImpossible,
+)
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.extractors.sound import samples
 from perdure.parts import Selector
@@ -86,7 +94,7 @@ def read_sound(source: Source) -> WavSound:
     """Find the format and the samples. Raises Undecodable or PartNotSupported."""
     head = source.read_bytes(0, 12)
     if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
-        raise source.make_undecodable("it does not begin like a RIFF WAVE file")
+        raise NotWave(**source.subject)
     open_ended = int.from_bytes(head[4:8], "little") in _OPEN and head[:4] == b"RIFF"
     format, long = b"", 0
     at = 12
@@ -96,7 +104,7 @@ def read_sound(source: Source) -> WavSound:
         )
         at += _CHUNK.size
         if at > source.length:
-            raise source.make_undecodable("it has no data chunk")
+            raise DataChunkMissing(**source.subject)
         if name == b"ds64":
             long = struct.unpack("<8xQ", source.read_bytes(at, at + 16).ljust(16, b"\0"))[0]
         elif name == b"fmt ":
@@ -108,30 +116,27 @@ def read_sound(source: Source) -> WavSound:
                 size = source.length - at
             return _check_sound(source, format, Span(at, at + size))
         at += size + size % 2
-    raise source.make_undecodable(f"it has more than {_MOST_CHUNKS} chunks before its data")
+    raise ChunksTooMany(**source.subject, most=_MOST_CHUNKS)
 
 
 def _check_sound(source: Source, format: bytes, data: Span) -> WavSound:
     if len(format) < _FORMAT.size:
-        raise source.make_undecodable("it has no fmt chunk before its data")
+        raise FormatChunkMissing(**source.subject)
     code, channels, rate, _, block, bits = _FORMAT.unpack_from(format)
     if code == _EXTENSIBLE and len(format) >= _SUBFORMAT.stop:
         code = int.from_bytes(format[_SUBFORMAT], "little")
     if code not in _BY_SAMPLE:
-        raise PartNotSupported(
-            media_type=f"{source.media_type} with format {code:#06x}",
+        raise CodingNotSupported(
+            media_type=source.media_type,
+            coding=f"{code:#06x}",
             selector="an interval",
             offered=("byte range",),
         )
     if not (rate and channels and block == channels * -(-bits // 8)):
-        raise source.make_undecodable(
-            f"its header states impossible samples: {bits} bits in {channels} channels"
-        )
+        raise SamplesImpossible(**source.subject, bits=bits, channels=channels)
     left = source.length - data.start
     if data.length > left:
-        raise source.make_undecodable(
-            f"its header promises {data.length} bytes of samples, but it has {left}"
-        )
+        raise SamplesCutOff(**source.subject, expected=data.length, found=left)
     whole = data.stop - data.length % block
     return WavSound(format, channels, rate, block, Span(data.start, whole))
 

@@ -22,7 +22,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange
+from perdure.errors.cutting import CheckNotSupported
+from perdure.errors.damage import CharacterWithoutCode
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text.coding import Coding, find_coding
 from perdure.extractors.text.decoded import DecodedText, read_decoded
@@ -124,10 +126,10 @@ class TextExtractor:
                 else:
                     body = _convert_cut(cut, self._at_once)
             except UnicodeEncodeError as error:
-                raise Undecodable(
+                raise CharacterWithoutCode(
                     identifier=source.name,
                     media_type=f"{source.essence}; charset={how.codec}",
-                    reason=f"{error.object[error.start]!a} has no code of its own",
+                    character=error.object[error.start],
                 ) from None
         return Part(
             selector=selector,
@@ -336,9 +338,8 @@ def _hold_check(check: Check, source: Source, how: Coding) -> None:
         try:
             codec = find_coding(msgspec.structs.replace(source, charset=check.charset)).codec
         except PartNotSupported:
-            known = f"{check.kind} check in a charset other than the unknown {check.charset}"
-            raise PartNotSupported(
-                media_type=source.media_type, selector=str(check), offered=(known,)
+            raise CheckNotSupported(
+                media_type=source.media_type, selector=str(check), charset=check.charset
             ) from None
     try:
         if codec != how.codec:

@@ -27,7 +27,8 @@ from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
-from perdure.errors import OverBudget, Undecodable
+from perdure.errors.damage import TextInvalid
+from perdure.errors.limits import ShiftedRunTooLong
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text.coding import Coding
 
@@ -260,10 +261,11 @@ def build_marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
         at = mark.byte + getattr(error, "start", 0)
         if not isinstance(error, UnicodeDecodeError):  # an unterminated escape sequence
             at = _find_first_bad(source, coding, mark)
-        raise Undecodable(
+        raise TextInvalid(
             identifier=source.name,
             media_type=f"{source.essence}; charset={source.charset or coding.codec}",
-            reason=f"invalid text at byte {at}: {getattr(error, 'reason', error)}",
+            at=at,
+            fault=str(getattr(error, "reason", error)),
         ) from None
     rows.extend(_pack_mark(mark))
     return rows.tobytes()
@@ -342,7 +344,7 @@ class _Counting:
             self._add_counts(len(text), lf, cr, both, text[0] == "\n", text[-1] == "\r")
         self._state = self._decoder.getstate()
         if len(self._state[0]) > _LONGEST_RUN:
-            raise OverBudget(what="a run of shifted characters", limit=f"{_LONGEST_RUN} bytes")
+            raise ShiftedRunTooLong(most=_LONGEST_RUN)
 
     def _add_counts(
         self, decoded: int, lf: int, cr: int, both: int, lf_first: bool, cr_last: bool

@@ -21,7 +21,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import islice
 
-from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
+from perdure.errors.damage import QuotedFieldEndless
+from perdure.errors.limits import RowTooLong
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text.ascii_view import Encoding, make_ascii_view
 from perdure.extractors.text.coding import Coding
@@ -136,13 +138,9 @@ def build_marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int =
 
 def _refuse_row(source: Source, at: int, rows: int, *, whole: bool, size: int) -> None:
     if whole:
-        raise Undecodable(
-            identifier=source.name,
-            media_type=source.media_type,
-            reason=f"a quoted field of row {rows + 1}, at byte {at}, never ends",
-        )
+        raise QuotedFieldEndless(**source.subject, row=rows + 1, at=at)
     if size > _LONGEST_ROW:
-        raise OverBudget(what=f"row {rows + 1}", limit=f"{_LONGEST_ROW} bytes")
+        raise RowTooLong(row=rows + 1, most=_LONGEST_ROW)
 
 
 def find_row_ends(data: bytes, *, whole: bool) -> list[int]:

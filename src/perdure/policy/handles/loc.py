@@ -26,7 +26,14 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from perdure.errors.locations import MalformedValueXml
+from perdure.errors.locations import (
+    LocationsTooMany,
+    MalformedValueXml,
+    RootNotLocations,
+    ValueXmlDeclares,
+    ValueXmlTooLong,
+    WeightOutOfRange,
+)
 from perdure.model.records import Location
 from perdure.policy.handles.addresses import read_address
 
@@ -46,15 +53,13 @@ def parse_xml(text: str, kind: str) -> ElementTree.Element:
     `kind` is its type, for the message.
     """
     if len(text) > LONGEST:
-        raise MalformedValueXml(value_type=kind, fault=f"it has more than {LONGEST} characters")
+        raise ValueXmlTooLong(value_type=kind, most=LONGEST)
     if _DECLARATION.search(text):
-        raise MalformedValueXml(
-            value_type=kind, fault="document type and entity declarations are not allowed"
-        )
+        raise ValueXmlDeclares(value_type=kind)
     try:
         return ElementTree.fromstring(text)  # noqa: S314  (no declaration: no entity, no file)
     except ElementTree.ParseError as error:
-        raise MalformedValueXml(value_type=kind, fault=f"it is not XML: {error}") from error
+        raise MalformedValueXml(value_type=kind, fault=str(error)) from error
 
 
 class LocEntry(NamedTuple):
@@ -80,10 +85,10 @@ def read_value(text: str) -> LocValue:
     """The methods and locations of a value. Raises InvalidRequest."""
     root = parse_xml(text, TYPE)
     if root.tag != "locations":
-        raise MalformedValueXml(value_type=TYPE, fault="its root element must be 'locations'")
+        raise RootNotLocations(value_type=TYPE)
     listed = [one for one in root if one.tag == "location"]
     if len(listed) > _MOST:
-        raise MalformedValueXml(value_type=TYPE, fault=f"it has more than {_MOST} locations")
+        raise LocationsTooMany(value_type=TYPE, most=_MOST)
     found = [
         (address, one)
         for one in listed
@@ -136,7 +141,5 @@ def _read_weight(text: str) -> Decimal:
     except InvalidOperation:
         weight = Decimal(-1)
     if not (weight.is_finite() and 0 <= weight <= _HEAVIEST):
-        raise MalformedValueXml(
-            value_type=TYPE, fault=f"weight {text[:40]!a} is not a number from 0 to {_HEAVIEST}"
-        )
+        raise WeightOutOfRange(value_type=TYPE, weight=text, most=int(_HEAVIEST))
     return weight

@@ -39,7 +39,12 @@ from xml.etree.ElementTree import Element
 
 import msgspec
 
-from perdure.errors.locations import MalformedNamespace
+from perdure.errors.locations import (
+    NamespaceElementRefused,
+    NamespaceIncomplete,
+    NamespaceTestUnknown,
+    NamespaceTooLarge,
+)
 from perdure.model.records import Value
 from perdure.policy.handles import loc
 from perdure.policy.handles.values import MOST_VALUES, URL, is_secret
@@ -89,26 +94,19 @@ def _read_template(text: str) -> tuple[str, Element]:
     root = loc.parse_xml(text, TYPE)
     template = next((one for one in root.iter("template")), None)
     if root.tag != "namespace" or template is None or not template.get("delimiter"):
-        raise MalformedNamespace(
-            value_type=TYPE,
-            fault="it must be a namespace that contains a template with a delimiter",
-        )
+        raise NamespaceIncomplete(value_type=TYPE)
     if sum(1 for _ in template.iter()) > _MOST_ELEMENTS:
-        raise MalformedNamespace(
-            value_type=TYPE, fault=f"it has more than {_MOST_ELEMENTS} elements"
-        )
+        raise NamespaceTooLarge(value_type=TYPE, most=_MOST_ELEMENTS)
     _check_element(template, 0)
     return str(template.get("delimiter")), template
 
 
 def _check_element(element: Element, depth: int) -> None:
     if element.tag not in _ELEMENTS or depth > _DEEPEST:
-        raise MalformedNamespace(
-            value_type=TYPE, fault=f"the element {element.tag[:40]!a} is unknown or nested too deep"
-        )
+        raise NamespaceElementRefused(value_type=TYPE, element=element.tag)
     if element.tag == "if":
         if element.get("test") not in ("equals", "matches"):
-            raise MalformedNamespace(value_type=TYPE, fault="a test must be 'equals' or 'matches'")
+            raise NamespaceTestUnknown(value_type=TYPE)
         if element.get("test") == "matches":
             Expression.compile_text(element.get("expression", ""))
     for one in element:

@@ -28,7 +28,8 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import MalformedIdentifier, TooLarge
+from perdure.errors import MalformedIdentifier
+from perdure.errors.limits import SecretsTooMany, ValuesTooLong, ValuesTooMany
 from perdure.errors.locations import (
     IndexOutOfRange,
     IndexTwice,
@@ -111,10 +112,9 @@ def read_values(body: bytes) -> tuple[Value, ...]:
         else:
             sent = msgspec.json.decode(body, type=_Body).values
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        fault = f"it is not JSON with handle values: {error}"
-        raise MalformedBody(fault=fault, manual=_RULE) from error
+        raise MalformedBody(fault=str(error), manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
-        raise TooLarge(what="the number of secrets in one request", limit=MOST_SECRETS)
+        raise SecretsTooMany(limit=MOST_SECRETS)
     found = tuple(_make_value(one) for one in sent)
     check_values(found)
     return tuple(sorted(found, key=lambda one: one.index))
@@ -126,9 +126,9 @@ _RULE = "docs/reference/handle-api.md"
 def check_values(values: tuple[Value, ...]) -> None:
     """Raise TooLarge or InvalidRequest if no handle can have these values together."""
     if len(values) > MOST_VALUES:
-        raise TooLarge(what="the number of values", limit=MOST_VALUES)
+        raise ValuesTooMany(limit=MOST_VALUES)
     if sum(len(one.data) for one in values) > LARGEST:
-        raise TooLarge(what="the record", limit=LARGEST)
+        raise ValuesTooLong(limit=LARGEST)
     if len({one.index for one in values}) < len(values):
         raise IndexTwice()
 

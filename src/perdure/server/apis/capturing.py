@@ -1,7 +1,7 @@
 """Capturing over HTTP, if the operator has enabled it: `POST /captures?url=<url>`.
 
-The answer is 201 with the PWID, a list of what was recorded, and a list of the resources of the
-page that are missing.
+The answer is 201 with the PWID, a list of the resources that were recorded, and a list of those
+that are missing.
 
 How it works: a capture runs in a thread with an event loop of its own, so that compressing the
 responses does not delay other requests. A worker runs at most `AT_ONCE` captures; further requests
@@ -24,7 +24,6 @@ from perdure.archives.capture import capturing
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors.processes import TooBusy
 from perdure.errors.requests import MissingParameter
-from perdure.fetching import Limits
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
@@ -32,7 +31,8 @@ from perdure.server.common.service import AT_ONCE, Service
 from perdure.server.common.target_kinds import TargetKind
 
 _BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
-_LIMITS = Limits(body=16 << 20, seconds=30)
+_LARGEST = 16 << 20  # bytes of one response
+_SECONDS = 30  # for one response
 
 
 async def capture_page(service: Service, request: Request) -> Answer:
@@ -61,7 +61,7 @@ async def capture_page(service: Service, request: Request) -> Answer:
             url,
             service.registry.archive,
             service.registry.root / "incoming",
-            fetcher=capturing.make_fetcher(service.settings, _LIMITS),
+            fetcher=capturing.make_fetcher(service.settings, body=_LARGEST, seconds=_SECONDS),
             archive_id=own,
             bounds=_BOUNDS,
         )

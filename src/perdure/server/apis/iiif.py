@@ -31,11 +31,11 @@ import msgspec
 from perdure.errors import (
     MalformedIdentifier,
     NotFound,
-    PartNotSupported,
     PartOutOfRange,
     PerdureError,
     UnknownScheme,
 )
+from perdure.errors.cutting import PartElsewhere
 from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.model.queries import Fetch, Gone, Query
@@ -113,9 +113,7 @@ async def _answer_request(service: Service, request: Request) -> Answer:
         if isinstance(step, Gone):
             return problems.answer_problem(problems.make_gone_problem(step), request)
         if not isinstance(step, Fetch):
-            raise PartNotSupported(
-                media_type="a resource held elsewhere", selector=str(selector), offered=()
-            )
+            raise PartElsewhere(selector=str(selector), offered=())
         source = service.registry.source(step.identifier, step.representation)
         image = _Image(step, resolved.known, source)
         part = await service.cut_part(service.registry.parts.cut_part, source, selector)

@@ -27,6 +27,7 @@ from perdure.archives.capture import pages
 from perdure.archives.port import Capture
 from perdure.archives.pwid import answering
 from perdure.archives.pwid.answering import ForeignPlayback
+from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import CaptureVerdict, Judgement, interpret_pwid
 from perdure.errors import (
     ArchiveClosed,
@@ -164,7 +165,7 @@ async def _list_members(
     Raises InvalidRequest if the cursor is not from this list.
     """
     cursor, wanted = question.cursor or "", interpret_pwid(pwid)
-    if cursor and not any(low <= cursor < high for low, high in pages.find_scope(wanted)):
+    if cursor and not any(low <= cursor < high for low, high in find_scope(wanted)):
         raise ForeignCursor(cursor=cursor)
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     found, after = await asyncio.to_thread(

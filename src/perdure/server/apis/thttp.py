@@ -173,7 +173,7 @@ async def _answer_n2c(service: Service, request: Request, operand: str) -> Answe
         return await _answer_set(service, request, resolved.names, operand, "info")
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid, Question(verb="info"))
-    if resolved.is_elsewhere and resolved.holder is not None:
+    if resolved.is_described_by_whole:
         return reading.lead_to_whole(service, request, resolved, "?info")
     return await reading.answer_description(service, request, resolved)
 

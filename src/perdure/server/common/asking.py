@@ -89,7 +89,7 @@ def spell_resolved(resolved: Resolved) -> str:
 
 
 def read_region(service: Service, request: Request) -> str | None:
-    """Return the region in the operator's header field, or None if there is none."""
+    """Return the region in the operator's header field, or None without such a field."""
     name = service.settings.region_header
     text = request.read_field(name.lower().encode()).strip() if name else ""
     return text if _REGION.fullmatch(text) else None

@@ -14,6 +14,7 @@ from datetime import UTC
 
 from perdure.errors import UnknownAuthority
 from perdure.errors.credentials import CredentialMalformed, NoCredential, TokenUnknown
+from perdure.errors.quotas import MintsUsedUp
 from perdure.ids import Identifier
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
@@ -60,6 +61,13 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
         known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
     _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
+
+
+def count_mint(service: Service, token: Token) -> None:
+    """Count a name that is being minted with a token. Raises MintsUsedUp beyond its share."""
+    wait = service.limits.take_mint(token.name)
+    if wait:
+        raise MintsUsedUp(token=token.name, limit=service.limits.mints.rate.amount, wait=wait)
 
 
 def _check_chain(

@@ -1,7 +1,7 @@
 """Conditions and ranges of requests (RFC 9110 sections 13 and 14).
 
 What must stay true: an entity tag is strong. It is made of the SHA-512 and the format, so it
-changes whenever one of them does.
+changes whenever one of them does, and with each correction of the media type, charset or language.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from werkzeug.http import parse_date, parse_etags
 
 from perdure.errors.conflicts import ModifiedSince, StateNotNamed
 from perdure.model.records import Record, Representation
+from perdure.policy.correcting import is_corrected, name_reading
 from perdure.server.common.request import Request
 
 CONDITIONS = frozenset(
@@ -28,8 +29,9 @@ _MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
 
 def make_etag(held: Representation) -> bytes:
     """Make the strong entity tag: 160 bits of the SHA-512, and the format, because two formats may
-    have the same bytes."""
-    return f'"{held.sha512[:40]}-{held.format}"'.encode()
+    have the same bytes. After a correction, it also has 32 bits of how they are read."""
+    corrected = f"-{name_reading(held)}" if is_corrected(held) else ""
+    return f'"{held.sha512[:40]}-{held.format}{corrected}"'.encode()
 
 
 def find_last_modified(record: Record, held: Representation) -> datetime:

@@ -43,10 +43,12 @@ def answer_list(
     entries: Sequence[ListEntry],
     *more: tuple[bytes, bytes],
     following: str | None = None,
+    damaged: Sequence[str] = (),
     told: Mapping[str, object] = MappingProxyType({}),
 ) -> Answer:
     """Answer with a list in the form that the client prefers. `following` is the address of the
-    next page; `told` has further members for the JSON form.
+    next page; `damaged` are names that may belong to the list, but whose records cannot be read;
+    `told` has further members for the JSON form.
 
     Raises NotAcceptable if the client accepts none of the forms.
     """
@@ -59,12 +61,19 @@ def answer_list(
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
         shown = [(one.uri, one.href or one.uri, one.page) for one in entries]
-        body = pages.render_template("listing.html", what=about, entries=shown, following=following)
+        body = pages.render_template(
+            "listing.html", what=about, entries=shown, following=following, damaged=damaged
+        )
         return pages.make_page(HTTPStatus.OK, body, *fields)
     if kind == "application/json":
         found = [one.uri for one in entries]
-        document = {"about": about, "identifiers": found, "next": following} | dict(told)
+        document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
+        document |= told
+        if damaged:
+            document["damaged"] = list(damaged)
         return make_answer(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
-    lines = [b"# " + escape_uri(about), *(escape_uri(one.uri) for one in entries), b""]
+    lines = [b"# " + escape_uri(about), *(escape_uri(one.uri) for one in entries)]
+    lines += [b"# damaged: " + escape_uri(one) for one in damaged]
+    lines.append(b"")
     charset = "" if kind == URI_LIST else "; charset=us-ascii"
     return make_answer(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)

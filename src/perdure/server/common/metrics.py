@@ -11,17 +11,33 @@ What must stay true: labels come from closed sets, never from a request.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from perdure.model.commands import Outcome
+from perdure.server.protocol.limits import ClientLimits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+FIGURES = {
+    "perdure_held_bytes": "Length of all segments of the registry",
+    "perdure_segments": "Number of segments of the registry",
+    "perdure_disk_free_bytes": "Free space on the file system of the registry",
+    "perdure_disk_size_bytes": "Size of the file system of the registry",
+    "perdure_epoch": "Number of the epoch of changes",
+    "perdure_is_copy": "1 if this directory is a copy of a registry, which writes nothing",
+    "perdure_last_backup_seconds": "When the last backup ended, in seconds since 1970",
+    "perdure_last_verification_seconds": "When the last verification ended, in seconds since 1970",
+    "perdure_last_verification_problems": "Number of problems that the last verification found",
+}
+"""Gauges of the registry, with their descriptions. The last three are absent before the first."""
 
 
 class FastCounts(Protocol):
@@ -42,7 +58,8 @@ class MintCounts(Protocol):
 class Metrics:
     """The counters of one worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: ClientLimits | None = None) -> None:
+        self._limits = limits
         self._fast_path: FastCounts | None = None
         self._fast_mint: MintCounts | None = None
         self._registry = CollectorRegistry()
@@ -80,6 +97,12 @@ class Metrics:
             registry=self._registry,
             multiprocess_mode="livemax",
         )
+        self._refused = Counter(
+            "perdure_limited_requests",
+            "Requests refused because a client had used its share",
+            ("limit",),
+            registry=self._registry,
+        )
         # children of the above: looking one up costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
         self._done: dict[tuple[str, str], Counter] = {}
@@ -98,6 +121,11 @@ class Metrics:
 
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
+        if self._limits is not None:
+            for name in ("requests", "bytes", "mints"):
+                meter = getattr(self._limits, name)
+                self._refused.labels(name).inc(meter.refused)
+                meter.refused = 0
         fast = self._fast_path
         if fast is None:
             return
@@ -135,10 +163,33 @@ class Metrics:
         """Set the state of the write door, as far as this worker knows."""
         self._broken.set(broken)
 
-    def write_exposition(self) -> bytes:
-        """Write the counters of all workers in the text format of Prometheus."""
+    def write_exposition(self, figures: Mapping[str, float]) -> bytes:
+        """Write the counters of all workers, and the figures of the registry by their names in
+        `FIGURES`, in the text format of Prometheus.
+        """
+        return self._write_counters() + _write_figures(figures)
+
+    def _write_counters(self) -> bytes:
         if DIRECTORY not in os.environ:
             return generate_latest(self._registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # it has no types
         return generate_latest(together)
+
+
+def _write_figures(figures: Mapping[str, float]) -> bytes:
+    """Write gauges that are the same in all workers."""
+    registry = CollectorRegistry()
+    registry.register(_Figures(figures))
+    return generate_latest(registry)
+
+
+class _Figures(Collector):
+    """Gauges of one scrape; a `Gauge` would write them to the files that workers share."""
+
+    def __init__(self, figures: Mapping[str, float]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, value in self._figures.items():
+            yield GaugeMetricFamily(name, FIGURES[name], value=value)

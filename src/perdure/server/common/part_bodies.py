@@ -13,7 +13,7 @@ What must stay true: a range is a range of the part, whose bytes are the same ea
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -33,6 +33,7 @@ from perdure.server.resource import held
 from perdure.storage.ports import Bytes
 
 _DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent only on request
+_AT_HAND = 32 << 10  # bytes; hashing them takes less time than asking another thread to do it
 _ENDLESS = 1 << 62  # bytes; more than any part has
 
 
@@ -88,6 +89,23 @@ def _read_ranges(request: Request, length: int, cut: CutPart) -> list[Span] | No
 # -----------------
 
 
+def cut_at_hand(
+    cut_part: Callable[[Source, Selector], Part], source: Source, selector: Selector
+) -> Part:
+    """Cut a part. Read it in the same thread if it is short, so that no other one has to."""
+    part = cut_part(source, selector)
+    if isinstance(part.body, Stream) or part.length is None or part.length > _AT_HAND:
+        return part
+    return msgspec.structs.replace(part, body=(b"".join(iterate_body(part.body, source)),))
+
+
+def _is_at_hand(cut: CutPart) -> bool:
+    body, length = cut.found.body, cut.found.length
+    if isinstance(body, Stream) or length is None or length > _AT_HAND:
+        return False
+    return all(isinstance(piece, bytes) for piece in body)
+
+
 async def _add_digest(service: Service, request: Request, cut: CutPart) -> tuple[CutPart, Fields]:
     """Return the part, with its length if needed, and the field of its digest.
 
@@ -105,6 +123,8 @@ async def _add_digest(service: Service, request: Request, cut: CutPart) -> tuple
     digest = digests.start_hash(algorithm or digests.ALGORITHMS[0])
     if isinstance(body, Stream):
         cut = await _measure_part(service, request, cut, digest)
+    elif _is_at_hand(cut):
+        _update_digest(digest, iterate_body(body, cut.source))
     else:
         await service.run_cutter(_update_digest, digest, iterate_body(body, cut.source))
     if algorithm is None:

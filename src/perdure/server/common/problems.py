@@ -26,6 +26,8 @@ from perdure.server.common.answers import Answer, Fields, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.protocol.head import REFUSALS, make_title
+from perdure.server.protocol.limits import DAY, write_rate_fields
+from perdure.server.protocol.rates import Rate
 
 STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.PerdureError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -53,7 +55,10 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.OverBudget: HTTPStatus.UNPROCESSABLE_ENTITY,
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
@@ -95,8 +100,10 @@ def make_problem(error: PerdureError) -> Problem:
     members = error.as_dict()
     members.pop("code")
     fields: Fields = [_NOT_STORED] if status != HTTPStatus.NOT_FOUND else []
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, errors.CopyNotPromoted):
         fields.append(_RETRY)
+    if isinstance(error, errors.ShareUsedUp):
+        fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(

@@ -20,6 +20,7 @@ from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
+from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
 from perdure.upkeep.linkcheck.health import Health
 
@@ -38,6 +39,7 @@ class Service:
     metrics: Metrics
     passwords: Passwords = field(default_factory=Passwords)
     health: Health = field(default_factory=Health)
+    limits: ClientLimits = field(default_factory=ClientLimits)
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
     counted: dict[bytes, int] = field(default_factory=dict)

@@ -22,6 +22,7 @@ import importlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from perdure.errors import MissingLibrary
 from perdure.errors.credentials import (
     BodyNotCovered,
     OneSignatureNeeded,
@@ -31,7 +32,6 @@ from perdure.errors.credentials import (
     SignatureUncovering,
     SignatureUndated,
 )
-from perdure.errors.processes import MissingLibrary
 from perdure.model.commands import Claim
 from perdure.model.records import Token
 from perdure.policy.tokens import read_key

@@ -123,7 +123,7 @@ class FastMint:
         if usual is None:
             return False
         token = self._find_token(usual.digest, series)
-        if token is None:
+        if token is None or service.limits.take_mint(token.name):
             return False
         self.received += len(body)
         document = make_content(

@@ -7,6 +7,7 @@ work: it can read the registry, and write to it unless a flush has failed.
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from http import HTTPStatus
 from importlib.metadata import version
 from urllib.parse import parse_qs
@@ -18,13 +19,14 @@ from perdure.errors import PerdureError
 from perdure.ids import load_schemes
 from perdure.reading.targets import read_identifier, read_question, spell_path, spell_set_path
 from perdure.server import pages
-from perdure.server.common import lists, problems
+from perdure.server.common import lists, logs, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
 from perdure.server.common.metrics import CONTENT_TYPE
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.protocol.head import make_title
+from perdure.upkeep.status import measure_holdings
 
 _NOT_STORED = (b"cache-control", b"no-store")
 _DAY = (b"cache-control", b"public, max-age=86400")
@@ -85,11 +87,39 @@ async def report_readiness(service: Service, _request: Request) -> Answer:
 
 
 async def report_metrics(service: Service, _request: Request) -> Answer:
-    """Answer with the counters."""
+    """Answer with the counters, and the figures of the registry as far as they can be read."""
     service.metrics.set_door_state(broken=service.registry.door.failure is not None)
     service.metrics.gather_counts()
-    body = await asyncio.to_thread(service.metrics.write_exposition)
+    figures = await asyncio.to_thread(_measure_figures, service)
+    body = await asyncio.to_thread(service.metrics.write_exposition, figures)
     return make_answer(HTTPStatus.OK, CONTENT_TYPE, body, _NOT_STORED)
+
+
+def _measure_figures(service: Service) -> dict[str, float]:
+    """The gauges of the registry; those that do not exist yet are left out."""
+    try:
+        found = measure_holdings(service.registry)
+    except PerdureError as error:
+        logs.get_log().error("no figures", code=error.code, detail=str(error))
+        return {}
+    figures: dict[str, float] = {
+        "perdure_held_bytes": found.bytes,
+        "perdure_segments": found.segments,
+        "perdure_disk_free_bytes": found.disk_free,
+        "perdure_disk_size_bytes": found.disk_size,
+        "perdure_epoch": found.epoch,
+        "perdure_is_copy": bool(found.signs),
+    }
+    if found.backup is not None:
+        figures["perdure_last_backup_seconds"] = _count_seconds(found.backup.at)
+    if found.verification is not None:
+        figures["perdure_last_verification_seconds"] = _count_seconds(found.verification.at)
+        figures["perdure_last_verification_problems"] = found.verification.problems
+    return figures
+
+
+def _count_seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
 
 
 async def explain_code(_service: Service, request: Request) -> Answer:

@@ -2,7 +2,7 @@
 
 How it works: a client may close its sending side and still read (RFC 9112 section 9.6). Its earlier
 requests are answered, and then the connection is closed (`Ending`). If a body breaks off, the
-application is notified as if the client had left, but it can still answer what is wrong. The server
+application is notified as if the client had left, but it can still answer with an error. The server
 closes only its own direction first, so that the client reads its last bytes (`close_gently`).
 """
 

@@ -54,6 +54,10 @@ REFUSALS = {
     405: ("method-not-allowed", "The Allow field lists the methods that are supported."),
     408: ("request-timeout", "The header did not arrive within the time limit."),
     414: ("target-too-long", "The request target is longer than any identifier may be."),
+    429: (
+        "too-many-requests",
+        "The client has used its share; Retry-After says how long to wait.",
+    ),
     431: ("header-too-long", "The header or the trailer is longer than the server reads."),
     501: ("not-implemented", "The message needs a coding or a method that is not supported."),
     505: ("unsupported-version", "The server speaks only HTTP/1.1 and HTTP/1.0."),
@@ -66,6 +70,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
     status: int
     detail: str
+    fields: tuple[tuple[bytes, bytes], ...] = ()
+    """Header fields of the answer, besides those of every answer."""
 
     def write_response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
         """Write the complete answer: a problem document (RFC 9457). Then the connection closes."""
@@ -80,7 +86,7 @@ class Refusal(msgspec.Struct, frozen=True):
         body = msgspec.json.encode(document)
         phrase = HTTPStatus(self.status).phrase.encode()
         head = [b"HTTP/1.1 %d %s\r\n" % (self.status, phrase)]
-        head += [b"%s: %s\r\n" % field for field in fields]
+        head += [b"%s: %s\r\n" % field for field in (*fields, *self.fields)]
         if self.status == HTTPStatus.METHOD_NOT_ALLOWED:
             # RFC 9110 section 10.2.1: an empty Allow says that no method is allowed
             head.append(b"allow: \r\n")
@@ -129,7 +135,7 @@ def explain_refusal(head: bytes) -> Refusal:
 
 
 def find_early_refusal(part: bytes) -> Refusal | None:
-    """Return the fault of a head that has not arrived in full, or None if there is none yet.
+    """Return the fault of a head that has not arrived in full, or None if it has no fault so far.
 
     So a client that uses TLS or HTTP/2 on a plain HTTP/1.1 port gets its refusal at once.
     """

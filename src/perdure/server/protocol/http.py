@@ -62,6 +62,7 @@ from perdure.server.protocol.head import (
     find_early_refusal,
     split_fields,
 )
+from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.stalls import StallWatch
 
 Fast = Callable[[bytes, bytes, bytes], bytes | None]
@@ -130,6 +131,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     fast_put: ClassVar[FastPut | None] = None
     head_seconds: ClassVar[float] = 10.0
     watch: ClassVar[StallWatch | None] = None
+    limits: ClassVar[ClientLimits | None] = None
 
     def __init__(
         self,
@@ -148,6 +150,9 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._last = False  # the connection ends after it
         self._head_begun = False  # a part of a head has arrived
         self._deadline = 0.0  # on the loop's clock; valid while the application owes nothing
+        self._limits = type(self).limits
+        self._client: str | None = None  # whose limits hold for a message with the fields `_judged`
+        self._judged: bytes | None = None
         self._fast = type(self).fast
         self._fast_put = type(self).fast_put
         # The fields of the last message without a body that others could follow. llhttp is always
@@ -273,11 +278,15 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
     def _take_message(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
         """Continue after a head: with a fast answer, or with the application and the body."""
+        if self._limits is not None and self._exceeds_limits(fields):
+            return
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
             answer = fast(method, target, fields)
             if answer is not None:
                 self._write_answer(answer)
+                if self._client is not None and self._limits is not None:
+                    self._limits.charge_bytes(self._client, len(answer))
                 self.server_state.total_requests += 1
                 self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
                 if self.access_log:
@@ -291,6 +300,18 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
         else:
             self._refuse_message(refusal)
+
+    def _exceeds_limits(self, fields: bytes) -> bool:
+        """Count the request of a client, and refuse it if the client has used its share."""
+        limits = cast("ClientLimits", self._limits)
+        if fields is not self._judged:  # clients repeat their fields, which then are the same value
+            peer = self.client[0] if self.client else ""
+            self._judged, self._client = fields, limits.find_client(peer, fields)
+        refusal = None if self._client is None else limits.judge_client(self._client)
+        if refusal is None:
+            return False
+        self._refuse_message(refusal)
+        return True
 
     def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
         """Answer a small upload without the application. Return False if the application should."""
@@ -318,6 +339,8 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         body = data[length.end() + len(behind) :]
         if len(body) != int(length[0]):
             return False
+        if self._limits is not None and self._exceeds_limits(fields):
+            return True
         if not self._fast_put(line[2], fields, body, self._answer_put):
             return False
         self._complete = self._persistent = True
@@ -599,11 +622,12 @@ def make_protocol_class(
     *,
     head_seconds: float = 10.0,
     client_seconds: float | None = None,
+    limits: ClientLimits | None = None,
 ) -> type[RawTargetProtocol]:
     """Make the class for uvicorn's `http=`, with fast answers and time limits.
 
     A head must be complete after `head_seconds`; a client that takes nothing of an answer, or sends
-    nothing of its body, is cut off after `client_seconds`.
+    nothing of its body, is cut off after `client_seconds`. A client beyond its `limits` is refused.
     """
 
     class ConfiguredProtocol(RawTargetProtocol):
@@ -613,4 +637,5 @@ def make_protocol_class(
     ConfiguredProtocol.fast_put = fast_put
     ConfiguredProtocol.head_seconds = head_seconds
     ConfiguredProtocol.watch = StallWatch(client_seconds) if client_seconds else None
+    ConfiguredProtocol.limits = limits
     return ConfiguredProtocol

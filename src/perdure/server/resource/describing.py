@@ -26,7 +26,7 @@ from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.parts import Selector, annotation, spell_part
-from perdure.policy.naming import qualify_identifier
+from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.server import pages
@@ -170,16 +170,32 @@ def _show_version(
 
 
 def _show_representation(held: Representation, identifier: Identifier, base: str) -> dict[str, Any]:
-    return {
-        "identifier": str(identifier),
-        "url": f"{base}/{spell_path(identifier)}",
-        "format": held.format,
-        "media_type": held.media_type,
-        "charset": held.charset,
-        "language": held.language,
-        "length": held.length,
-        "sha512": held.sha512,
-    } | _link_members(held, identifier, base)
+    return (
+        {
+            "identifier": str(identifier),
+            "url": f"{base}/{spell_path(identifier)}",
+            "format": held.format,
+            "media_type": held.media_type,
+            "charset": held.charset,
+            "language": held.language,
+            "length": held.length,
+            "sha512": held.sha512,
+        }
+        | _show_corrections(held)
+        | _link_members(held, identifier, base)
+    )
+
+
+def _show_corrections(held: Representation) -> dict[str, Any]:
+    """Return the earlier readings of bytes, without the author, who is in the history."""
+    if not held.corrections:
+        return {}
+    shown = [
+        {"at": one.at, "reason": one.reason}
+        | {"before": msgspec.to_builtins(one.before), "after": msgspec.to_builtins(one.after)}
+        for one in held.corrections
+    ]
+    return {"corrections": shown, "reading_aliases": list(list_reading_aliases(held))}
 
 
 def _link_members(held: Representation, identifier: Identifier, base: str) -> dict[str, str]:
@@ -222,6 +238,8 @@ _ONE_OF = {
     "representations": "representation",
     "locations": "location",
     "attached": "record",
+    "corrections": "correction",
+    "reading_aliases": "format",
 }
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from markupsafe import Markup
 
 from perdure import metadata
-from perdure.errors import NotAcceptable, NotFound, PartNotSupported, Unavailable
+from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSupported
 from perdure.ids import Identifier
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
@@ -129,7 +129,7 @@ def is_gone(resolved: Resolved) -> bool:
     """
     try:
         step = resolved.choose(accept=())
-    except (NotFound, NotAcceptable, PartNotSupported):
+    except (NotFound, NotAcceptable, PartNotSupported, MissingLibrary):
         return False
     return isinstance(step, Gone)
 
@@ -192,7 +192,7 @@ def _cite_resource(what: DescribedResource) -> str:
     """Return a citation, or an empty string if perdure[metadata] is not installed."""
     try:
         return write_citation(what, "apa", "en").strip()
-    except Unavailable:
+    except MissingLibrary:
         return ""
 
 

@@ -69,6 +69,9 @@ async def list_set(
     page, limit = await _read_page(service, names, question)
     following = _write_following(request, page, limit, operand)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    damaged = [error.identifier for error in page.damaged]
+    if damaged:
+        fresh = (b"cache-control", b"no-store")
     if _asks_for_bibliography(question):
         answer: Answer = await service.run_cutter(
             _write_bibliography, service, request, names, page, question, following
@@ -88,7 +91,7 @@ async def list_set(
             msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
             for one in _make_entries(request, page.identifiers)
         ]
-    return lists.answer_list(request, about, entries, fresh, following=following)
+    return lists.answer_list(request, about, entries, fresh, following=following, damaged=damaged)
 
 
 _ANSWERS = ("info", "locations", "names")
@@ -99,7 +102,7 @@ def _refuse_part(names: NameSet) -> None:
     pattern = names.pattern
     if pattern is not None and pattern.whole is not pattern:
         part = str(pattern).removeprefix(str(pattern.whole))[1:]
-        raise PartNotSupported(media_type="a listing", selector=part, install=None)
+        raise PartNotSupported(media_type="a listing", selector=part)
 
 
 async def _list_interval(

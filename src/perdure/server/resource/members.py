@@ -22,7 +22,8 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound, Undecodable
+from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound
+from perdure.errors.damage import CollectionDamaged
 from perdure.errors.requests import CursorNotNumber
 from perdure.extractors.members import read_collection
 from perdure.extractors.port import Source
@@ -109,7 +110,7 @@ def _find_entry(source: Source, selector: MemberSelector) -> tuple[int, int, byt
     try:
         return members.find_entry(read_collection(source), selector.name or selector.number)
     except InvalidMetadata as error:
-        raise source.make_undecodable(error.reason) from error
+        raise CollectionDamaged(**source.subject, fault=error.reason) from error
 
 
 def locate_member(service: Service, base: str, identifier: Identifier) -> str:
@@ -211,9 +212,7 @@ def _render_page(
             return _write_json(read_collection(source), whole, base, start, limit)
         collection = members.load_collection(read_collection(source))
     except InvalidMetadata as error:
-        raise Undecodable(
-            identifier=source.name, media_type=source.media_type, reason=error.reason
-        ) from error
+        raise CollectionDamaged(**source.subject, fault=error.reason) from error
     shown = collection.members[start - 1 : start - 1 + limit]
     here = _make_member_prefix(whole, base)
     rows = [(number, f"{here}{number}", one) for number, one in enumerate(shown, start)]
@@ -255,7 +254,7 @@ def _write_form(
     try:
         members.check_collection(page)
     except InvalidMetadata as error:
-        raise source.make_undecodable(error.reason) from error
+        raise CollectionDamaged(**source.subject, fault=error.reason) from error
     return forms.write_collection(page, form, identifier=str(whole), first=start)
 
 

@@ -341,15 +341,18 @@ async def _take_description(service: Service, request: Request) -> Answer:
     data = await operating.read_whole_body(request, LARGEST)
     url = f"{request.base_url}/{spell_path(identifier)}"
     command: Describe
+    dropped: tuple[str, ...] = ()
     if merges:
         patch = metadata.read_merge_patch(data, name)
         command = Describe(identifier=identifier, patch=patch)
     else:
         command = await service.run_cutter(_make_command, identifier, record, name, data, url)
+        if name.lower() != cmdi.NAME:
+            dropped = await service.run_cutter(metadata.list_unread, data, name)
     command = msgspec.structs.replace(
         command, by=token.name, expect=expect, once=writing.read_idempotency_key(request)
     )
-    return await operating.submit_command(service, request, "describe", command)
+    return await operating.submit_command(service, request, "describe", command, dropped)
 
 
 def _read_declared_format(request: Request, question: Question) -> str:

@@ -1,9 +1,10 @@
 """POST: the operations on an identifier that do not upload its bytes.
 
 How it works: `POST /<identifier>?<operation>` with a JSON body. The operations are `mint` (on a
-series, shoulder or naming authority), `register`, `bind`, `break`, `alias`, `withdraw` and
-`refuse`. Each is one entry of a table: the shape of its body, and the function that makes a command
-for the write door from it. msgspec checks the shape, `perdure.policy.rules` checks the meaning.
+series, shoulder or naming authority), `register`, `correct`, `bind`, `break`, `alias`, `withdraw`
+and `refuse`. Each is one entry of a table: the shape of its body, and the function that makes a
+command for the write door from it. msgspec checks the shape, `perdure.policy.rules` checks the
+meaning.
 
 What must stay true: the token must cover the operation in the URL, for every name of this registry
 that the operation concerns; an unknown identifier gets 404 before the token is checked.
@@ -18,11 +19,22 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, Incomplete, TooLarge
+from perdure.errors import DigestMismatch, Incomplete
+from perdure.errors.limits import BodyTooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
-from perdure.model.commands import Alias, Bind, Break, Command, Mint, Refuse, Register, Withdraw
+from perdure.model.commands import (
+    Alias,
+    Bind,
+    Break,
+    Command,
+    Correct,
+    Mint,
+    Refuse,
+    Register,
+    Withdraw,
+)
 from perdure.model.records import Location, Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.handles.names import find_home_prefix
@@ -62,6 +74,15 @@ class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: dict[str, str] = {}
 
 
+class _CorrectBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    type: str | None = None
+    charset: str | None = None
+    language: str | None = None
+    reason: str = ""
+    version: int | None = None
+    format: str | None = None
+
+
 class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     locations: tuple[str | LinePlace, ...]
 
@@ -83,7 +104,24 @@ class _RefuseBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int | None = None
 
 
-_Body = _RefuseBody | _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+_Body = _CorrectBody | _RefuseBody | _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+
+
+def _make_correct(
+    by: str, identifier: Identifier, body: _CorrectBody, expect: int | None
+) -> Command:
+    _check_version(body.version)
+    return Correct(
+        by=by,
+        identifier=identifier,
+        media_type=body.type,
+        charset=body.charset,
+        language=body.language,
+        reason=body.reason,
+        version=body.version,
+        format=body.format,
+        expect=expect,
+    )
 
 
 def _make_bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
@@ -122,6 +160,7 @@ def _make_refuse(by: str, identifier: Identifier, body: _RefuseBody, expect: int
 
 
 _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
+    "correct": (_CorrectBody, _make_correct),
     "bind": (_BindBody, _make_bind),
     "break": (_BreakBody, _make_break),
     "alias": (_AliasBody, _make_alias),
@@ -129,7 +168,7 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
     "refuse": (_RefuseBody, _make_refuse),
 }
 """Operations on a registered identifier."""
-_RIGHTS = {"refuse": "withdraw"}
+_RIGHTS = {"correct": "commit", "refuse": "withdraw"}
 """The right that an operation needs, if it has another name."""
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
@@ -201,6 +240,7 @@ def _is_ours(service: Service, identifier: Identifier) -> bool:
 async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
     token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
+    auth.count_mint(service, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
     command = Mint(
@@ -236,9 +276,21 @@ async def _register_name(service: Service, request: Request, identifier: Identif
     return await submit_command(service, request, "register", command)
 
 
-async def submit_command(service: Service, request: Request, verb: str, command: Command) -> Answer:
+async def submit_command(
+    service: Service,
+    request: Request,
+    verb: str,
+    command: Command,
+    dropped: tuple[str, ...] = (),
+) -> Answer:
+    """Submit a command, and answer with its receipt.
+
+    `dropped` names the members of a metadata record that a description cannot have.
+    """
     receipt = await service.registry.door.submit_command(command)
     service.metrics.count_write(verb, receipt.outcome)
+    if dropped:
+        receipt = replace(receipt, dropped=dropped)
     return make_receipt_answer(request.base_url, receipt)
 
 
@@ -259,7 +311,7 @@ async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes
         found += message["body"]
         more = message["more_body"]
         if len(found) > limit:
-            raise TooLarge(what="the body", limit=limit)
+            raise BodyTooLarge(limit=limit)
     for algorithm, promised in read_promised_digests(request):
         received = hashlib.new(algorithm.replace("-", ""), found).digest()
         if received != promised:

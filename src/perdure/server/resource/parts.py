@@ -16,6 +16,7 @@ tag is made of the digest of the document and the canonical text of the part, so
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from http import HTTPStatus
 
 import http_sf
@@ -27,6 +28,7 @@ from perdure.formats import make_token
 from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi, spell_part
+from perdure.policy.correcting import is_corrected, name_reading
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
@@ -37,6 +39,8 @@ from perdure.server.common.redirects import link_description, make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, members
+
+_SCHEMES = tuple(pdi.SCHEMES)
 
 
 async def answer_part(service: Service, request: Request, resolved: Resolved) -> Answer:
@@ -80,7 +84,7 @@ async def _answer_fetch(
         onward = await members.lead_to_member(service, request, step, source, selector)
         if onward is not None:
             return onward
-    if isinstance(selector, tuple(pdi.SCHEMES)):
+    if isinstance(selector, _SCHEMES):
         tag = _make_part_etag(one, selector)
         if _is_known(request, tag):  # a client with the tag has the part: do not cut it again
             return Answer(
@@ -88,8 +92,10 @@ async def _answer_fetch(
                 _make_validators(service, request, step, spell_part(identifier, selector), tag),
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
-    extract = registry.parts.outline_part if outlined else registry.parts.cut_part
-    found = await service.cut_part(extract, source, selector)
+    cutting = partial(part_bodies.cut_at_hand, registry.parts.cut_part)
+    found = await service.cut_part(
+        registry.parts.outline_part if outlined else cutting, source, selector
+    )
     tag = _make_part_etag(one, found.selector)
     modified = find_last_modified(resolved.known, one)
     fields = _make_validators(service, request, step, spell_part(identifier, found.selector), tag)
@@ -114,7 +120,9 @@ async def _answer_fetch(
 
 
 def _make_part_etag(one: Representation, selector: Selector) -> bytes:
-    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}".encode()).hexdigest()
+    """Make the entity tag of a part: what it contains depends on how the bytes are read."""
+    reading = f" {name_reading(one)}" if is_corrected(one) else ""
+    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}{reading}".encode()).hexdigest()
     return f'"{named[:40]}-part"'.encode()
 
 

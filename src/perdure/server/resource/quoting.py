@@ -22,7 +22,8 @@ from http import HTTPStatus
 import msgspec
 from markupsafe import Markup
 
-from perdure.errors import NotFound, PartNotSupported
+from perdure.errors import NotFound
+from perdure.errors.cutting import PartElsewhere
 from perdure.errors.parts import AmbiguousQuotation
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Part, Source, Span, iterate_body
@@ -73,7 +74,7 @@ async def redirect_to_passage(
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
-        raise PartNotSupported(media_type="content that is not held here", selector=str(quote))
+        raise PartElsewhere(selector=str(quote))
     source = service.registry.source(step.identifier, step.representation)
     try:
         found = await service.cut_part(service.registry.parts.cut_part, source, quote)

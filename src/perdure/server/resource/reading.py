@@ -4,7 +4,7 @@ How it works: the target becomes a name and a question, the read door (`perdure.
 decides what to do, and this module does it. A client that prefers JSON or XML in Accept asks for
 the record, unless the resource itself has that type.
 
-A browser gets the landing page of what is held here, and everybody else the bytes
+A browser gets the landing page of a document that is held here, and every other client its bytes
 (ruling: page-or-thing): `_suits_browser` decides.
 
 What must stay true: a request for a part is never answered with the complete document.
@@ -79,7 +79,7 @@ def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Ans
 async def _answer_question(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
-    if question.verb == "info" and resolved.is_elsewhere and resolved.holder is not None:
+    if question.verb == "info" and resolved.is_described_by_whole:
         return lead_to_whole(service, request, resolved, f"?{request.target.question}")
     if metadata.asks_for_metadata(question):
         return await metadata.answer_metadata(service, request, resolved, question)
@@ -131,7 +131,7 @@ def lead_to_whole(service: Service, request: Request, resolved: Resolved, questi
 def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bool:
     """Return True if a request for the resource gets its page  # ruling: page-or-thing
 
-    It does if the client names HTML, as browsers do, and asks for what is held here, reserved or
+    It does if the client names HTML, as browsers do, and the resource is held here, reserved or
     gone. A complete document that is itself in HTML is sent, unless the setting `pages` is
     `always`. Raises NotFound or NoSuchVersion.
     """

@@ -27,11 +27,11 @@ from perdure.errors import (
     NotAcceptable,
     NotFound,
     PreconditionFailed,
-    TooLarge,
     UnknownAuthority,
 )
 from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
+from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
@@ -72,6 +72,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             )
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
+        auth.count_mint(service, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)
@@ -183,6 +184,8 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
         | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
+        | ({"dropped": receipt.dropped} if receipt.dropped else {})
+        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),
@@ -312,7 +315,7 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        kind = _choose_type(declared, named, spool, sampler)
+        kind = _choose_type(declared, named, language, spool, sampler)
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
@@ -320,8 +323,16 @@ async def _read_content(service: Service, request: Request, named: str | None) -
             media_type=media_type,
             charset=kind.charset,
             language=language,
+            stated=_list_stated(declared, language),
         )
         return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
+
+
+def _list_stated(declared: MediaType | None, language: str | None) -> tuple[str, ...]:
+    """List the facts that the fields of a request state."""
+    charset = declared.charset if declared is not None else None
+    facts = {"media_type": declared, "charset": charset, "language": language}
+    return tuple(name for name, value in facts.items() if value is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -364,7 +375,7 @@ def _read_length(request: Request, settings: Settings) -> int | None:
             raise BytesEncoded(field=name.decode(), text=value)
     length = read_announced_length(request)
     if length is not None and length > settings.largest_upload:
-        raise TooLarge(what="the upload", limit=settings.largest_upload)
+        raise UploadTooLarge(limit=settings.largest_upload)
     return length
 
 
@@ -417,7 +428,11 @@ def needs_look(kind: MediaType) -> bool:
 
 
 def _choose_type(
-    declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
+    declared: MediaType | None,
+    named: str | None,
+    language: str | None,
+    spool: Spool,
+    sampler: Sampler | None,
 ) -> MediaType:
     """Choose the media type to store: as declared, or else as named, or else as detected."""
     said = declared
@@ -427,7 +442,9 @@ def _choose_type(
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect_type(sampler.take_sample() if sampler else spool.head)
+    detected = detect.detect_type(
+        sampler.take_sample() if sampler else spool.head, language=language
+    )
     return detect.resolve_type(said, detected)
 
 

@@ -7,6 +7,8 @@ documents.
 
 from __future__ import annotations
 
+from functools import partial
+
 from perdure import errors
 from perdure.server.apis import capturing, changes, granting, handle_search, handles
 from perdure.server.routes.model import (
@@ -242,75 +244,68 @@ HANDLES = (
 _TOKEN_NAME = Parameter(
     name="name", place="path", text="the name of a token", schema=WORD, required=True
 )
-_PROPOSALS: Schema = {
-    "type": "object",
-    "required": ["proposals"],
-    "properties": {"proposals": {"type": "array", "items": {"type": "object"}}},
-}
 _TOKEN: Schema = {"$ref": "#/components/schemas/Token"}
 
+
+def _list_schema(name: str, items: Schema) -> Schema:
+    """The schema of an object with one list."""
+    return {
+        "type": "object",
+        "required": [name],
+        "properties": {name: {"type": "array", "items": items}},
+    }
+
+
+_right_route = partial(Route, section="tokens", security=_BY_TOKEN, is_open=False)
+
 RIGHTS = (
-    Route(
+    _right_route(
         methods=("GET", "HEAD"),
         pattern="/proposals",
         handler=granting.list_proposals,
         operation="listProposals",
         text="withdrawals that are proposed, of names that the caller may withdraw",
-        section="tokens",
         answers=(
             AnswerShape(
-                status=200, text="The proposals, the oldest first.", content={JSON: _PROPOSALS}
+                status=200,
+                text="The proposals, the oldest first.",
+                content={JSON: _list_schema("proposals", {"type": "object"})},
             ),
         ),
         problems=_REFUSED,
-        security=_BY_TOKEN,
-        is_open=False,
     ),
-    Route(
+    _right_route(
         methods=("GET", "HEAD"),
         pattern="/tokens",
         handler=granting.manage_tokens,
         operation="listTokens",
         text="tokens that the caller granted or administers",
-        section="tokens",
         answers=(
             AnswerShape(
                 status=200,
                 text="The tokens.",
-                content={
-                    JSON: {
-                        "type": "object",
-                        "required": ["tokens"],
-                        "properties": {"tokens": {"type": "array", "items": _TOKEN}},
-                    }
-                },
+                content={JSON: _list_schema("tokens", _TOKEN)},
             ),
         ),
         problems=_REFUSED,
-        security=_BY_TOKEN,
-        is_open=False,
     ),
-    Route(
+    _right_route(
         methods=("GET", "HEAD"),
         pattern="/tokens/{name}",
         handler=granting.manage_tokens,
         operation="showToken",
         text="one token, with its history",
-        section="tokens",
         parameters=(_TOKEN_NAME,),
         answers=(AnswerShape(status=200, text="The token.", content={JSON: _TOKEN}),),
         problems=(*_REFUSED, errors.NotFound),
-        security=_BY_TOKEN,
-        is_open=False,
     ),
-    Route(
+    _right_route(
         methods=("POST",),
         pattern="/tokens",
         handler=granting.manage_tokens,
         operation="grantToken",
         text='grants a token: `{"name", "operations", "authorities", "first_day", "last_day", '
         '"expires", "key"}`',
-        section="tokens",
         body=BodyShape(text="The token to grant.", content={JSON: granting.Grant}),
         answers=(
             AnswerShape(
@@ -328,17 +323,14 @@ RIGHTS = (
             errors.DigestMismatch,
             errors.Incomplete,
         ),
-        security=_BY_TOKEN,
-        is_open=False,
     ),
-    Route(
+    _right_route(
         methods=("POST",),
         pattern="/tokens/{name}",
         handler=granting.manage_tokens,
         operation="revokeToken",
         text="revokes it, and all tokens granted from it",
         shown="/tokens/<name>?revoke",
-        section="tokens",
         parameters=(
             _TOKEN_NAME,
             Parameter(
@@ -350,8 +342,6 @@ RIGHTS = (
         ),
         answers=(AnswerShape(status=200, text="The token.", content={JSON: _TOKEN}),),
         problems=(*_REFUSED, errors.NotFound),
-        security=_BY_TOKEN,
-        is_open=False,
     ),
 )
 
@@ -369,7 +359,7 @@ CAPTURES = (
         answers=(
             AnswerShape(
                 status=201,
-                text="The PWID, a list of what was recorded, and a list of what is missing.",
+                text="The PWID, the resources that were recorded, and those that are missing.",
                 content={JSON: _ENTITY},
                 fields=("Location",),
             ),

@@ -133,7 +133,7 @@ def find_handler(method: str, target: RequestTarget, raw: bytes) -> RoutedHandle
 
 
 def find_page(text: str) -> _Page | None:
-    """Find the page of a path, which has no leading slash. Returns None if there is none."""
+    """Find the page of a path, which has no leading slash, or None if no page has it."""
     first, _, rest = text.partition("/")
     second = f"{first}/{rest.partition('/')[0]}"
     return _EXACT.get(text) or _BELOW.get(second) or _BELOW.get(first)

@@ -73,6 +73,7 @@ _READING = Route(
         errors.PartOutOfRange,
         errors.PartCheckFailed,
         errors.PartNotSupported,
+        errors.MissingLibrary,
         errors.Undecodable,
         errors.OverBudget,
         errors.ArchiveClosed,
@@ -258,6 +259,14 @@ _CHANGING = (
         _MADE,
         _DONE,
         word="register",
+    ),
+    _make_write(
+        "POST",
+        "POST /<identifier>?correct",
+        'corrects the reading of its bytes: `{"type", "charset", "language", "reason", "version", '
+        '"format"}`; the bytes and their name stay. Needs the right `commit`',
+        _DONE,
+        word="correct",
     ),
     _make_write(
         "POST",

@@ -326,6 +326,7 @@ def _problem_fields(status: int) -> dict[str, Any]:
     names = {
         HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
         HTTPStatus.METHOD_NOT_ALLOWED: "Allow",
+        HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
         HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
     }
     name = names.get(HTTPStatus(status))

@@ -98,7 +98,7 @@ OWN = (
         pattern="/metrics",
         handler=own.report_metrics,
         operation="showMetrics",
-        text="Prometheus metrics of this worker process",
+        text="Prometheus metrics of this worker process, and gauges of the registry",
         section="pages",
         answers=(AnswerShape(status=200, text="The metrics.", content={METRICS: TEXT}),),
     ),
@@ -166,6 +166,7 @@ THTTP = (
             errors.PartOutOfRange,
             errors.PartCheckFailed,
             errors.PartNotSupported,
+            errors.MissingLibrary,
             errors.Undecodable,
             errors.ArchiveClosed,
         ),
@@ -197,7 +198,13 @@ _IMAGE = Parameter(
     listed=False,
     example="ark%3A%2F99999%2Ffk4image",
 )
-_PICTURE = (errors.NotFound, errors.InvalidRequest, errors.PartNotSupported, errors.Undecodable)
+_PICTURE = (
+    errors.NotFound,
+    errors.InvalidRequest,
+    errors.PartNotSupported,
+    errors.MissingLibrary,
+    errors.Undecodable,
+)
 
 IIIF = (
     Route(

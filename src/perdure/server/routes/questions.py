@@ -28,7 +28,7 @@ QUESTIONS = (
         schema=BARE,
         shown="?info`, `?`, `??",
         text="the record, without a redirect; for a part, with its "
-        "[selector](parts.md#what-is-said-of-a-part). `?` and `??` are inflections of ARKs and "
+        "[selector](parts.md#the-description-of-a-part). `?` and `??` are inflections of ARKs and "
         "differ only for ARKs",
     ),
     Parameter(

@@ -14,6 +14,7 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 
 from perdure.errors import Corrupt
@@ -55,8 +56,9 @@ def make_missing(number: int) -> Corrupt:
     )
 
 
-def _list_paths(root: Path, number: int) -> tuple[Path, Path]:
-    return segment_path(root, number), ocfl.content_path(root, number)
+def _list_paths(root: Path, number: int) -> Iterator[Path]:
+    yield segment_path(root, number)
+    yield ocfl.content_path(root, number)
 
 
 class SegmentFiles:

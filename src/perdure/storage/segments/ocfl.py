@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from perdure.storage.durable import replace_durably, sync_above, sync_directory, write_durably
@@ -58,8 +59,13 @@ def make_storage_root(root: Path) -> None:
     base = root / "archive"
     if (base / "0=ocfl_1.1").exists():
         return
-    extension = base / "extensions" / LAYOUT
-    extension.mkdir(parents=True, exist_ok=True)
+    (base / "extensions" / LAYOUT).mkdir(parents=True, exist_ok=True)
+    for name, text in list_declarations():
+        write_durably(base / name, text)
+
+
+def list_declarations() -> list[tuple[str, bytes]]:
+    """The files that declare a directory a storage root, the declaration itself last."""
     config = {
         "extensionName": LAYOUT,
         "digestAlgorithm": "sha256",
@@ -67,9 +73,11 @@ def make_storage_root(root: Path) -> None:
         "numberOfTuples": _TUPLES,
     }
     layout = {"extension": LAYOUT, "description": "hashed n-tuples, then the escaped identifier"}
-    write_durably(extension / "config.json", _encode_json(config))
-    write_durably(base / "ocfl_layout.json", _encode_json(layout))
-    write_durably(base / "0=ocfl_1.1", b"ocfl_1.1\n")
+    return [
+        (f"extensions/{LAYOUT}/config.json", _encode_json(config)),
+        ("ocfl_layout.json", _encode_json(layout)),
+        ("0=ocfl_1.1", b"ocfl_1.1\n"),
+    ]
 
 
 def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
@@ -82,7 +90,7 @@ def seal_segment(root: Path, number: int, loose: Path, *, at: str) -> None:
         content.parent.mkdir(parents=True)
         os.link(loose, content)
         inventory = _encode_json(_make_inventory(number, _digest_file(content), at=at))
-        sidecar = f"{hashlib.sha512(inventory).hexdigest()}  inventory.json\n".encode()
+        sidecar = spell_sidecar(inventory)
         for directory in (building / "v1", building):
             write_durably(directory / "inventory.json", inventory)
             write_durably(directory / f"inventory.json.{_ALGORITHM}", sidecar)
@@ -100,6 +108,25 @@ def read_promised_digest(root: Path, number: int) -> str:
     """The SHA-512 of the segment file according to the object's inventory."""
     inventory = json.loads((object_path(root, number) / "inventory.json").read_bytes())
     return str(next(iter(inventory["manifest"])))
+
+
+def spell_sidecar(inventory: bytes) -> bytes:
+    """The sidecar of an inventory: its digest and its name."""
+    return f"{hashlib.sha512(inventory).hexdigest()}  inventory.json\n".encode()
+
+
+def find_promise(inventory: Any, number: int) -> str | None:
+    """The SHA-512 of the segment file in an inventory; None if it is not that of its object.
+
+    Raises KeyError, TypeError or AttributeError if it is not an inventory.
+    """
+    digest = str(next(iter(inventory["manifest"]), ""))
+    made = _make_inventory(number, digest, at="")
+    same = (inventory[name] == made[name] for name in ("id", "digestAlgorithm", "head", "manifest"))
+    name = f"{number:06d}.warc"
+    return (
+        digest if all(same) and inventory["versions"]["v1"]["state"] == {digest: [name]} else None
+    )
 
 
 def _make_inventory(number: int, digest: str, *, at: str) -> dict[str, object]:

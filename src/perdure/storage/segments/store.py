@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, KeptRecord
+from perdure.storage.ports import CHUNK, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.segments import copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
 
 _decode_tombstone = msgspec.json.Decoder(Tombstone).decode
+_decode_correction = msgspec.json.Decoder(KeptCorrection).decode
 
 
 class Segments:
@@ -71,9 +71,30 @@ class Segments:
                 if isinstance(record, Corrupt):
                     yield record
                 elif record.type == "metadata":
-                    yield _read_tombstone(file, record, path.name)
+                    file.seek(record.offset)
+                    yield _read_metadata(file.read(record.block.length), record, path.name)
                 else:
                     yield _read_representation(record, number)
+
+    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+        from perdure.storage.segments import checking  # only an audit needs it and its threads
+
+        for found in checking.check_segment(self._root, number, length):
+            if isinstance(found, Corrupt):
+                yield found
+                continue
+            record = found.record
+            kept: KeptRecord | Corrupt
+            if record.type == "metadata":
+                kept = _read_metadata(found.data, record, f"segment {number}")
+            else:
+                kept = _read_representation(record, number)
+            yield kept if isinstance(kept, Corrupt) else CheckedRecord(kept, found.is_intact)
+
+    def check_root(self) -> Iterator[Corrupt]:
+        from perdure.storage.segments import checking
+
+        return checking.check_root(self._root)
 
     # Writing and keeping
     # -------------------
@@ -123,18 +144,19 @@ def _read_representation(record: warc.SegmentRecord, number: int) -> KeptRecord:
     )
 
 
-def _read_tombstone(file: BinaryIO, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
-    file.seek(record.offset)
+def _read_metadata(data: bytes, record: warc.SegmentRecord, where: str) -> KeptRecord | Corrupt:
+    """Read a correction, or else a withdrawal."""
+    block = record.block
+    kept = KeptRecord(name=block.uri, at=block.at, end=record.end, version=block.version)
+    is_correction = block.media_type == warc.CORRECTION
     try:
-        tombstone = _decode_tombstone(file.read(record.block.length))
+        if is_correction:
+            return msgspec.structs.replace(kept, correction=_decode_correction(data))
+        return msgspec.structs.replace(kept, tombstone=_decode_tombstone(data))
     except msgspec.DecodeError as error:
         return Corrupt(
             identifier=where,
             where=f"offset {record.offset}",
-            promised="a tombstone",
+            promised="a correction" if is_correction else "a tombstone",
             found=str(error),
         )
-    block = record.block
-    return KeptRecord(
-        name=block.uri, at=block.at, end=record.end, version=block.version, tombstone=tombstone
-    )

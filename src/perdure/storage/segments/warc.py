@@ -4,7 +4,8 @@ How it works: content is a `resource` record of WARC/1.1 (ISO 28500:2017), uncom
 byte range of a document is a byte range of a file. `WARC-Target-URI` is the identifier with format
 and version; the named fields that begin with `Perdure-` hold what a rebuild cannot know from it.
 A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry rebuilt
-from its segments does not serve withdrawn content again.
+from its segments does not serve withdrawn content again. So is a correction of a media type or
+charset.
 
 What must stay true: any WARC reader can read a segment without our code; a reader reports an
 incomplete record, and never invents one.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -26,7 +28,10 @@ VERSION = b"WARC/1.1\r\n"
 TRAILER = b"\r\n\r\n"
 LONGEST_HEAD = 64 * 1024
 _SEARCHED = 1024 * 1024
+_RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 TOMBSTONE = "application/vnd.perdure.tombstone+json"
+CORRECTION = "application/vnd.perdure.correction+json"
 
 
 class WarcBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,12 +123,15 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
         length = text.find(TRAILER)
         if not text.startswith(VERSION) or length < 0:
             raise _make_corrupt(where, offset, "not a WARC/1.1 head")
-        fields = _read_fields(text[len(VERSION) : length])
+        fields = read_fields(text[len(VERSION) : length])
         begin = offset + length + len(TRAILER)
         try:
-            type, block = fields["warc-type"], _read_block(fields)
+            type, block = fields["warc-type"], read_block(fields)
         except (KeyError, ValueError) as error:
             raise _make_corrupt(where, offset, f"a head without {error}") from error
+        flaw = find_head_flaw(text[: length + len(TRAILER)], fields, block)
+        if flaw is not None:
+            raise _make_corrupt(where, offset, flaw)
         end = begin + block.length + len(TRAILER)
         if end > size:
             raise _make_corrupt(where, offset, f"{end - size} bytes missing")
@@ -150,13 +158,13 @@ def read_around_damage(file: BinaryIO, *, where: str) -> Iterator[SegmentRecord 
             problem = error
         if problem is None:
             return
-        following = _find_next_record(file, where, start + 1)
+        following = find_next_record(file, where, start + 1)
         behind = "nothing behind it" if following is None else f"the next record at {following}"
         yield _make_corrupt(where, start, f"{problem.found}; {behind}")
         start = following
 
 
-def _find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
+def find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
     """The place of the next complete record whose block has its digest, or None.
 
     A document can itself be a WARC file. Its records are not ours: behind the last one is the end
@@ -207,12 +215,14 @@ def _has_digest(file: BinaryIO, record: SegmentRecord) -> bool:
     return digest.hexdigest() == record.block.sha512
 
 
-def _read_fields(text: bytes) -> dict[str, str]:
+def read_fields(text: bytes) -> dict[str, str]:
+    """The fields of a head by their names in lower case."""
     pairs = (line.partition(": ") for line in text.decode("utf-8", "replace").split("\r\n"))
     return {name.lower(): value for name, _, value in pairs}
 
 
-def _read_block(fields: dict[str, str]) -> WarcBlock:
+def read_block(fields: dict[str, str]) -> WarcBlock:
+    """The block that a head describes. Raises KeyError or ValueError if it describes none."""
     algorithm, _, digest = fields["warc-block-digest"].partition(":")
     if algorithm != "sha512":
         raise ValueError("a sha512 digest")
@@ -230,6 +240,24 @@ def _read_block(fields: dict[str, str]) -> WarcBlock:
         version=int(fields.get("perdure-version", "0")),
         language=fields.get("perdure-language"),
     )
+
+
+def find_head_flaw(text: bytes, fields: dict[str, str], block: WarcBlock) -> str | None:
+    """Return what is wrong with a head, if it is not exactly the head that its fields make.
+
+    So a damaged name of a field is found as well as a damaged value of most fields.
+    """
+    type = fields["warc-type"]
+    if type != ("metadata" if block.media_type == TOMBSTONE else "resource"):
+        return f"a record of type {type} with {block.media_type}"
+    id = fields.get("warc-record-id", "")
+    if not _RECORD_ID.fullmatch(id):
+        return f"a record id {id}"
+    if not _TIME.fullmatch(block.at):
+        return f"a date {block.at}"
+    padded = len(text) if "perdure-padding" in fields else None
+    made = make_head(block, id=id, type=type, size=padded)
+    return None if made == text else "a head that perdure did not write"
 
 
 def _make_corrupt(where: str, offset: int, what: str) -> Corrupt:

@@ -22,6 +22,7 @@ import msgspec
 
 from perdure.model.commands import Content
 from perdure.model.records import Tombstone
+from perdure.storage.ports import KeptCorrection
 from perdure.storage.segments import directory, ocfl, warc
 from perdure.storage.segments.appender import Appender
 
@@ -96,11 +97,16 @@ class SegmentWriter:
         return self._appender.adopt_file(self._make_block(name, version, content), source)
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
-        text = _encode(tombstone)
+        self._append_metadata(name, version, warc.TOMBSTONE, _encode(tombstone))
+
+    def append_correction(self, name: str, version: int, kept: KeptCorrection) -> None:
+        self._append_metadata(name, version, warc.CORRECTION, _encode(kept))
+
+    def _append_metadata(self, name: str, version: int, media_type: str, text: bytes) -> None:
         block = warc.WarcBlock(
             uri=name,
             at=self._now,
-            media_type=warc.TOMBSTONE,
+            media_type=media_type,
             length=len(text),
             sha512=hashlib.sha512(text).hexdigest(),
             version=version,

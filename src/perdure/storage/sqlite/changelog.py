@@ -246,6 +246,8 @@ class Epochs:
         self.epochs: list[Epoch] = []
         self._starts: list[int] = []
         for number, start, reason, *previous in rows:
+            if not (isinstance(number, int) and isinstance(start, int)):
+                raise _make_corrupt(ChangeMark(0, 0), "an epoch", f"{number!r} from {start!r}")
             head = None
             if previous[0] is not None:
                 head = ChainHead(epoch=previous[0], number=previous[1], chain=previous[2])

@@ -26,31 +26,35 @@ from perdure.ids.pdi_key import encode_number
 from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line
 from perdure.model.records import Token
 from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
-from perdure.storage.sqlite import opening, reconstruct
+from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import SqliteRecords, make_corrupt
+from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_corrupt
 from perdure.storage.sqlite.references import Merging
+from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 
 _WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
 _TOGETHER = 32
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
+_ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
 _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
-_ADD = "INSERT INTO records(key, record, position) VALUES"
-_ADD_ALONE = _ADD + "(?,?,?)"
+_ADD = "INSERT INTO records(key, record, position, sum) VALUES"
+_ADD_ALONE = _ADD + "(?,?,?,?)"
 _ADD_RUN = [
-    _ADD + ",".join(f"(?{at},?{at + 1},?1)" for at in range(2, 2 * count + 2, 2))
+    _ADD
+    + ",".join(f"(?{2 * at},?{2 * at + 1},?1,?{2 * count + 1 + at})" for at in range(1, count + 1))
     for count in range(_TOGETHER + 1)
 ]
-"""For each number of rows, its statement: bind the position, then key and record of each row."""
+"""For each number of rows, its statement: bind the position, keys and records, then the sums."""
 _ADD_ALIKE = [
-    _ADD + ",".join(f"(?{at},?1,?2)" for at in range(3, count + 3))
+    _ADD + ",".join(f"(?{at},?1,?2,?{at + count})" for at in range(3, count + 3))
     for count in range(_TOGETHER + 1)
 ]
-"""The same for rows with one record: bind the record, the position, then the keys."""
+"""The same for rows with one record: bind the record, the position, the keys, then the sums."""
 
 
 def _show_token(token: Token) -> str:
@@ -122,6 +126,7 @@ class SqliteJournal(SqliteRecords):
         self._connections.append(self._only)
         self._merging = Merging(self._only, self._into_tree)
         self._changes = ChangeLog(self._only)
+        self._segments: dict[int, tuple[str, int]] = {}  # time of opening, and whether it grows
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
 
@@ -129,6 +134,8 @@ class SqliteJournal(SqliteRecords):
         """Begin the first epoch of a new registry, or number the changes of an older release."""
         with storage_errors("the registry", self._path):
             reconstruct.number_changes(self._only, self._changes, at)
+            sums.fill_sums(self._only)
+            self._usual_form = ALL_SUMS
 
     @property
     def connection(self) -> apsw.Connection:
@@ -181,13 +188,17 @@ class SqliteJournal(SqliteRecords):
         self._merging.note_rollback()
         if self._only.in_transaction:
             self._only.execute("ROLLBACK")
+        self._segments.clear()
         self._changes.load_state()
 
     @_in_our_terms
     def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         """Add new records, given as key and stored form, each with its own change."""
         note = self._changes.note_change
-        placed = [(key, text, note(deed, ((key, text),))) for key, text in rows]
+        placed = []
+        for key, text in rows:
+            position = note(deed, ((key, text),))
+            placed.append((key, text, position, sum_line(key, text, position)))
         self._only.executemany(_ADD_ALONE, placed)
 
     @_in_our_terms
@@ -200,27 +211,29 @@ class SqliteJournal(SqliteRecords):
         execute = self._only.execute
         for at in range(0, len(rows), _TOGETHER):
             some = rows[at : at + _TOGETHER]
-            execute(_ADD_RUN[len(some)], (position, *chain.from_iterable(some)))
+            sums = sum_lines(some, position)
+            execute(_ADD_RUN[len(some)], (position, *chain.from_iterable(some), *sums))
 
     @_in_our_terms
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         """Do the same as `add_run` for records that all have the stored form `text`."""
         position = self._changes.note_alike(deed, keys, text)
-        execute = self._only.execute
+        execute, sums = self._only.execute, sum_alike(keys, text, position)
         for at in range(0, len(keys), _TOGETHER):
             some = keys[at : at + _TOGETHER]
-            execute(_ADD_ALIKE[len(some)], (text, position, *some))
+            execute(_ADD_ALIKE[len(some)], (text, position, *some, *sums[at : at + _TOGETHER]))
 
     @_in_our_terms
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
         position = self._changes.note_change(deed, ((key, text),), revision)
         self._only.execute(  # copied in SQL: the trigger compares the exact text
-            "INSERT INTO history SELECT key, ?, record, position FROM records WHERE key=?",
+            "INSERT INTO history SELECT key, ?, record, position, sum FROM records WHERE key=?",
             (revision - 1, key),
         )
         self._only.execute(
-            "UPDATE records SET record=?, position=? WHERE key=?", (text, position, key)
+            "UPDATE records SET record=?, position=?, sum=? WHERE key=?",
+            (text, position, sum_line(key, text, position), key),
         )
 
     @_in_our_terms
@@ -267,52 +280,49 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def find_growing_segment(self) -> tuple[int, int, str] | None:
         """Number, committed length and opening time of the last segment that still grows."""
-        row = self._only.execute(
-            "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        return (row[0], row[1], row[2]) if row else None
+        rows = self._list_segment_rows()
+        growing = [(number, length, opened) for number, length, opened, grows in rows if grows]
+        return growing[-1] if growing else None
 
     @_in_our_terms
     def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
         """Store the committed length of a segment, and whether it still grows."""
-        self._only.execute(
-            "INSERT INTO segments VALUES(?,?,?,?) "
-            "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
-            (number, length, opened, grows),
-        )
+        if number not in self._segments:
+            known = {row[0]: row[2:] for row in self._list_segment_rows()}
+            self._segments[number] = known.get(number, (opened, int(grows)))
+        row = (number, length, *self._segments[number])
+        self._only.execute("INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?)", sum_whole(row))
 
     @_in_our_terms
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
         """Add or replace a token, and note the change, without digests, in the token history."""
         text = msgspec.json.encode(token).decode()
         self._only.execute(
-            "INSERT INTO tokens VALUES(?,?,?) "
-            "ON CONFLICT(name) DO UPDATE SET digest=excluded.digest, token=excluded.token",
-            (token.name, token.digest, text),
+            "INSERT INTO tokens VALUES(?,?,?,?) ON CONFLICT(name) "
+            "DO UPDATE SET digest=excluded.digest, token=excluded.token, sum=excluded.sum",
+            sum_whole((token.name, token.digest, text)),
         )
         shown = _show_token(token)
         (past,) = self._fetch_all("SELECT count(*) FROM token_changes WHERE name=?", (token.name,))[
             0
         ]
         position = self._changes.note_change(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
-        self._only.execute(
-            "INSERT INTO token_changes(name, at, actor, before, after, position) "
-            "VALUES(?,?,?,?,?,?)",
-            (token.name, deed.at, deed.actor, before and _show_token(before), shown, position),
-        )
+        last: int = self._only.execute(_LAST_GRANT).get
+        was = before and _show_token(before)
+        row = (last + 1, token.name, deed.at, deed.actor, was, shown, position)
+        self._only.execute("INSERT INTO token_changes VALUES(?,?,?,?,?,?,?,?)", sum_whole(row))
 
     @_in_our_terms
     def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         """Fingerprint and receipt of the request that was answered under this idempotency key."""
-        row = self._only.execute(
-            "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
-        ).fetchone()
-        return (row[0], row[1]) if row else None
+        rows = self._fetch_all(_ANSWER, (actor, once))
+        return self._check_rows("answered", rows)[0][2:4] if rows else None
 
     @_in_our_terms
     def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
         self._only.execute(
-            "INSERT INTO answered VALUES(?,?,?,?,?)", (actor, once, request, receipt, at)
+            "INSERT INTO answered VALUES(?,?,?,?,?,?)",
+            sum_whole((actor, once, request, receipt, at)),
         )
 
     @_in_our_terms

@@ -2,8 +2,10 @@
 
 How it works: `user_version` in the head of the file is the number of its format. Readers open every
 format since the first, and change nothing. The writer migrates the file step by step to the newest
-format, each step in one transaction. An older program refuses a format that it does not know.
-A new file is made by the same steps, so it does not differ from a file that was migrated.
+format, each step in one transaction. Some steps leave work behind that takes many transactions
+(`reconstruct`, `sums`); the writer does it before its first batch. An older program refuses a
+format that it does not know. A new file is made by the same steps, so it does not differ from a
+file that was migrated.
 
 What must stay true: steps are only added, and none is changed after a release; an interrupted step
 is repeated from its beginning.
@@ -20,10 +22,12 @@ import apsw
 
 from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.processes import FileUnusable, OtherFormat
-from perdure.storage.sqlite import changelog, references
+from perdure.storage.sqlite import changelog, references, sums
 
 FILE = "registry.sqlite"
 FIRST_FORMAT = 1
+SUMMED_FORMAT = 3
+"""The first format in which rows have checksums."""
 _MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
 CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
@@ -80,7 +84,7 @@ def _number_changes(connection: apsw.Connection) -> None:
     connection.execute(changelog.SCHEMA).fetchall()
 
 
-_STEPS = {2: _number_changes}
+_STEPS = {2: _number_changes, 3: sums.add_columns}
 """For the number of each format, the function that migrates a file from the format before."""
 NEWEST_FORMAT = max(_STEPS)
 
@@ -135,7 +139,7 @@ def create_registry(root: Path) -> None:
 
 def migrate_file(connection: apsw.Connection) -> None:
     """Migrate the file to the newest format. Raises apsw.Error."""
-    found: int = connection.execute("PRAGMA user_version").get
+    found = read_format(connection)
     if found == FIRST_FORMAT:
         _complete_first(connection)
     for number in range(found + 1, NEWEST_FORMAT + 1):
@@ -144,13 +148,19 @@ def migrate_file(connection: apsw.Connection) -> None:
             connection.execute(f"PRAGMA user_version={number}")
 
 
+def read_format(connection: apsw.Connection) -> int:
+    """The number of the format of a file."""
+    found: int = connection.execute("PRAGMA user_version").get
+    return found
+
+
 def open_file(name: str, flags: int) -> apsw.Connection:
     """Open a connection to a registry. Raises Unavailable if its format is not known."""
     connection = apsw.Connection(name, flags=flags)
     try:
         connection.set_busy_timeout(5000)
         connection.execute(f"PRAGMA mmap_size={_MAPPED}")
-        found = connection.execute("PRAGMA user_version").get
+        found = read_format(connection)
         if not FIRST_FORMAT <= found <= NEWEST_FORMAT:
             raise OtherFormat(
                 file="the registry", found=found, known=NEWEST_FORMAT, oldest=FIRST_FORMAT

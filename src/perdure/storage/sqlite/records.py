@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,16 +39,36 @@ from perdure.model.changes import (
     Line,
 )
 from perdure.model.records import Record, Token
+from perdure.storage.sqlite import checking
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
-from perdure.storage.sqlite.opening import FILE, UNUSABLE, make_unusable, open_file, storage_errors
+from perdure.storage.sqlite.opening import (
+    FILE,
+    SUMMED_FORMAT,
+    UNUSABLE,
+    make_unusable,
+    open_file,
+    read_format,
+    storage_errors,
+)
 from perdure.storage.sqlite.references import References
+from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
-_RECORD = "SELECT record FROM records WHERE key=?"
-_SCAN = "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
+_RECORD = "SELECT record, {} FROM records WHERE key=?"
+_SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
 _SCAN_BYTES = """
-SELECT CAST(key AS BLOB), CAST(record AS BLOB) FROM records
+SELECT CAST(key AS BLOB), CAST(record AS BLOB), {} FROM records
   WHERE key>=CAST(? AS TEXT) AND key<CAST(? AS TEXT) ORDER BY key LIMIT ?
 """
+_REVISIONS = "SELECT record, {} FROM history WHERE key=? ORDER BY revision"
+_GRANT_OF_DIGEST = "SELECT name, digest, token, {} FROM tokens WHERE digest=?"
+_GRANT_NAMED = "SELECT name, digest, token, {} FROM tokens WHERE name=?"
+_GRANTS = "SELECT name, digest, token, {} FROM tokens ORDER BY name"
+_GRANT_CHANGES = """
+SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=? ORDER BY number
+"""
+_SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
+_PLACE = "position, sum"
+_ROWS_OF = {"tokens": "token", "token_changes": "change of a token", "segments": "segment"}
 _PAST = "SELECT record, position FROM history WHERE key=? AND revision=?"
 _RUN = """
 SELECT key, record FROM records WHERE key>=? AND key<=? AND position IS ?
@@ -60,6 +80,9 @@ _LINES_OF_TOKENS = """
 SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
   WHERE name=? ORDER BY number
 """
+
+_NO_SUMS, _SUMS, ALL_SUMS = range(3)
+"""Whether the rows of a file have no checksums, may have them, or all have them."""
 
 _read_token = msgspec.json.Decoder(Token).decode
 
@@ -80,19 +103,30 @@ def decode_token(text: str) -> Token:
         raise make_corrupt("a token", "a token", error) from error
 
 
-def _decode_or_report(key: str, text: str) -> Record | Corrupt:
+def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:
+    """Decode a record. Raises Corrupt if it has another checksum, or is not a record."""
+    if sum is not None and not is_sound_line(key, text, position, sum):
+        raise make_altered(_name_key(key))
+    return decode_record(key, text)
+
+
+def _decode_or_report(
+    key: str, text: str, position: int | None, sum: int | None
+) -> Record | Corrupt:
     try:
-        return decode_record(key, text)
+        return decode_line(key, text, position, sum)
     except Corrupt as error:
         return error
 
 
-def _decode_bytes(key: bytes | None, text: bytes | None) -> tuple[str, Record | Corrupt]:
+def _decode_bytes(
+    key: bytes | None, text: bytes | None, position: int | None, sum: int | None
+) -> tuple[str, Record | Corrupt]:
     """A key and its record. A key that is not in UTF-8 has surrogates in place of wrong bytes."""
     name = (key or b"").decode("utf-8", "surrogateescape")
     try:
         name.encode()
-        return name, decode_record(name, (text or b"").decode())
+        return name, decode_line(name, (text or b"").decode(), position, sum)
     except UnicodeError as error:
         return name, make_corrupt(name, "text in UTF-8", error)
     except Corrupt as error:
@@ -103,6 +137,26 @@ def make_corrupt(identifier: str, promised: str, error: Exception) -> Corrupt:
     return Corrupt(identifier=identifier, where=FILE, promised=promised, found=f"{error}"[:200])
 
 
+def _find_form(connection: apsw.Connection) -> int:
+    """Return whether the rows of a file have checksums."""
+    if read_format(connection) < SUMMED_FORMAT:
+        return _NO_SUMS
+    try:
+        return ALL_SUMS if is_filled(connection) else _SUMS
+    except (apsw.Error, UnicodeDecodeError):  # a damaged table must not end all reading
+        return _SUMS
+
+
+def make_altered(identifier: str) -> Corrupt:
+    """The error that a row does not have its checksum."""
+    return Corrupt(
+        identifier=identifier,
+        where=FILE,
+        promised="a row with its checksum",
+        found="another one",
+    )
+
+
 def _name_key(key: str) -> str:
     """The identifier that a key spells, or the key if only the record spells it."""
     try:
@@ -111,11 +165,30 @@ def _name_key(key: str) -> str:
         return key
 
 
+def _name_row(table: str, key: Any) -> Corrupt:
+    """The error that a row does not have its checksum, named by its table and its key."""
+    text = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else f"{key}"
+    if table in ("records", "history"):
+        return make_altered(_name_key(text))
+    return make_altered(f"{_ROWS_OF.get(table, table)} {text}")
+
+
+def _end_reading(connection: apsw.Connection) -> None:
+    """End a transaction that only read, even if it failed at a damaged page."""
+    try:
+        connection.execute("COMMIT")
+    except apsw.Error:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
+
+
 class SqliteRecords:
     """Reads a registry, as the port `perdure.storage.ports.Records`.
 
     Each thread has its own connection.
     """
+
+    _usual_form = _SUMS
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -136,6 +209,7 @@ class SqliteRecords:
         with storage_errors("the registry", self._path):
             connection = self._open_file()
         connection.execute("PRAGMA query_only=1")
+        self._local.form = _find_form(connection)
         return connection
 
     def _open_file(self) -> apsw.Connection:
@@ -168,31 +242,63 @@ class SqliteRecords:
         except UnicodeDecodeError as error:
             raise make_corrupt("a row", "text in UTF-8", error) from error
 
+    def _with(self, statement: str, columns: str = "sum") -> str:
+        """A statement with columns that only newer files have; NULL in their place for others."""
+        form = getattr(self._local, "form", self._usual_form)
+        if form == _NO_SUMS:
+            columns = ", ".join("NULL" for _ in columns.split(", "))
+        elif form == ALL_SUMS:  # so that a row without one is a damaged row
+            columns = columns.replace("sum", "ifnull(sum, -1)")
+        return statement.format(columns)
+
+    def _check_rows(self, table: str, rows: list[Any]) -> list[Any]:
+        """The rows without their checksums. Raises Corrupt if one has another checksum."""
+        for row in rows:
+            if row[-1] is not None and row[-1] != sum_row(table, row[:-1]):
+                raise make_altered(f"{_ROWS_OF.get(table, table)} {row[0]}")
+        return [row[:-1] for row in rows]
+
+    def _fetch_summed(
+        self,
+        statement: str,
+        bindings: tuple[str | bytes | int | None, ...] = (),
+        columns: str = "sum",
+    ) -> list[Any]:
+        """Query rows with their checksums, which are NULL in a file of an earlier format."""
+        self.connection  # noqa: B018 - opens the file, if this thread has not done so
+        return self._fetch_all(self._with(statement, columns), bindings)
+
     def find_stored(self, key: str) -> str | None:
         """The current revision in its stored form."""
+        connection = self.connection  # opens the file, if this thread has not done so
         try:
-            found: str | None = self.connection.execute(_RECORD, (key,)).get
+            row = connection.execute(self._with(_RECORD, _PLACE), (key,)).fetchone()
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(key, "a record", error) from error
-        return found
+            raise make_corrupt(_name_key(key), "a record", error) from error
+        if row is None:
+            return None
+        text: str = row[0]
+        if row[2] is not None and not is_sound_line(key, *row):
+            raise make_altered(_name_key(key))
+        return text
 
     def open_lookup(self) -> SqliteLookUp:
         """A fast `find_stored` for the one thread that looks up most records."""
         connection = self._open_connection()
         self._connections.append(connection)
-        return SqliteLookUp(connection)
+        return SqliteLookUp(connection, self._with(_RECORD, _PLACE))
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
         """Keep one state of the registry for everything that this thread reads in the context."""
-        execute = self.connection.execute
-        execute("BEGIN")
+        connection = self.connection
+        connection.execute("BEGIN")
         try:
             yield
         finally:
-            execute("COMMIT")
+            _end_reading(connection)
 
     def find_record(self, key: str) -> Record | None:
         text = self.find_stored(key)
@@ -202,11 +308,14 @@ class SqliteRecords:
         self, low: str, high: str, *, limit: int
     ) -> list[tuple[str, Record | Corrupt]]:
         try:
-            rows = self._fetch_all(_SCAN, (low, high, limit))
+            rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
         except (Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
             ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
-            return [_decode_bytes(*row) for row in self._fetch_all(_SCAN_BYTES, (*ends, limit))]
-        return [(key, _decode_or_report(key, text)) for key, text in rows]
+            return [
+                _decode_bytes(*row)
+                for row in self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
+            ]
+        return [(row[0], _decode_or_report(*row)) for row in rows]
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(
@@ -221,31 +330,27 @@ class SqliteRecords:
             raise make_unusable("the registry", error) from error
 
     def list_revisions(self, key: str) -> list[Record]:
-        rows = self._fetch_all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
-        past = [decode_record(key, text) for (text,) in rows]
+        rows = self._fetch_summed(_REVISIONS, (key,), _PLACE)
+        past = [decode_line(key, *row) for row in rows]
         current = self.find_record(key)
         return [*past, current] if current else past
 
     def find_token(self, digest: str) -> Token | None:
-        rows = self._fetch_all("SELECT token FROM tokens WHERE digest=?", (digest,))
-        return decode_token(rows[0][0]) if rows else None
+        rows = self._check_rows("tokens", self._fetch_summed(_GRANT_OF_DIGEST, (digest,)))
+        return decode_token(rows[0][2]) if rows else None
 
     def find_token_named(self, name: str) -> Token | None:
-        rows = self._fetch_all("SELECT token FROM tokens WHERE name=?", (name,))
-        return decode_token(rows[0][0]) if rows else None
+        rows = self._check_rows("tokens", self._fetch_summed(_GRANT_NAMED, (name,)))
+        return decode_token(rows[0][2]) if rows else None
 
     def list_tokens(self) -> list[Token]:
-        return [
-            decode_token(text)
-            for (text,) in self._fetch_all("SELECT token FROM tokens ORDER BY name")
-        ]
+        rows = self._check_rows("tokens", self._fetch_summed(_GRANTS))
+        return [decode_token(text) for _, _, text in rows]
 
     def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         """Time, actor, and the token before and after as JSON, the oldest change first."""
-        return self._fetch_all(
-            "SELECT at, actor, before, after FROM token_changes WHERE name=? ORDER BY number",
-            (name,),
-        )
+        rows = self._fetch_summed(_GRANT_CHANGES, (name,), _PLACE)
+        return [row[2:6] for row in self._check_rows("token_changes", rows)]
 
     def count_records(self) -> int:
         """The number of identifiers. Reads the complete index."""
@@ -258,7 +363,10 @@ class SqliteRecords:
 
     def list_segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
-        return self._fetch_all("SELECT number, length, opened FROM segments ORDER BY 1")
+        return [row[:3] for row in self._list_segment_rows()]
+
+    def _list_segment_rows(self) -> list[tuple[int, int, str, int]]:
+        return self._check_rows("segments", self._fetch_summed(_SEGMENTS))
 
     # Changes
     # -------
@@ -339,6 +447,20 @@ class SqliteRecords:
         found = self._fetch_all("SELECT record, position FROM records WHERE key=?", (key,))
         return [(key, text) for text, place in found if place == position]
 
+    # Checking
+    # --------
+
+    def check_integrity(self) -> Iterator[Corrupt]:
+        connection = self.connection
+        yield from checking.check_file(connection)
+        yield from checking.check_rows(connection, _name_row)
+
+    def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        try:
+            return self._references.find_unlinked(rows, self._ask_plainly)
+        except apsw.SQLError as error:
+            raise make_unusable("the registry", error) from error
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
@@ -347,28 +469,35 @@ class SqliteRecords:
 
 
 class SqliteLookUp:
-    """Looks up records on a connection of its own. For one thread.
+    """Looks up records on a connection of its own, and checks their checksums. For one thread.
 
     Look-ups between `hold_state` and `release_state` see one state of the registry, that of the
     first look-up, and cost half as much. While a state is held, the log of the registry cannot be
     reused.
     """
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, statement: str) -> None:
+        self._connection = connection
         self._execute = connection.cursor().execute
+        self._statement = statement
 
     def __call__(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
-            row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
+            row = self._execute(self._statement, (key,)).fetchone()
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(key, "a record", error) from error
-        return row[0] if row else None
+            raise make_corrupt(_name_key(key), "a record", error) from error
+        if row is None:
+            return None
+        text: str = row[0]
+        if row[2] is not None and not is_sound_line(key, *row):
+            raise make_altered(_name_key(key))
+        return text
 
     def hold_state(self) -> None:
         self._execute("BEGIN")
 
     def release_state(self) -> None:
-        self._execute("COMMIT")
+        _end_reading(self._connection)

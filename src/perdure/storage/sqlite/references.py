@@ -24,6 +24,7 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.sqlite.sums import sum_whole
 
 MOST_RECENT = 32_768
 """The number of references at which a merge begins. The larger it is, the less often each page of
@@ -37,7 +38,7 @@ CREATE TABLE IF NOT EXISTS recent_references (
 """
 _MERGES = "SELECT value FROM meta WHERE name='merges of references'"
 _COUNT = "SELECT coalesce(sum(count), 0) FROM recent_references"
-_WRITE = "INSERT INTO recent_references(count, rows) VALUES(?,?)"
+_WRITE = "INSERT INTO recent_references(count, rows, sum) VALUES(?,?,?)"
 _RECENT = "SELECT number, rows FROM recent_references WHERE number>? ORDER BY number"
 _LAST = "SELECT max(number) FROM recent_references"
 _FORGET = "DELETE FROM recent_references WHERE number<=?"
@@ -45,6 +46,8 @@ _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
+_IN_TREE = "SELECT 1 FROM refers WHERE hash=? AND key=?"
+_STAGED = "SELECT 1 FROM staged_refers WHERE hash=? AND key=? LIMIT 1"
 _ALL = -1
 _HALF = 1 << 63
 
@@ -95,7 +98,7 @@ class Merging:
 
         Raises apsw.Error.
         """
-        self._connection.execute(_WRITE, (len(rows), _encode(rows)))
+        self._connection.execute(_WRITE, sum_whole((len(rows), _encode(rows))))
         self._batch += rows
         self._writes += 1
 
@@ -178,14 +181,25 @@ class References:
         found.update(key for (key,) in ask("SELECT key FROM refers WHERE hash=?", (hash,)))
         return sorted(found)
 
+    def find_unlinked(self, rows: Sequence[Row], ask: Ask) -> list[Row]:
+        """Return the references that are not found. `ask` queries the registry."""
+        with self._lock:
+            self._catch_up_if_any(ask)
+            older = [(hash, key) for hash, key in rows if key not in self._keys.get(hash, ())]
+        lost = [row for row in older if not ask(_IN_TREE, row)]
+        return [row for row in lost if not ask(_STAGED, row)] if lost else lost
+
     def _find_recent(self, hash: int, ask: Ask) -> list[str]:
         with self._lock:
-            try:
-                self._catch_up(ask)
-            except apsw.SQLError as error:
-                if "no such table" not in str(error):  # no writer of this release has opened it yet
-                    raise
+            self._catch_up_if_any(ask)
             return self._keys.get(hash, [])
+
+    def _catch_up_if_any(self, ask: Ask) -> None:
+        try:
+            self._catch_up(ask)
+        except apsw.SQLError as error:
+            if "no such table" not in str(error):  # no writer of this release has opened it yet
+                raise
 
     def _catch_up(self, ask: Ask) -> None:
         """Read the references logged since the last look, or all of them after a merge."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import apsw
@@ -26,8 +25,14 @@ from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
 from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT
-from perdure.storage.sqlite.records import decode_record, decode_token, make_corrupt
+from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT
+from perdure.storage.sqlite.records import (
+    decode_record,
+    decode_token,
+    make_altered,
+    make_corrupt,
+)
+from perdure.storage.sqlite.sums import SUMMED, sum_line, sum_row
 
 ACT = "rebuild"
 _OF_NO_CHANGE = -1  # position of a record until `note_renewed`
@@ -46,7 +51,11 @@ _LATER = ("words", "epochs", "changes")
 """Tables that the first format does not have."""
 _ABSENT = "no such table: token_changes"
 """The error for a file of a release that did not have this table yet."""
-_PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?)"
+_PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?,?)"
+_RECORDS = "key, record, position"
+_KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM history")
+"""Statements for keys of records, in tables that are read if that of the records is damaged."""
+_ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
 """Columns with the position of a change, in tables that end with the last change."""
 _SELECT = "SELECT {} FROM {} {}"
@@ -67,6 +76,15 @@ def _as_bytes(columns: str) -> str:
     """The same columns, with texts as bytes: one damaged text then hides no other row."""
     names = columns.split(", ")
     return ", ".join(one if one in _NUMBERS else f"CAST({one} AS BLOB)" for one in names)
+
+
+def _sum_columns(table: str, columns: str, row: Row) -> int:
+    """The checksum of a row with these columns. Raises TypeError, as `sum_row` does."""
+    summed = set(SUMMED[table][1].split(", "))
+    names = columns.split(", ")
+    return sum_row(
+        table, tuple(value for name, value in zip(names, row, strict=True) if name in summed)
+    )
 
 
 def _precedes(value: Any, known: Any) -> bool:
@@ -94,6 +112,7 @@ class SqliteSalvage:
         self.problems: list[str] = []
         self._connection: apsw.Connection | None = None
         self._has_positions = False
+        self._has_sums = False
         self.is_unnumbered = False
         """True if its changes certainly never had numbers."""
         self.lost_changes = False
@@ -106,6 +125,7 @@ class SqliteSalvage:
             self._connection = _open_alone(path)
             found: int = self._connection.execute("PRAGMA user_version").get
             self._has_positions = found > FIRST_FORMAT
+            self._has_sums = found >= SUMMED_FORMAT
             numbered = "SELECT 1 FROM epochs WHERE epoch>0"
             self.is_unnumbered = (
                 not self._has_positions or self._connection.execute(numbered).get is None
@@ -119,18 +139,13 @@ class SqliteSalvage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._connection:
             self._connection.close()
 
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         """Current revisions with the positions of their changes, in the order of their keys."""
-        for key, text, position in self._read_rows("records", "key, record, position"):
+        for key, text, position in self._read_rows("records", _RECORDS):
             try:
                 if not (position is None or isinstance(position, int)):
                     raise make_corrupt(str(key), "a position", TypeError(repr(position)))
@@ -144,8 +159,9 @@ class SqliteSalvage:
         for table, columns in _COPIED.items():
             if table in _LATER and not last:
                 continue
-            marks = ",".join("?" * (columns.count(",") + 1))
-            statement = f"INSERT OR IGNORE INTO {table}({columns}) VALUES({marks})"
+            names = f"{columns}, sum" if table in SUMMED else columns
+            marks = ",".join("?" * (names.count(",") + 1))
+            statement = f"INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"
             rows = self._read_rows(table, columns)
             place = _PLACES.get(table)
             if place is not None:
@@ -155,10 +171,12 @@ class SqliteSalvage:
     def _copy_rows(
         self, journal: SqliteJournal, table: str, statement: str, rows: Iterator[Row]
     ) -> None:
+        columns = _COPIED[table]
         for row in rows:
             try:
                 _check_row(table, row)
-                journal.connection.execute(statement, row)
+                sum = (_sum_columns(table, columns, row),) if table in SUMMED else ()
+                journal.connection.execute(statement, (*row, *sum))
             except (Corrupt, apsw.ConstraintError, apsw.MismatchError) as error:
                 self.problems.append(f"{table}, {row[0]!r}: {error}")
 
@@ -208,6 +226,7 @@ class SqliteSalvage:
             return
         first = columns.partition(",")[0]
         shown = _as_bytes(columns if self._has_positions else columns.replace("position", "NULL"))
+        shown += ", sum" if self._has_sums and table in SUMMED else ", NULL"
         known: apsw.SQLiteValue = None
         try:
             for row in self._connection.execute(_SELECT.format(shown, table, f"ORDER BY {first}")):
@@ -218,6 +237,8 @@ class SqliteSalvage:
                 return
             self.problems.append(f"{table}: {error}")
             yield from self._read_behind(table, shown, first, known)
+            if table in ("records", "history"):
+                yield from self._read_by_keys(table, shown)
 
     def _read_behind(
         self, table: str, shown: str, first: str, known: apsw.SQLiteValue
@@ -241,15 +262,39 @@ class SqliteSalvage:
         except apsw.Error as error:
             self.problems.append(f"{table}: {error}")
 
+    def _read_by_keys(self, table: str, shown: str) -> Iterator[Row]:
+        """The rows that can be reached by the keys that other tables name. Some come again."""
+        assert self._connection is not None  # noqa: S101
+        known: set[bytes] = set()
+        for statement in _KEYS:
+            with suppress(apsw.Error):
+                for (key,) in self._connection.execute(statement):
+                    known.add(key)
+        with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
+            words = dict(self._connection.execute("SELECT number, text FROM words"))
+            for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
+                known |= {change.first.encode(), change.last.encode()}
+        statement = _SELECT.format(shown, table, "WHERE key=CAST(? AS TEXT)")
+        for key in sorted(known):
+            with suppress(apsw.Error):
+                for row in self._connection.execute(statement, (key,)).fetchall():
+                    yield from self._decode_row(table, row)
+
     def _decode_row(self, table: str, row: Sequence[Any]) -> Iterator[Row]:
         """The row with text in place of bytes, or nothing if it is damaged."""
-        kinds = _COPIED.get(table, "key, record, position").split(", ")
+        columns = _COPIED.get(table, _RECORDS)
+        *values, sum = row
         try:
-            yield tuple(
+            found = tuple(
                 value.decode() if isinstance(value, bytes) and name != "row" else value
-                for name, value in zip(kinds, row, strict=True)
+                for name, value in zip(columns.split(", "), values, strict=True)
             )
-        except UnicodeDecodeError as error:
+            if sum is not None and sum != _sum_columns(table, columns, found):
+                raise make_altered(f"{table}, {found[0]!r}")
+            yield found
+        except Corrupt as error:
+            self.problems.append(str(error))
+        except (TypeError, UnicodeDecodeError) as error:
             self.problems.append(f"{table}, {row[0]!r}: {error}")
 
 
@@ -289,14 +334,17 @@ class RenewedJournal(SqliteJournal):
         if past is not None:
             text = stored.encode_stored(past).decode()
             self._only.execute(
-                "INSERT OR IGNORE INTO history VALUES(?,?,?,?)",
-                (key, past.revision, text, position),
+                "INSERT OR IGNORE INTO history VALUES(?,?,?,?,?)",
+                (key, past.revision, text, position, sum_line(key, text, position)),
             )
             position = _OF_NO_CHANGE
         self._put_row(key, record, position)
 
     def _put_row(self, key: str, record: Record, position: int | None) -> None:
-        self._only.execute(_PUT, (key, stored.encode_stored(record).decode(), position))
+        self._put_text(key, stored.encode_stored(record).decode(), position)
+
+    def _put_text(self, key: str, text: str, position: int | None) -> None:
+        self._only.execute(_PUT, (key, text, position, sum_line(key, text, position)))
 
     def take_over(self, old: SqliteSalvage) -> None:
         """Take over everything but the records. Runs in the caller's transaction."""
@@ -335,7 +383,7 @@ class RenewedJournal(SqliteJournal):
                     if is_numbered
                     else None
                 )
-                self._only.execute(_PUT, (key, text, place))
+                self._put_text(key, text, place)
             self.commit_batch()
             self.tidy_up()
             low = rows[-1][0]

@@ -46,6 +46,9 @@ class SqliteStore:
     def drop_copy(self, root: Path) -> None:
         (root / FILE).unlink(missing_ok=True)
 
+    def find_file(self, root: Path) -> Path | None:
+        return root / FILE
+
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
         fresh, old = work / FILE, root / FILE
         if aside is not None:

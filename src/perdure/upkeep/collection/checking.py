@@ -4,7 +4,7 @@ How it works: a member that this registry holds is read, and a part is cut. The 
 is compared with the promise of the registry and with that of the collection. A PWID is looked up in
 the web archive of this registry. If that has an exact capture, its payload is read (the payload of
 a revisit comes from its original), and for a page the check reports which of its resources are
-kept. Otherwise the registry of archives says what is known of the archive that the PWID names.
+kept. Otherwise the registry of archives describes the archive that the PWID names.
 Nothing is fetched, unless the caller wants the archives to be asked: then the TimeGate of each says
 which captures it has, and exact captures are read there.
 
@@ -48,7 +48,6 @@ from perdure.errors import (
     PartNotSupported,
     PerdureError,
 )
-from perdure.extractors.port import iterate_body
 from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
@@ -140,12 +139,8 @@ class MemberChecker:
         one = step.representation
         media_type, pieces = one.media_type, self._registry.bytes.read_chunks(one)
         if resolved.inside is not None:
-            source = self._registry.source(step.identifier, one)
-            part = self._registry.parts.cut_part(
-                source,
-                self._registry.selector(resolved.identifier, source, resolved.part_beside),
-            )
-            media_type, pieces = part.media_type, iterate_body(part.body, source)
+            part, pieces = self._registry.open_part(resolved, step)
+            media_type = part.media_type
         found = measure_bytes(pieces, blank.promised)
         is_whole = resolved.inside is None
         if is_whole and found.values["sha512"].hex() != one.sha512:

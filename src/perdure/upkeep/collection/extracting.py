@@ -42,7 +42,6 @@ from perdure.archives.pwid.verdict import (
 )
 from perdure.errors import PerdureError
 from perdure.errors.servers import BytesElsewhere
-from perdure.extractors.port import iterate_body
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
@@ -262,12 +261,8 @@ class MemberExtraction:
             pieces = self._registry.bytes.read_chunks(one)
             self._write_record("resource", str(step.identifier), kind, date, pieces, one.length)
         else:
-            source = self._registry.source(step.identifier, one)
-            part = self._registry.parts.cut_part(
-                source,
-                self._registry.selector(resolved.identifier, source, resolved.part_beside),
-            )
-            data = b"".join(iterate_body(part.body, source))
+            part, opened = self._registry.open_part(resolved, step)
+            data = b"".join(opened)
             self._write_record("resource", name, part.media_type, date, [data], len(data))
         self._written.add(name)
         written.append(name)

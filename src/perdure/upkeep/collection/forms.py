@@ -25,7 +25,15 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from perdure.errors import InvalidMetadata, quote
+from perdure.errors.records import (
+    CellsTooMany,
+    ColumnsUnknown,
+    CommentUnknown,
+    FieldUnknown,
+    LengthNotNumber,
+    RecordNotUtf8,
+    quote_parser,
+)
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 from perdure.upkeep.collection import turtle
@@ -64,7 +72,7 @@ def read_collection(
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidMetadata(format="collection", line=line, reason="not UTF-8") from error
+        raise RecordNotUtf8(format="collection", line=line) from error
     match form or _detect_form(text):
         case "turtle":
             return _canonicalise_members(turtle.read_turtle(text), spell)
@@ -143,7 +151,7 @@ def _read_json(data: bytes) -> Collection:
     try:
         found = _array.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidMetadata(format="collection", line=None, reason=str(error)) from error
+        raise quote_parser("collection", "msgspec", error) from error
     listed = (CollectionMember(identifier=one) if isinstance(one, str) else one for one in found)
     return Collection(members=tuple(listed))
 
@@ -207,9 +215,8 @@ def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Collect
             if columns is None and row[0].startswith("#"):
                 name = row[0][1:]
                 if name not in _ABOUT:
-                    raise _invalid_line(
-                        f"{quote(row[0])} is not known; {', '.join(_ABOUT)} are", number
-                    )
+                    known = tuple(f"#{one}" for one in _ABOUT)
+                    raise CommentUnknown(cell=row[0], known=known, line=number)
                 about.append((name, row[1] if len(row) > 1 else ""))
                 continue
             if columns is None and "identifier" in row:
@@ -217,19 +224,19 @@ def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Collect
                 continue
             cells = dict(zip(columns or _COLUMNS, row, strict=False))
             if len(row) > len(columns or _COLUMNS):
-                raise _invalid_line("more cells than columns", before + 1)
+                raise CellsTooMany(line=before + 1)
             found.append(
                 (before + 1, _build_member(cells.pop("identifier", ""), cells, before + 1))
             )
     except csv.Error as error:
-        raise _invalid_line(str(error), rows.line_num) from error
+        raise quote_parser("collection", "csv", error, rows.line_num) from error
     return about, found
 
 
 def _check_columns(row: list[str], number: int) -> list[str]:
     unknown = set(row) - set(_COLUMNS)
     if unknown or len(set(row)) < len(row):
-        raise _invalid_line(f"columns are {', '.join(_COLUMNS)}, each once", number)
+        raise ColumnsUnknown(known=_COLUMNS, line=number)
     return row
 
 
@@ -270,12 +277,8 @@ def _member_fields(member: CollectionMember) -> Iterator[tuple[str, str]]:
 def _build_member(identifier: str, row: dict[str, str], line: int) -> CollectionMember:
     unknown = set(row) - set(_FIELDS)
     if unknown:
-        raise _invalid_line(f"{quote(min(unknown))} is not a field; {', '.join(_FIELDS)} are", line)
+        raise FieldUnknown(name=min(unknown), known=_FIELDS, line=line)
     length = row.pop("length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) < 20):
-        raise _invalid_line(f"length {quote(length)} is not a number", line)
+        raise LengthNotNumber(length=length, line=line)
     return CollectionMember(identifier=identifier, length=int(length) if length else None, **row)
-
-
-def _invalid_line(reason: str, line: int) -> InvalidMetadata:
-    return InvalidMetadata(format="collection", line=line, reason=reason)

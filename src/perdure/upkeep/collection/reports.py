@@ -15,7 +15,7 @@ from functools import cache
 import jinja2
 import msgspec
 
-from perdure.errors import InvalidMetadata
+from perdure.errors.records import quote_parser
 from perdure.upkeep.collection.drift import Drift
 from perdure.upkeep.collection.status import FAILED, Report
 
@@ -43,7 +43,7 @@ def read_report(data: bytes) -> Report:
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidMetadata(format="check report", line=None, reason=str(error)) from error
+        raise quote_parser("check report", "msgspec", error) from error
 
 
 def summarise_counts(counts: dict[str, int]) -> str:

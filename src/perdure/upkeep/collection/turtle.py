@@ -18,8 +18,13 @@ import uuid
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import InvalidMetadata
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary
+from perdure.errors.records import (
+    GraphNotOneCollection,
+    GraphTooLong,
+    SizeNotBytes,
+    quote_parser,
+)
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 
@@ -102,20 +107,19 @@ def read_turtle(text: str) -> Collection:
     """Read the one collection of a graph. Raises InvalidMetadata."""
     rdf = _import_rdflib()
     if len(text) > _LARGEST:
-        raise _invalid_collection(f"more than {_LARGEST} characters")
+        raise GraphTooLong(most=_LARGEST)
     graph = rdf.Graph()
     try:
         graph.parse(data=text, format="turtle")
     except rdf.plugins.parsers.notation3.BadSyntax as error:
         message = getattr(error, "message", "") or "it is not Turtle"
-        raise _invalid_collection(message, getattr(error, "lines", 0) + 1) from error
+        line = getattr(error, "lines", 0) + 1
+        raise quote_parser("collection", "rdflib", message, line) from error
     except ValueError as error:  # an IRI that is not valid
-        raise _invalid_collection(str(error)) from error
+        raise quote_parser("collection", "rdflib", error) from error
     found = list(graph.subjects(rdf.RDF.type, rdf.URIRef(_TYPES + "Collection")))
     if len(found) != 1:
-        raise _invalid_collection(
-            f"there must be one dcmitype:Collection, but there are {len(found)}"
-        )
+        raise GraphNotOneCollection(count=len(found))
 
     def texts_of(about: Any, predicate: str) -> list[str]:
         return sorted(str(one) for one in graph.objects(about, rdf.URIRef(predicate)))
@@ -156,9 +160,5 @@ def _read_length(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise _invalid_collection("schema:contentSize must be a number of bytes")
+        raise SizeNotBytes()
     return int(text)
-
-
-def _invalid_collection(reason: str, line: int | None = None) -> InvalidMetadata:
-    return InvalidMetadata(format="collection", line=line, reason=reason)

@@ -28,7 +28,7 @@ from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
 from perdure.fetching.fetcher import Fields, find_redirect
 from perdure.fetching.targets import parse_target
 from perdure.upkeep.linkcheck import soft
-from perdure.upkeep.linkcheck.politeness import BUSY, Host
+from perdure.upkeep.linkcheck.politeness import BUSY, Host, import_protego
 from perdure.upkeep.linkcheck.verdict import ExpectedContent, LinkFinding, LinkVerdict, judge_answer
 
 USER_AGENT = "perdure-linkcheck/1 (+https://www.rfc-editor.org/rfc/rfc9309)"
@@ -83,7 +83,8 @@ class LinkChecker:
         self.requests = 0
 
     async def check_tasks(self, tasks: Iterator[Task]) -> AsyncIterator[LinkFinding]:
-        """Yield findings as they come. Raises Unavailable without perdure[links]."""
+        """Yield findings as they come. Raises MissingLibrary without perdure[links]."""
+        import_protego()  # before any task is running, and whether or not a host has a robots.txt
         found: asyncio.Queue[LinkFinding | None] = asyncio.Queue(self._how.workers)
         async with asyncio.TaskGroup() as group:
             for _ in range(self._how.workers):

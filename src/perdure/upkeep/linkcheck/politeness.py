@@ -20,8 +20,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import PerdureError
-from perdure.errors.processes import MissingLibrary
+from perdure.errors import MissingLibrary, PerdureError
 from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
 
 BUSY = (429, 503)
@@ -67,11 +66,11 @@ async def read_robots(fetcher: Fetcher, origin: str) -> Robots:
     last = chain[-1]
     if 200 <= last.status < 300:
         text = fetcher.decode_content(last)[:_LARGEST_ROBOTS].decode("utf-8", "replace")
-        return Robots(_import_protego().Protego.parse(text), everything=True, agent=agent)
+        return Robots(import_protego().Protego.parse(text), everything=True, agent=agent)
     return Robots(None, everything=last.status < 500 and last.status != 429, agent=agent)
 
 
-def _import_protego() -> Any:
+def import_protego() -> Any:
     try:
         return import_module("protego")
     except ImportError:

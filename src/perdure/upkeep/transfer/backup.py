@@ -4,11 +4,12 @@ How it works: first the store copies the records as they are at one moment. Then
 this copy knows are copied, each up to the length that it records; later bytes are left out. A copy
 into the directory of an earlier backup copies only what is new, because a segment changes only at
 its end. The web archive is copied, too (`perdure.upkeep.transfer.captures`). The result is itself a
-registry directory: you can verify it, read it and, after a disaster, serve it.
+registry directory: you can verify it, read it and, after a disaster, promote it. It carries a mark,
+so that nothing is written to it before (`perdure.writing.copy_fence`).
 
-What must stay true: each file is complete and durable before the registry file that names it takes
-its place, so an interrupted backup leaves the earlier one usable. A backup overwrites only the past
-of the same registry, and never takes files of others for its own.
+What must stay true: each file, and the mark, is complete and durable before the registry file that
+names it takes its place, so an interrupted backup leaves the earlier one usable. A backup
+overwrites only the past of the same registry, and never takes files of others for its own.
 """
 
 from __future__ import annotations
@@ -19,16 +20,24 @@ from pathlib import Path
 
 import msgspec
 
-from perdure import settings
 from perdure.archives import withholding
 from perdure.errors import Conflict, PerdureError
-from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
+from perdure.errors.importing import (
+    TargetInRegistry,
+    TargetIsRegistry,
+    TargetNotBackup,
+    TargetOfOtherRegistry,
+)
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
+from perdure.registry import SETTINGS_FILE
+from perdure.storage import fence, handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
+from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
+from perdure.writing.registrar import format_timestamp, utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
 _WRITER = "a server or another command is writing to it"
@@ -53,6 +62,7 @@ def back_up(
     another process writes to `target`.
     """
     _check_target(root, target)
+    at = format_timestamp(utc_now())
     with storage_errors("the backup"), ExitStack() as opened:
         held = opened.enter_context(closing(open_bytes(root)))
         copied = opened.enter_context(closing(open_bytes(target)))
@@ -70,9 +80,11 @@ def back_up(
                 lock = hold_lock(target / writers.LOCK, used=quote(target), user=_WRITER)
                 opened.enter_context(lock)
                 _check_past(held, target, copy, store)  # again, now that nothing can be written
+                _check_home(target, store)
         except PerdureError:
             store.drop_copy(work)
             raise
+        home.mark_copy(target, home.BackupMark(registry=home.find_id(root), at=at))
         copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -82,20 +94,33 @@ def back_up(
         captures.back_up_captures(root, target, copy_durably)
         if (root / withholding.FILE).exists():
             copy_durably(root / withholding.FILE, target / withholding.FILE)
-        copy_durably(root / settings.FILE, target / settings.FILE)
+        for name in (fence.FILE, handover.FILE):
+            if (root / name).exists():
+                copy_durably(root / name, target / name)
+        copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
         for name in _DIRECTORIES:
             sync_directory(target / name)
         sync_directory(target)
         sync_directory(target.resolve().parent)
         store.install_registry(work, target)
+    if not home.list_signs(root, store.find_file(root)):
+        ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
+        note_backup(root, ended)
 
 
 def _check_target(root: Path, target: Path) -> None:
     if target.resolve().is_relative_to(root.resolve()):
         raise TargetInRegistry(target=str(target))
-    strange = target.exists() and any(target.iterdir()) and not (target / "incoming").is_dir()
+    names = [one.name for one in target.iterdir()] if target.exists() else []
+    strange = not (target / "incoming").is_dir() and not set(names) <= set(_DIRECTORIES)
     if strange:
         raise TargetNotBackup(target=str(target))
+
+
+def _check_home(target: Path, store: Store) -> None:
+    """Raise InvalidRequest if `target` is a registry in its own home, and no backup."""
+    if home.find_id(target) and not home.list_signs(target, store.find_file(target)):
+        raise TargetIsRegistry(target=str(target))
 
 
 def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
@@ -111,7 +136,7 @@ def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
 
 def _is_past(target: Path, copy: Records, store: Store) -> bool:
     """Return whether all changes in `target` are in the copy, too."""
-    if not (target / settings.FILE).exists():  # a backup that was interrupted, or none at all
+    if not (target / SETTINGS_FILE).exists():  # a backup that was interrupted, or none at all
         return store.is_past(target, target / "incoming")
     with closing(store.open_records(target)) as earlier:
         head = earlier.find_head()

@@ -26,7 +26,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from perdure.errors import PerdureError, StorageFailed, TooLarge
+from perdure.errors import PerdureError, StorageFailed
+from perdure.errors.limits import LineTooLong
 from perdure.errors.processes import WorkerKilled
 from perdure.model.commands import Joining, LoadRow
 from perdure.upkeep.transfer.lines import Line, read_line
@@ -129,8 +130,9 @@ def read_rows_of(
     Without `paths`, a line that names a file ends the reading.
     """
     if block.too_long:
-        yield make_fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
+        yield make_fault(block.first, LineTooLong(limit=LONGEST_LINE))
         return
+    adding = terms.how is Joining.ADD
     for number, text in enumerate(block.text.split(b"\n"), block.first):
         if number == 1:
             text = text.removeprefix(codecs.BOM_UTF8)
@@ -141,7 +143,7 @@ def read_rows_of(
             if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
             row = make_row(line, number, terms)
-            yield row if terms.how is Joining.ADD else name_given_fields(row, text)
+            yield row if adding else name_given_fields(row, text)
         except StorageFailed:
             raise
         except PerdureError as error:

@@ -47,6 +47,7 @@ class ContentKind(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     charset: str | None
     language: str | None
+    stated: tuple[str, ...] = ()
 
 
 def take_in(
@@ -62,7 +63,9 @@ def take_in(
     for piece in convert_line_ends(pieces) if crlf else pieces:
         sampler.feed(piece)
         spool.write(piece)
-    kind = settle_kind(said, lambda: detect_type(sampler.take_sample(), name=name))
+    kind = settle_kind(
+        said, lambda: detect_type(sampler.take_sample(), name=name, language=said.language)
+    )
     if crlf:
         _check_convertible(kind)
     return spool.finish_content(
@@ -70,6 +73,7 @@ def take_in(
         media_type=kind.media_type,
         charset=kind.charset,
         language=kind.language,
+        stated=kind.stated,
     )
 
 
@@ -106,7 +110,17 @@ def _make_kind(said: DeclaredKind, media_type: MediaType, charset: str | None) -
         media_type=str(media_type.with_charset(None)),
         charset=charset,
         language=said.language,
+        stated=_list_stated(said),
     )
+
+
+def _list_stated(said: DeclaredKind) -> tuple[str, ...]:
+    """List the facts that a depositor stated. A format states no more than the name."""
+    charset = said.charset
+    if said.media_type is not None and charset is None:
+        charset = MediaType.parse(said.media_type).charset
+    facts = {"media_type": said.media_type, "charset": charset, "language": said.language}
+    return tuple(name for name, value in facts.items() if value is not None)
 
 
 def _canonical_charset(name: str | None) -> str | None:

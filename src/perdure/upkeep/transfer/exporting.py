@@ -27,7 +27,14 @@ from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
 from perdure.storage.scanning import DamagedRecord, scan_readable
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, write_line
+from perdure.upkeep.transfer.lines import (
+    Line,
+    LineContent,
+    LineCorrection,
+    LineEnding,
+    LinePlace,
+    write_line,
+)
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
 _PAGE = 200
@@ -43,9 +50,9 @@ def export_lines(
 ) -> Iterator[bytes]:
     """Yield a line for each identifier, or for those of a set of names, in order.
 
-    With `files`, bytes go to files there. Damaged records are passed to `report` and left out;
-    without it, the first one ends the export. Raises Corrupt, InvalidRequest if there are too many
-    bytes for a line, OSError if a file cannot be written.
+    With `files`, bytes go to files there. Damaged records, and those whose bytes are damaged, are
+    passed to `report` and left out; without it, the first one ends the export. Raises Corrupt,
+    InvalidRequest if there are too many bytes for a line, OSError if a file cannot be written.
     """
     names = None if within is None else make_set(within)
     low, high = (names.low, names.end) if names else ("", _LAST)
@@ -58,7 +65,14 @@ def export_lines(
                     raise row.error
                 report(row.error)
             elif names is None or covers_record(names, row.name, row.record):
-                yield write_line(_export_record(row.name, row.record, registry.bytes, files))
+                try:
+                    line = _export_record(row.name, row.record, registry.bytes, files)
+                except Corrupt as error:
+                    if report is None:
+                        raise
+                    report(error)
+                else:
+                    yield write_line(line)
 
 
 def _export_record(identifier: Identifier, record: Record, held: Bytes, files: Path | None) -> Line:
@@ -141,6 +155,9 @@ def _describe_content(version: Version, one: Representation) -> LineContent:
         charset=one.charset if one.charset or formats.is_text(one.media_type) else UNSET,
         language=one.language,
         at=one.at or version.at,
+        corrections=tuple(
+            msgspec.convert(msgspec.to_builtins(each), LineCorrection) for each in one.corrections
+        ),
         sha512=one.sha512,
     )
 

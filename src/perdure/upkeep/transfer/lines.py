@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.errors.importing import LineLocationMalformed, LineMalformed, LineNotUtf8
 from perdure.ids import grammar
-from perdure.model.about import About, Attachment
+from perdure.model.about import About, Attachment, spell_degrees
 from perdure.model.records import Location, Value
 from perdure.policy.naming import canonical_format
 
@@ -72,6 +72,24 @@ class LinePlace(_Strict, frozen=True, kw_only=True):
         return Location(**fields)
 
 
+class LineReading(_Strict, frozen=True, kw_only=True):
+    """The facts that decide how bytes are read."""
+
+    media_type: str
+    charset: str | None = None
+    language: Language | None = None
+
+
+class LineCorrection(_Strict, frozen=True, kw_only=True):
+    """A correction of how bytes are read."""
+
+    before: LineReading
+    after: LineReading
+    at: Moment
+    by: str
+    reason: str = ""
+
+
 class LineContent(_Strict, frozen=True, kw_only=True):
     """The bytes of one version in one format, given as `path`, `text` or `base64`."""
 
@@ -82,6 +100,8 @@ class LineContent(_Strict, frozen=True, kw_only=True):
     """None: it is unknown and must not be guessed."""
     language: Language | None = None
     at: Moment | None = None
+    corrections: tuple[LineCorrection, ...] = ()
+    """Earlier corrections of its type, charset or language. The last one is in those fields."""
     sha512: Digest | None = None
     path: str | None = None
     text: str | None = None
@@ -149,9 +169,24 @@ def read_line(text: bytes) -> Line | PlainLine:
 def _read_full(text: bytes) -> Line:
     try:
         return _decode(text)
+    except msgspec.ValidationError as error:
+        line = _read_with_numbers(text) if b'"places"' in text else None
+        if line is None:
+            raise LineMalformed(fault=explain_fault(error)) from None
+        return line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         is_wide = b"\0" in text  # never in JSON in UTF-8
         raise (LineNotUtf8() if is_wide else LineMalformed(fault=explain_fault(error))) from None
+
+
+def _read_with_numbers(text: bytes) -> Line | None:
+    """Read a line in which places have numbers; None if it is malformed in another way."""
+    members = msgspec.json.decode(text, type=dict[str, Any])
+    members["about"] = spell_degrees(members.get("about"))
+    try:
+        return msgspec.convert(members, Line)
+    except msgspec.ValidationError:
+        return None
 
 
 def explain_fault(error: Exception) -> str:

@@ -22,12 +22,14 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.model.records import Record, Representation, Version
+from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, list_references
-from perdure.storage import fence
+from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
+from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.peers import LOCK
 
 BY = "rebuild"
@@ -73,7 +75,11 @@ def rebuild_registry(
                     closing(open_bytes(root)) as held,
                     closing(store.open_renewal(work)) as journal,
                 ):
-                    for number, step in enumerate(audit.rebuild_index(held, journal, now=now), 1):
+                    claims = _collect_claims(old)
+                    segments = audit.rebuild_index(
+                        held, journal, now=now, contradict=claims.contradict
+                    )
+                    for number, step in enumerate(segments, 1):
                         is_lossy |= step.problem is not None
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
@@ -82,9 +88,25 @@ def rebuild_registry(
             fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
             aside = root / "aside"
             aside.mkdir(exist_ok=True)
+            here, fresh = store.find_file(root), store.find_file(work)
+            is_home = not home.list_signs(root, here)
+            if is_home and here and fresh:  # its file has another birth from now on
+                home.expect_records(root, here, fresh)
             store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
+            if is_home and here and fresh:
+                home.expect_records(root, here)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _collect_claims(old: Salvage) -> PlaceClaims:
+    """The places of all bytes that the old registry names. Its problems are noted later."""
+    claims = PlaceClaims()
+    known = len(old.problems)
+    for key, record, _ in old.read_records():
+        claims.add_record(key, record)
+    del old.problems[known:]
+    return claims
 
 
 def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
@@ -148,7 +170,11 @@ def _combine_versions(old: Version, found: Version) -> Version:
 def _with_place(one: Representation, found: Representation | None) -> Representation:
     if found is None or found.sha512 != one.sha512:
         return one
-    return replace(one, segment=found.segment, offset=found.offset)
+    placed = replace(one, segment=found.segment, offset=found.offset)
+    known = len(one.corrections)
+    if len(found.corrections) > known and found.corrections[:known] == one.corrections:
+        return adopt_reading(placed, found)  # the old registry is older than its last segments
+    return placed
 
 
 def _without_places(record: Record) -> Record:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -22,20 +23,29 @@ from msgspec.structs import replace
 from perdure.errors import DigestMismatch, InvalidRequest, PerdureError
 from perdure.errors.importing import (
     LineContentUnclear,
+    LineCorrectionsUnclear,
     LineDateNotCome,
     LinePathOutside,
     LinePathUnreadable,
     LineTextUnwritable,
 )
-from perdure.formats import find_python_codec
+from perdure.formats import MediaType, find_python_codec
 from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar, parse
-from perdure.ids.pdi import Pdi
+from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
 from perdure.model.commands import Content, Joining, LoadRow
-from perdure.model.records import LOCAL, Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    LOCAL,
+    Correction,
+    Location,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
@@ -73,18 +83,18 @@ class Terms(msgspec.Struct, frozen=True):
 
 def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
     """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
+    if isinstance(line, PlainLine):
+        row = _make_plain_row(line.id, line.locations[0], number, terms)
+        if row is not None:
+            return row
+        line = Line(id=line.id, locations=line.locations)
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
         if identifier.series in terms.series:
             rules.check_day(identifier, terms.today)
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
-        if _is_usual(identifier):
-            if isinstance(line, PlainLine):
-                return _make_usual_row(identifier, line.locations[0], number, terms)
-            if line.content is not None and _is_document(identifier, line, line.content):
-                return _make_document_row(identifier, line.content, number, terms)
-    if isinstance(line, PlainLine):
-        line = Line(id=line.id, locations=line.locations)
+        if line.content is not None and _is_document(identifier, line, line.content):
+            return _make_document_row(identifier, line.content, number, terms)
     return _make_full_row(naming.check_bindable(identifier), line, number, terms)
 
 
@@ -104,27 +114,35 @@ def _is_usual(identifier: Pdi) -> bool:
     )
 
 
-def _make_usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> LoadRow:
+def _make_plain_row(text: str, uri: str, number: int, terms: Terms) -> LoadRow | None:
+    """Make the row of a past, canonical PDI without parsing it. None for any other identifier."""
+    plain = read_plain_key(text)
+    if plain is None:
+        return None
+    key, format, version = plain
+    series, day, _ = key.split("/", 2)
+    if series in terms.series and day >= terms.today.replace("/", ""):
+        return None
     binding.check_uri(uri)
-    key = make_resource_key(identifier.series, identifier.date, identifier.uid)
     hashes = (reference_hash(f"location:{uri}"),)
-    before = _encode_before_uri(terms.now, identifier.version, identifier.format)
+    before = _encode_before_uri(terms.now, int(version) if version else None, format)
     return LoadRow(key, before + uri.encode(), number, hashes)
 
 
 @lru_cache(maxsize=1024)
-def _encode_before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
+def _encode_before_uri(now: str, version: int | None, format: str | None) -> bytes:
     """Encode the record of a usual line without its URI; all else in it is common to many lines."""
-    number = version if isinstance(version, int) else None
-    bound = Location(uri="", version=number, format=format)
+    bound = Location(uri="", version=version, format=format)
     return stored.encode_stored(Record(at=now, by=BY, locations=(bound,)))
 
 
 def _is_document(identifier: Pdi, line: Line, held: LineContent) -> bool:
     """Return whether a line adds a first version, and nothing else."""
     return (
-        {identifier.version, held.version} <= _FIRST
+        _is_usual(identifier)
+        and {identifier.version, held.version} <= _FIRST
         and held.at is None
+        and not held.corrections
         and line == Line(id=line.id, content=held)
     )
 
@@ -182,12 +200,13 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
     others = (naming.check_bindable(parse(other)) for other in line.aliases)
     record, _ = binding.add_aliases(identifier, record, *others)
     with ExitStack() as refused:
-        taken: list[tuple[int, str, Content]] = []
+        taken: list[_Taken] = []
         for held in _list_contents(line):
             place = held.version or version or 1
             one = _take_content(held, identifier, place, terms)
             refused.callback(discard_content, one, terms)
-            taken.append((place, _check_date(held.at, terms), one))
+            corrections = _read_corrections(held, one, terms)
+            taken.append(_Taken(place, _check_date(held.at, terms), one, corrections))
         versions = tuple(_list_versions(taken))
         if len(versions) == 1 and not record.locations:
             record = replace(record, versions=versions)
@@ -196,7 +215,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
                 record = join_records(identifier, record, Record(versions=(each,)))
         record = _end_versions(identifier, record, line, terms)
         refused.pop_all()
-    contents = tuple((place, one) for place, _, one in taken)
+    contents = tuple((one.version, one.content) for one in taken)
     refers = tuple(map(reference_hash, sorted(naming.list_references(record))))
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
@@ -254,13 +273,41 @@ def _check_date(given: str | None, terms: Terms) -> str:
     return given or terms.now
 
 
-def _list_versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
+class _Taken(NamedTuple):
+    """A content that was taken in, with the facts of its line."""
+
+    version: int
+    at: str
+    content: Content
+    corrections: tuple[Correction, ...]
+
+
+def _read_corrections(held: LineContent, one: Content, terms: Terms) -> tuple[Correction, ...]:
+    """Read the corrections of a content. Raises InvalidRequest if they do not lead to its type."""
+    found: list[Correction] = []
+    for each in held.corrections:
+        correction = msgspec.convert(msgspec.to_builtins(each), Correction)
+        _check_date(correction.at, terms)
+        for reading in (correction.before, correction.after):
+            MediaType.parse(reading.media_type)
+            rules.check_token("charset", reading.charset)
+        if found and found[-1].after != correction.before:
+            raise LineCorrectionsUnclear()
+        found.append(correction)
+    if found and found[-1].after != make_representation(one).reading:
+        raise LineCorrectionsUnclear()
+    return tuple(found)
+
+
+def _list_versions(taken: list[_Taken]) -> Iterable[Version]:
     """Yield a version with one representation for each content. Its date is the earliest one."""
     first: dict[int, str] = {}
-    for number, at, _ in taken:
+    for number, at, _, _ in taken:
         first[number] = min(at, first.get(number, at))
-    for number, at, one in taken:
+    for number, at, one, corrections in taken:
         held = make_representation(one)
+        if corrections:
+            held = replace(held, corrections=corrections)
         if at != first[number]:
             held = replace(held, at=at)
         yield Version(number=number, at=first[number], representations=(held,))
@@ -341,7 +388,7 @@ def _take_text(text: str, said: DeclaredKind, terms: Terms) -> Content:
 
 
 def _take_bytes(data: bytes, said: DeclaredKind, terms: Terms) -> Content:
-    kind = settle_kind(said, lambda: detect_type(data))
+    kind = settle_kind(said, lambda: detect_type(data, language=said.language))
     if len(data) <= IN_MEMORY:
         return make_content(data, **msgspec.structs.asdict(kind))
     with Spool(Path(terms.incoming)) as spool:

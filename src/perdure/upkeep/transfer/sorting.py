@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from perdure.model.commands import LoadRow
@@ -48,12 +47,7 @@ class Sorter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     def add_row(self, row: LoadRow) -> None:

@@ -1,0 +1,107 @@
+"""Making a copy of a registry the registry: `promote`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import options
+from perdure.cli.command import PerdureCommand, here
+
+if TYPE_CHECKING:
+    from perdure.upkeep.transfer.promoting import Promotion
+
+
+@click.command(cls=PerdureCommand)
+@click.option(
+    "--highest",
+    "pairs",
+    metavar="SERIES=NUMBER",
+    multiple=True,
+    type=options.PAIR,
+    help="The highest serial number given out today in a series; may be repeated.",
+)
+@click.option(
+    "--predecessor",
+    metavar="REGISTRY",
+    help="The registry itself, a directory or URL: its later names are reserved here.",
+)
+@click.option(
+    "--snapshot",
+    is_flag=True,
+    help="Promote a registry that came back with a snapshot or image of its whole machine.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+def promote(
+    pairs: tuple[tuple[str, str], ...], predecessor: str | None, snapshot: bool, dry_run: bool
+) -> None:
+    """Make a copy of a registry the registry: a restored backup, or a directory that was moved.
+
+    A copy answers, but writes nothing until it is promoted. The registry of which it is a copy must
+    be lost, or stopped for good. It may have given out serial numbers that are unknown here, so
+    none is given out before tomorrow (UTC), unless --highest says which ones are used, or
+    --predecessor is the directory of the registry itself, which then becomes a copy.
+    """
+    from perdure import settings
+    from perdure.registry import load_store
+    from perdure.upkeep.transfer import predecessors, promoting
+    from perdure.writing.registrar import format_timestamp, utc_now
+
+    root = here().root
+    chosen = settings.load_settings(root, os.environ)
+    store = load_store(chosen.store)
+    there: predecessors.Predecessor | None = None
+    if predecessor is not None:
+        is_url = predecessor.lower().startswith(("http://", "https://"))
+        there = (
+            predecessors.PredecessorUrl(predecessor)
+            if is_url
+            else predecessors.PredecessorDirectory(Path(predecessor), store)
+        )
+    done = promoting.promote_copy(
+        root,
+        store,
+        chosen,
+        now=format_timestamp(utc_now()),
+        highest=options.read_highest(pairs),
+        predecessor=there,
+        is_snapshot=snapshot,
+        dry_run=dry_run,
+    )
+    here().print_answer(done, "")
+    for note in _describe_promotion(done, dry_run=dry_run):
+        here().print_note(note)
+
+
+def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
+    """Say what a promotion did, and what is left to do."""
+    if dry_run:
+        yield "nothing was changed; without --dry-run:"
+    if done.signs:
+        yield f"this directory was a copy: {'; '.join(done.signs)}"
+    if done.epoch is not None:
+        after = f" after change {done.previous.mark} of its predecessor" if done.previous else ""
+        yield f"it is the registry now: epoch {done.epoch} begins{after}"
+    for series in done.closed:
+        yield (
+            f"no serial number of {series} is given out on {done.day} (UTC), since its highest one "
+            f"is unknown; to tell it: perdure promote --highest {series}=NUMBER"
+        )
+    for series, number in done.highest.items():
+        yield f"serial numbers of {series} go on after {number} at least"
+    if done.is_complete:
+        yield "the predecessor gives out no further name: it is a copy now"
+    if done.reserved:
+        yield f"{done.reserved} names of the predecessor that were unknown here are reserved"
+    if done.unlisted:
+        yield f"{done.unlisted} names of the predecessor cannot be listed over HTTP; see its log"
+    if done.epoch is not None and not done.is_looked_up:
+        yield (
+            "names without serial numbers (ARKs, handles, chosen names) that the predecessor gave "
+            "out after that change are unknown here; look into its receipts and logs before you "
+            "give out such names"
+        )

@@ -1,0 +1,74 @@
+"""Errors about parts that perdure cannot cut: of other hosts, in other codings, in other forms."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from perdure.errors.parts import PartNotSupported
+from perdure.errors.root import quote
+
+
+class PartElsewhere(PartNotSupported):
+    """The whole is held elsewhere, so no part of it can be cut here."""
+
+    held_at: str | None = None
+    """The location, or the identifier whose target it is; None if there are several or none."""
+
+    def problem(self) -> str:
+        place = f" at {quote(self.held_at)}" if self.held_at else ""
+        return f"part {quote(self.selector)} cannot be cut from a resource held elsewhere{place}"
+
+
+class CodingNotSupported(PartNotSupported):
+    """The sound or the pictures are in a coding of which no part can be cut."""
+
+    coding: str | None
+    """Its name, or its number in the format; None if it is unknown."""
+
+    def problem(self) -> str:
+        coding = f"the coding {quote(self.coding)}" if self.coding else "an unknown codec"
+        return f"{super().problem()} in {coding}"
+
+
+FilmForm = Literal[
+    "fragments",
+    "compressed-contents",
+    "still-frames",
+    "sound-packets",
+    "sound-sizes",
+    "packed-sizes",
+    "sound-coding",
+    "changing-size",
+]
+"""The forms of films of which no part can be cut."""
+
+
+class FilmFormNotSupported(PartNotSupported):
+    """A film has a form of which no part can be cut."""
+
+    form: FilmForm
+
+    def problem(self) -> str:
+        says: dict[str, str] = {
+            "fragments": "in fragments",
+            "compressed-contents": "with a compressed table of contents",
+            "still-frames": "with still frames",
+            "sound-packets": "with sound in packets of several samples",
+            "sound-sizes": "with sound samples of unknown size",
+            "packed-sizes": "with packed sample sizes",
+            "sound-coding": "with sound that cannot be decoded",
+            "changing-size": "with frames of changing size",
+        }
+        return f"{super().problem()} {says[self.form]}"
+
+
+class CheckNotSupported(PartNotSupported):
+    """An integrity check cannot be performed, because no charset has the name that it states."""
+
+    charset: str
+
+    def problem(self) -> str:
+        return f"the check {quote(self.selector)} cannot be performed"
+
+    def repair(self) -> str:
+        return f"no charset is called {quote(self.charset)}; name another one in the check"

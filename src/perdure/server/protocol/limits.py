@@ -1,0 +1,109 @@
+"""Limits for each client: requests and bytes for each address, minted names for each token.
+
+How it works: a connection asks `find_client` whose request it has received, and `judge_client`
+whether that client is within its rates. An address is one client (of IPv6, its /64 network, which
+is the least that a customer gets). A proxy in `trusted_proxies` names the client in
+X-Forwarded-For. Without that field its requests are its own, and a proxy has no limits; nor has
+this machine itself (loopback). Bytes are charged after an answer, so no answer is cut off.
+
+What must stay true: a request that is refused reads nothing and writes nothing; each worker
+process counts for itself.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from functools import lru_cache
+from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from uvicorn.middleware.proxy_headers import _TrustedHosts
+
+from perdure.server.protocol.head import Headers, Refusal
+from perdure.server.protocol.rates import Rate, RateMeter
+
+MINUTE, DAY = 60, 86_400  # seconds
+_FORWARDED = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r]*)", re.IGNORECASE)
+_MOST_ADDRESSES = 4096
+_NETWORK = 64  # bits of an IPv6 address
+
+
+class ClientLimits:
+    """The limits of one worker process, and the use of each client. An amount of 0 is no limit."""
+
+    def __init__(
+        self,
+        *,
+        requests_per_minute: int = 0,
+        bytes_per_minute: int = 0,
+        mints_per_day: int = 0,
+        trusted_proxies: Iterable[str] = (),
+    ) -> None:
+        self.requests = RateMeter(Rate(requests_per_minute, MINUTE))
+        self.bytes = RateMeter(Rate(bytes_per_minute, MINUTE))
+        self.mints = RateMeter(Rate(mints_per_day, DAY))
+        self._proxies = _TrustedHosts(list(trusted_proxies))
+        self._name_client = lru_cache(_MOST_ADDRESSES)(self._name_client_of)
+
+    def find_client(self, peer: str, fields: bytes = b"") -> str | None:
+        """Return the client of a request from a peer, or None if it has no limits.
+
+        `fields`: the header, from the CRLF of the request line.
+        """
+        if peer in self._proxies:
+            named = b", ".join(_FORWARDED.findall(fields)).decode("latin-1")
+            peer = self._proxies.get_trusted_client_address(named)[0] if named else ""
+        return self._name_client(peer)
+
+    def _name_client_of(self, address: str) -> str | None:
+        try:
+            parsed = ip_address(address)
+        except ValueError:  # not an address: a proxy that hides it, or a local socket
+            return None
+        if isinstance(parsed, IPv6Address):
+            if parsed.ipv4_mapped is None:
+                network = ip_network((parsed.packed, _NETWORK), strict=False)
+                return None if parsed.is_loopback else str(network)
+            parsed = parsed.ipv4_mapped
+        return None if parsed.is_loopback or address in self._proxies else str(parsed)
+
+    def judge_client(self, client: str) -> Refusal | None:
+        """Count a request of a client. Return the refusal if it has used up its share."""
+        now = time.monotonic()
+        wait = self.bytes.find_wait(client, now)
+        if wait:
+            return _make_refusal("bytes", self.bytes.rate, wait)
+        wait = self.requests.take_share(client, now)
+        return _make_refusal("requests", self.requests.rate, wait) if wait else None
+
+    def charge_bytes(self, client: str, sent: int) -> None:
+        """Charge a client for bytes that it was sent."""
+        self.bytes.charge_client(client, time.monotonic(), sent)
+
+    def take_mint(self, token: str) -> int:
+        """Count a name that a token mints. Return 0, or the seconds to wait."""
+        return self.mints.take_share(token, time.monotonic())
+
+
+def write_rate_fields(name: str, rate: Rate, wait: int) -> Headers:
+    """Write the header fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10).
+
+    >>> write_rate_fields("requests", Rate(600, 60), 2)[1]
+    (b'ratelimit', b'"requests";r=0;t=2')
+    """
+    return [
+        (b"retry-after", b"%d" % wait),
+        (b"ratelimit", f'"{name}";r=0;t={wait}'.encode("ascii")),
+        (b"ratelimit-policy", f'"{name}";q={rate.amount};w={rate.seconds}'.encode("ascii")),
+    ]
+
+
+def _make_refusal(name: str, rate: Rate, wait: int) -> Refusal:
+    detail = (
+        f"this address has used its {rate.amount} {name} per {rate.seconds} seconds; "
+        f"try again in {wait} seconds"
+    )
+    fields = tuple(write_rate_fields(name, rate, wait))
+    return Refusal(HTTPStatus.TOO_MANY_REQUESTS, detail, fields)

@@ -1,0 +1,257 @@
+"""The check of a segment: every head, every byte and, if it is sealed, its OCFL object.
+
+How it works: the file is read once, from its beginning to its end, in large pieces. Each head must
+be exactly the text that `warc.make_head` makes of its fields, so a damaged name of a field is found
+as well as a damaged value. The bytes of each record are hashed as they come. The whole file of a
+sealed segment is hashed at the same time in a second thread, and compared with its inventory.
+Behind a damaged head, reading goes on at the next complete record.
+
+What must stay true: no byte of the file is read twice unless it is damaged; a record is given only
+if its head is intact; nothing is changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from blake3 import blake3
+
+from perdure.errors import Corrupt
+from perdure.storage.segments import directory, ocfl, warc
+
+_PIECE = 1 << 20
+_SMALL = 1 << 16  # bytes that are hashed sooner than another thread wakes up
+_DECLARATION = b"ocfl_object_1.1\n"
+
+
+class CheckedBlock(NamedTuple):
+    """A record with an intact head, and whether its bytes have their digests."""
+
+    record: warc.SegmentRecord
+    is_intact: bool
+    data: bytes
+    """The block of a withdrawal; empty for content."""
+
+
+class _Digester:
+    """Hashes pieces in another thread, at most one behind."""
+
+    def __init__(self, pool: ThreadPoolExecutor, digest: Any) -> None:
+        self._pool = pool
+        self._digest = digest
+        self._running: Future[None] | None = None
+
+    def update(self, piece: bytes) -> None:
+        self._wait()
+        if len(piece) < _SMALL:
+            self._digest.update(piece)
+        else:
+            self._running = self._pool.submit(self._digest.update, piece)
+
+    def finish(self) -> str:
+        """The digest in hexadecimal."""
+        self._wait()
+        return str(self._digest.hexdigest())
+
+    def _wait(self) -> None:
+        if self._running is not None:
+            self._running.result()
+            self._running = None
+
+
+class _Reader:
+    """Reads a file once. Every byte also goes to `seen`."""
+
+    def __init__(self, file: BinaryIO, end: int, seen: _Digester | None) -> None:
+        self._file = file
+        self._left = end  # bytes of the file that are not read yet
+        self._seen = seen
+        self._data = b""
+        self._at = 0
+        self.offset = 0
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, at most `size`; fewer only at the end."""
+        while len(self._data) - self._at < size and self._fill():
+            pass
+        return self._data[self._at : self._at + size]
+
+    def find(self, mark: bytes, within: int) -> int:
+        """The distance of the next mark, or -1 if it does not begin within `within` bytes."""
+        while True:
+            found = self._data.find(mark, self._at, self._at + within)
+            if found >= 0:
+                return found - self._at
+            if len(self._data) - self._at >= within or not self._fill():
+                return -1
+
+    def take(self, size: int) -> Iterator[bytes]:
+        """The next `size` bytes in pieces; fewer only at the end."""
+        while size:
+            if self._at == len(self._data) and not self._fill():
+                return
+            piece = self._data[self._at : self._at + size]
+            self._at += len(piece)
+            self.offset += len(piece)
+            size -= len(piece)
+            yield piece
+
+    def skip(self, size: int) -> None:
+        for _ in self.take(size):
+            pass
+
+    def _fill(self) -> bool:
+        piece = self._file.read(min(_PIECE, self._left))
+        self._left -= len(piece)
+        if not piece:
+            return False
+        if self._seen is not None:
+            self._seen.update(piece)
+        self._data = self._data[self._at :] + piece
+        self._at = 0
+        return True
+
+
+def check_segment(root: Path, number: int, length: int) -> Iterator[CheckedBlock | Corrupt]:
+    """The records with intact heads up to a length, in order, and an error for all other damage."""
+    try:
+        path = directory.find_path(root, number)
+    except Corrupt as error:
+        yield error
+        return
+    place = ocfl.object_path(root, number)
+    is_sealed = place in path.parents
+    with path.open("rb") as file, ThreadPoolExecutor(1) as pool:
+        size = path.stat().st_size
+        end = size if is_sealed else min(length, size)
+        whole = _Digester(pool, hashlib.sha512()) if is_sealed else None
+        yield from _check_records(_Reader(file, end, whole), path, end, pool)
+        if size < length:
+            yield _make_error(path.name, f"offset {size}", f"{length} bytes", f"{size} bytes")
+        found = whole.finish() if whole is not None else ""
+    if is_sealed:
+        yield from _check_object(place, number, found)
+
+
+def _check_records(
+    reader: _Reader, path: Path, end: int, pool: ThreadPoolExecutor
+) -> Iterator[CheckedBlock | Corrupt]:
+    while reader.offset < end:
+        start = reader.offset
+        found = _read_head(reader, path.name, end)
+        if isinstance(found, Corrupt):
+            yield found
+            with path.open("rb") as other:
+                following = warc.find_next_record(other, path.name, start + 1)
+            reader.skip((end if following is None else min(following, end)) - reader.offset)
+            continue
+        yield _check_block(reader, found, pool)
+        if b"".join(reader.take(len(warc.TRAILER))) != warc.TRAILER:
+            where = f"offset {found.end - len(warc.TRAILER)}"
+            yield _make_error(path.name, where, "the end of a record", "other bytes")
+
+
+def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Corrupt:
+    """Read a head. If it is damaged, nothing is taken from the reader."""
+    start = reader.offset
+    length = reader.find(warc.TRAILER, warc.LONGEST_HEAD)
+    text = reader.peek(max(length, 0) + len(warc.TRAILER))
+    begin = start + len(text)
+    try:
+        fields = warc.read_fields(text.removesuffix(warc.TRAILER))
+        block = warc.read_block(fields)
+        problem = warc.find_head_flaw(text, fields, block)
+    except (KeyError, ValueError) as error:
+        problem = f"a head without {error}"
+    if problem is None and begin + block.length + len(warc.TRAILER) > end:
+        problem = f"{begin + block.length + len(warc.TRAILER) - end} bytes missing"
+    if problem is not None:
+        return _make_error(where, f"offset {start}", "a complete record", problem)
+    reader.skip(len(text))
+    record_end = begin + block.length + len(warc.TRAILER)
+    return warc.SegmentRecord(type=fields["warc-type"], block=block, offset=begin, end=record_end)
+
+
+def _check_block(
+    reader: _Reader, record: warc.SegmentRecord, pool: ThreadPoolExecutor
+) -> CheckedBlock:
+    block = record.block
+    found, other = hashlib.sha512(), _Digester(pool, blake3())
+    data = b""
+    for piece in reader.take(block.length):
+        if block.blake3:
+            other.update(piece)
+        found.update(piece)
+        if record.type == "metadata":
+            data += piece
+    is_intact = found.hexdigest() == block.sha512 and (
+        not block.blake3 or other.finish() == block.blake3
+    )
+    return CheckedBlock(record, is_intact, data)
+
+
+# Sealed segments
+# ---------------
+
+
+def _check_object(place: Path, number: int, found: str) -> Iterator[Corrupt]:
+    """Check the files around a sealed segment, whose own digest is `found`."""
+    where = ocfl.object_id(number)
+    declaration = _read_file(place / "0=ocfl_object_1.1")
+    if declaration != _DECLARATION:
+        yield _make_error(where, "0=ocfl_object_1.1", "ocfl_object_1.1", repr(declaration))
+    inventories = []
+    for name in ("inventory.json", "v1/inventory.json"):
+        text = _read_file(place / name)
+        inventories.append(text)
+        promised = ocfl.spell_sidecar(text or b"")
+        sidecar = _read_file(place / f"{name}.sha512")
+        if text is None or sidecar != promised:
+            yield _make_error(
+                where, f"{name}.sha512", _show(promised), _show(sidecar) if text else "no inventory"
+            )
+    if inventories[0] != inventories[1]:
+        yield _make_error(where, "inventory.json", "the inventory of its version", "another one")
+    promised_digest = _read_promise(inventories[0], number)
+    if promised_digest != found:
+        yield _make_error(
+            where, f"v1/content/{number:06d}.warc", f"digest {promised_digest}", found
+        )
+
+
+def _read_promise(inventory: bytes | None, number: int) -> str:
+    """The digest of the segment in an inventory, or a description of what is wrong with it."""
+    try:
+        value = json.loads(inventory or b"")
+        promised = ocfl.find_promise(value, number)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        promised = None
+    return promised or "in an inventory that can be read"
+
+
+def check_root(root: Path) -> Iterator[Corrupt]:
+    """Check the files that declare the archive an OCFL storage root."""
+    for name, text in ocfl.list_declarations():
+        found = _read_file(root / "archive" / name)
+        if found != text:
+            yield _make_error("archive/", name, _show(text), _show(found))
+
+
+def _read_file(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _show(text: bytes | None) -> str:
+    return "none" if text is None else repr(text[:150].decode("utf-8", "backslashreplace"))
+
+
+def _make_error(identifier: str, where: str, promised: str, found: str) -> Corrupt:
+    return Corrupt(identifier=identifier, where=where, promised=promised, found=found)

@@ -1,0 +1,247 @@
+"""A copy of a registry takes over: it becomes the registry, and goes on with its names.
+
+How it works: under the write lock of the copy, a new epoch begins, which names the last change of
+the copy. The names that the predecessor gave out after this change are unknown here, so they must
+not be given again. Serial numbers: the days from this change to today are closed, unless an
+operator tells the highest numbers (`perdure.storage.handover`). All names: if the predecessor can
+be reached (`perdure.upkeep.transfer.predecessors`), each of its later names is reserved here. If
+the predecessor is a directory that can be stopped, it is marked as replaced; then nothing is
+closed, because it gives out no further name.
+
+What must stay true: the closed days, the epoch and the reserved names are durable before the
+fence opens; after an interruption, the copy is still fenced, and the promotion can be repeated.
+# ruling: copy-fence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors import UnknownAuthority
+from perdure.errors.importing import NothingToPromote
+from perdure.errors.root import quote
+from perdure.model import stored
+from perdure.model.changes import ChainHead, ChangeMark, Deed
+from perdure.model.records import LOCAL, Record
+from perdure.settings import Settings
+from perdure.storage import fence, handover, home
+from perdure.storage.durable import hold_lock
+from perdure.storage.generation import Generation
+from perdure.storage.handover import Handover
+from perdure.storage.ports import Journal, Records, Store, storage_errors
+from perdure.upkeep.transfer.predecessors import Predecessor, PredecessorDirectory
+from perdure.writing.copy_fence import CopyFence
+from perdure.writing.ledger import RESERVE
+from perdure.writing.peers import LOCK
+
+REASON = "promotion"
+"""The reason of the epoch that begins."""
+REBUILD = "rebuild"
+_LONG_AGO = "0001/01/01"
+_SOME = 1000
+_WRITER = "a server or another command is writing; stop it first"
+
+
+class Promotion(msgspec.Struct, frozen=True, kw_only=True):
+    """The effects of a promotion."""
+
+    signs: tuple[str, ...]
+    """Why the directory looked like a copy."""
+    epoch: int | None
+    """The number of the new epoch; None if the command only noted numbers."""
+    previous: ChainHead | None
+    """The last change of the copy. None if older releases alone have written it."""
+    day: str
+    """Today (UTC), such as `2026/11/22`."""
+    closed: tuple[str, ...]
+    """Series in which no number of today is given out."""
+    highest: dict[str, int]
+    """By series: the number after which numbers of today go on."""
+    reserved: int = 0
+    """Number of names of the predecessor that were unknown here."""
+    unlisted: int = 0
+    """Number of names of the predecessor that are unknown, and could not be listed."""
+    is_complete: bool = False
+    """True if the predecessor was stopped for good, so that all its names are known."""
+    is_looked_up: bool = False
+    """True if the changes of the predecessor were read."""
+
+
+def promote_copy(
+    root: Path,
+    store: Store,
+    settings: Settings,
+    *,
+    now: str,
+    highest: Mapping[str, int] | None = None,
+    predecessor: Predecessor | None = None,
+    is_snapshot: bool = False,
+    dry_run: bool = False,
+) -> Promotion:
+    """Make the copy in `root` the registry.
+
+    `highest`: by series, the highest serial number that was given out today. `is_snapshot`: promote
+    even what does not look like a copy. `dry_run`: change nothing.
+
+    Raises InvalidRequest if it is not a copy or the predecessor is another registry,
+    UnknownAuthority for a series that is not minted here, Unavailable if a writer has the registry
+    open, StorageFailed if the disk refuses.
+    """
+    told = dict(highest or {})
+    for series in told:
+        if series not in settings.series:
+            raise UnknownAuthority(authority=series, known=settings.series)
+    guard = CopyFence(root, store, settings.copy_fence)
+    with _hold_writer(root, root), storage_errors("the registry"):
+        signs, day = guard.list_signs(), now[:10].replace("-", "/")
+        known = handover.load_handover(root)
+        if not signs and not is_snapshot:
+            return _tell_highest(root, settings, known, day, told, dry_run=dry_run)
+        with ExitStack() as opened:
+            records = opened.enter_context(closing(store.open_records(root)))
+            plan = _Plan(records, day, predecessor)
+            if isinstance(predecessor, PredecessorDirectory) and predecessor.is_original:
+                opened.enter_context(_hold_writer(predecessor.root, predecessor.root))
+                plan.is_complete = True
+            plan.look_up_names()
+            is_open = plan.is_complete and not _has_closed_days(predecessor, known)
+            settled = known if is_open else known.close_days(plan.first_day, day)
+            if told:
+                settled = settled.tell_highest(day, told)
+            if not dry_run:
+                _take_over(root, store, guard, plan, settled, now)
+            return _describe_promotion(plan, tuple(signs), settled, settings)
+
+
+@contextmanager
+def _hold_writer(root: Path, shown: Path) -> Iterator[None]:
+    with hold_lock(root / LOCK, used=quote(shown), user=_WRITER):
+        yield
+
+
+def _has_closed_days(predecessor: Predecessor | None, known: Handover) -> bool:
+    """Return whether a predecessor itself does not know all names that it gave out."""
+    if not isinstance(predecessor, PredecessorDirectory):
+        return False
+    there = predecessor.root
+    return (there / fence.FILE).exists() or handover.load_handover(there) != known
+
+
+def _tell_highest(
+    root: Path,
+    settings: Settings,
+    known: Handover,
+    day: str,
+    told: Mapping[str, int],
+    *,
+    dry_run: bool,
+) -> Promotion:
+    """Tell the highest numbers of a day that an earlier promotion closed."""
+    if not told or not all(known.is_closed(one, day) or day in known.highest for one in told):
+        raise NothingToPromote()
+    settled = known.tell_highest(day, told)
+    if not dry_run:
+        handover.save_handover(root, settled)
+    return Promotion(
+        signs=(),
+        epoch=None,
+        previous=None,
+        day=day,
+        closed=tuple(one for one in settings.series if settled.is_closed(one, day)),
+        highest=settled.highest.get(day, {}),
+    )
+
+
+class _Plan:
+    """A copy and its predecessor before the promotion."""
+
+    def __init__(self, records: Records, day: str, predecessor: Predecessor | None) -> None:
+        self.head = records.find_head()
+        self.day = day
+        self._shared = _find_shared_head(records, self.head)
+        """The last change that the predecessor has, too."""
+        self.first_day = _find_day(records, self._shared)
+        self.predecessor = predecessor
+        self.is_complete = False
+        self.names: dict[str, Record] = {}
+        self.unlisted = 0
+        self._records = records
+
+    def look_up_names(self) -> None:
+        """Look up the names that only the predecessor has. Raises InvalidRequest."""
+        if self.predecessor is None:
+            return
+        found = self.predecessor.list_later_names(self._shared)
+        self.unlisted = found.unlisted
+        for key, record in sorted(found.names.items()):
+            if self._records.find_record(key) is None:
+                self.names[key] = record
+
+
+def _find_shared_head(records: Records, head: ChainHead | None) -> ChainHead | None:
+    """The last change before the copy itself was rebuilt, if it was."""
+    epochs = {one.epoch: one for one in records.list_epochs()}
+    while head is not None and epochs[head.epoch].reason == REBUILD:
+        head = epochs[head.epoch].previous
+    return head
+
+
+def _find_day(records: Records, head: ChainHead | None) -> str:
+    """The day of the last change."""
+    if head is None:
+        return _LONG_AGO
+    (last,) = records.list_changes(ChangeMark(head.epoch, head.number - 1), limit=1)
+    return last.at[:10].replace("-", "/")
+
+
+def _take_over(
+    root: Path, store: Store, guard: CopyFence, plan: _Plan, settled: Handover, now: str
+) -> None:
+    handover.save_handover(root, settled)
+    with closing(store.open_journal(root)) as journal:
+        journal.number_changes(now)
+        journal.begin_batch()
+        journal.begin_epoch(REASON, now, LOCAL)
+        journal.commit_batch()
+        _reserve_names(journal, plan.names, now)
+    if plan.is_complete and isinstance(plan.predecessor, PredecessorDirectory):
+        there = plan.predecessor.root
+        mark = home.BackupMark(registry=home.find_id(there), at=now, replaced=True)
+        home.mark_copy(there, mark)
+    guard.settle()
+    with Generation(root) as generation:  # wakes those who wait for changes
+        generation.note_revision()
+        generation.note_change()
+
+
+def _reserve_names(journal: Journal, names: Mapping[str, Record], now: str) -> None:
+    rows = [
+        (key, stored.encode_stored(msgspec.structs.replace(record, at=now)).decode())
+        for key, record in names.items()
+    ]
+    for at in range(0, len(rows), _SOME):
+        journal.begin_batch()
+        journal.add_records(rows[at : at + _SOME], Deed(RESERVE, now, LOCAL))
+        journal.commit_batch()
+        journal.tidy_up()
+
+
+def _describe_promotion(
+    plan: _Plan, signs: tuple[str, ...], settled: Handover, settings: Settings
+) -> Promotion:
+    return Promotion(
+        signs=signs,
+        epoch=plan.head.epoch + 1 if plan.head else 1,
+        previous=plan.head,
+        day=plan.day,
+        closed=tuple(one for one in settings.series if settled.is_closed(one, plan.day)),
+        highest=settled.highest.get(plan.day, {}),
+        reserved=len(plan.names),
+        unlisted=plan.unlisted,
+        is_complete=plan.is_complete,
+        is_looked_up=plan.predecessor is not None,
+    )

@@ -1,0 +1,52 @@
+"""The fence around copies of a registry: a copy answers, and writes nothing until it is promoted.
+
+How it works: every way to write asks `CopyFence.check_original` once, when it opens the registry:
+the write door under its lock, additions to the web archive, `init` and `rebuild`. The fence
+compares the directory with the home that it describes (`perdure.storage.home`). A registry of an
+earlier release has no home; the first write makes its directory the home.  # ruling: copy-fence
+
+What must stay true: nothing is written before the check; reading never asks it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perdure.errors import CopyNotPromoted
+from perdure.storage import home
+from perdure.storage.ports import Store, storage_errors
+
+
+class CopyFence:
+    """The fence of one registry directory. `extent` is the setting `copy_fence`."""
+
+    def __init__(self, root: Path, store: Store, extent: str) -> None:
+        self._root = root
+        self._records = store.find_file(root)
+        self._has_machine = extent in ("full", "machine")
+        self._has_directory = extent in ("full", "directory")
+
+    def list_signs(self) -> list[str]:
+        """Why this directory looks like a copy; empty if it is the registry."""
+        return home.list_signs(
+            self._root,
+            self._records,
+            machine=self._has_machine,
+            directory=self._has_directory,
+        )
+
+    def check_original(self) -> None:
+        """Raise CopyNotPromoted if this directory is a copy.
+
+        A directory without a home becomes one. Raises StorageFailed if the disk refuses that.
+        """
+        signs = self.list_signs()
+        if signs:
+            raise CopyNotPromoted(signs=tuple(signs))
+        with storage_errors("the home of the registry"):
+            if home.load_home(self._root) is None:
+                self.settle()
+
+    def settle(self) -> None:
+        """Make this directory the home of its registry, under a new id. Raises OSError."""
+        home.settle_home(self._root, self._records)

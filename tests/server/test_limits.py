@@ -1,0 +1,112 @@
+"""Clients that ask too often, take too much or mint too many names, over a real connection."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+
+import pytest
+from tests.server.conftest import Answer
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+
+REQUESTS, BYTES, MINTS, QUOTA = 10, 100_000, 4, 2
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    limits = {
+        "requests_per_minute": REQUESTS,
+        "bytes_per_minute": BYTES,
+        "mints_per_day": MINTS,
+    }
+    root = tmp_path_factory.mktemp("limits") / "registry"
+    root.mkdir()  # the quota holds for whichever process writes, so it is in the file
+    (root / "perdure.toml").write_text(f'[perdure]\nseries_quotas = ["{OTHER_SERIES}={QUOTA}"]\n')
+    with deployed(root, **limits) as running:
+        yield running
+
+
+def count_refused(site: Deployment, limit: str) -> float:
+    lines = site.get("/metrics").body.decode().splitlines()
+    begin = f'perdure_limited_requests_total{{limit="{limit}"}} '
+    return sum(float(line.removeprefix(begin)) for line in lines if line.startswith(begin))
+
+
+def check_refusal(answer: Answer, limit: str, amount: int, seconds: int) -> None:
+    assert answer.status == 429
+    wait = int(answer.headers["retry-after"])
+    assert 0 < wait <= 2 * seconds  # more than a period if the last answer was large
+    assert answer.headers["ratelimit"] == f'"{limit}";r=0;t={wait}'
+    assert answer.headers["ratelimit-policy"] == f'"{limit}";q={amount};w={seconds}'
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert json.loads(answer.body)["code"] == "too-many-requests"
+
+
+@pytest.mark.parametrize("target", ["/healthz", "redirect"])  # through the application and without
+def test_an_address_that_asks_too_often(site: Deployment, target: str) -> None:
+    if target == "redirect":
+        target = f"/{site.bind(f'pdi://{SERIES}/1997/09/01/7.html.1', 'https://a.example/')}"
+    client = f"X-Forwarded-For: 192.0.2.{len(target)}"
+    before = count_refused(site, "requests")
+    answers = [site.get(target, client) for _ in range(REQUESTS + 2)]
+    assert all(one.status in (200, 302) for one in answers[:REQUESTS])
+    for one in answers[REQUESTS:]:
+        check_refusal(one, "requests", REQUESTS, 60)
+    assert site.get(target, "X-Forwarded-For: 198.51.100.7").status in (200, 302)
+    assert count_refused(site, "requests") == before + 2
+
+
+def test_a_kept_connection_is_refused_and_closed(site: Deployment) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.200\r\n\r\n"
+    answers = site.send(request * (REQUESTS + 5))
+    assert [one.status for one in answers] == [200] * REQUESTS + [429]
+
+
+def test_this_machine_has_no_limits(site: Deployment) -> None:
+    assert {site.get("/healthz").status for _ in range(3 * REQUESTS)} == {200}
+
+
+def test_an_address_that_took_too_much(site: Deployment) -> None:
+    name = site.mint(text(b"x" * (2 * BYTES)))
+    client = "X-Forwarded-For: 192.0.2.100"
+    whole = site.get(f"/{name}", client)
+    assert (whole.status, len(whole.body)) == (200, 2 * BYTES)
+    check_refusal(site.get(f"/{name}", client), "bytes", BYTES, 60)
+
+
+def test_a_token_that_mints_too_much(site: Deployment) -> None:
+    token, other = site.token("busy"), site.token("idle")
+    target = f"/pdi://{SERIES}/"
+    kind = "Content-Type: text/plain"
+    minted = [site.put(target, b"%d" % one, kind, token=token) for one in range(MINTS - 1)]
+    minted.append(site.post(f"{target}?mint", {}, token=token))
+    assert {one.status for one in minted} == {201}
+    check_refusal(site.put(target, b"more", kind, token=token), "mints", MINTS, 86_400)
+    check_refusal(site.post(f"{target}?mint", {}, token=token), "mints", MINTS, 86_400)
+    assert site.put(target, b"other", kind, token=other).status == 201
+
+
+def test_a_fast_upload_counts_too(site: Deployment) -> None:
+    token = site.token("steady")
+    fields = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain"}
+    statuses = []
+    with contextlib.closing(HTTPConnection("127.0.0.1", site.port)) as connection:
+        for _ in range(MINTS + 1):  # each request is one packet, as the fast way wants it
+            connection.request("PUT", f"/pdi://{SERIES}/", b"more", fields)
+            with connection.getresponse() as answer:
+                answer.read()
+                statuses.append(answer.status)
+    assert statuses == [201] * MINTS + [429]
+
+
+def test_a_series_that_has_used_its_quota(site: Deployment) -> None:
+    token = site.token("press")
+    target = f"/pdi://{OTHER_SERIES}/"
+    minted = [site.post(f"{target}?mint", {}, token=token) for _ in range(QUOTA + 1)]
+    assert [one.status for one in minted] == [201] * QUOTA + [429]
+    problem = json.loads(minted[-1].body)
+    assert problem["series"] == OTHER_SERIES
+    assert problem["limit"] == QUOTA
+    assert problem["wait"] == int(minted[-1].headers["retry-after"]) <= 86_400
