@@ -114,7 +114,7 @@ def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
         if command.endswith("serve &"):
             command = f"{command[:-2]} --port {port} & SERVER=$!; trap 'kill $SERVER' EXIT\n"
             command += (
-                f"for i in $(seq 200); do curl -s 127.0.0.1:{port}/healthz && break; sleep .1; done"
+                f"for i in {{1..200}}; do curl -s 127.0.0.1:{port}/healthz && break; sleep .1; done"
             )
         script += [f"echo '### {number}'", command]
     path = f"{Path(sys.executable).parent}:{path_with_curl(tmp_path / 'bin')}"

@@ -10,6 +10,7 @@ command line and the server.
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +39,9 @@ from perdure.model.records import LOCAL, Location
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
+from perdure.upkeep.citations import resolve_or_explain
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
+from perdure.upkeep.transfer.declared_types import ask_format, state_format
 
 Name = str | Identifier
 Source = bytes | str | PathLike[str] | BinaryIO
@@ -64,23 +67,30 @@ class OpenRegistry(Registry):
         charset: str | None = None,
         language: str | None = None,
         locations: Sequence[str] = (),
+        ask: bool = False,
         metadata: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Mint a new identifier. `Receipt.identifier` is its full name.
 
-        Several `contents` are formats of one document. Without any, the name is reserved.
+        Several `contents` are formats of one document. Without any, the name is reserved: it gets
+        format and version with its first bytes, unless you state its `media_type`, or `ask` the
+        server of its first location for it.
         `authority` is a series, a shoulder or a naming authority; it is needed unless this registry
         has exactly one. Media type and charset are detected if they are not given.
 
-        Raises AuthorityNeeded, UnknownAuthority, InvalidRequest, Conflict, TooLarge or
-        StorageFailed.
+        Raises AuthorityNeeded, UnknownAuthority, InvalidRequest, Conflict, TooLarge, StorageFailed,
+        or Unavailable if the server that was asked does not say the type.
         """
         said = DeclaredKind(media_type=media_type, charset=charset, language=language)
+        format = "" if contents else state_format(media_type=media_type, charset=charset)
+        if ask and not contents and not format:
+            format = asyncio.run(ask_format(locations, self.settings))
         with self._take_in(contents, said) as taken:
             return self.execute(
                 Mint(
                     authority=self._choose_authority(authority),
                     uid=uid,
+                    format=format,
                     contents=taken,
                     locations=tuple(Location(uri=one) for one in locations),
                     metadata=dict(metadata or {}),
@@ -175,7 +185,8 @@ class OpenRegistry(Registry):
             identifier, behind, doubt = written.identifier, written.part, written.doubt
         else:
             identifier, behind, doubt = name, None, None
-        return self.reading.resolve(
+        return resolve_or_explain(
+            self,
             Query(
                 identifier=identifier,
                 part=behind if part is None else part,
@@ -183,7 +194,7 @@ class OpenRegistry(Registry):
                 doubt=doubt,
                 reader=Reader(name=LOCAL),
                 want=want,
-            )
+            ),
         )
 
     def read(self, name: Name, *, part: str | None = None) -> bytes:

@@ -89,7 +89,7 @@ def test_a_backup_is_a_registry(shell: Shell, place: Path) -> None:
     there = ("-C", str(place / "copy"))
     assert shell.run(*there, "get", name).stdout == "bytes"
     shell.run(*there, "promote", "--highest", f"{SERIES}=1")
-    assert shell.lines(*there, "mint", "--series", SERIES)[0].endswith("/2.text.1")
+    assert shell.lines(*there, "mint", "--series", SERIES)[0].endswith("/2")
     shell.error("backup", str(shell.root / "inside"), code=4)
 
 
@@ -141,5 +141,5 @@ def test_a_backup_gives_no_name_twice(shell: Shell, place: Path) -> None:
     told = copy.run("promote", "--predecessor", str(shell.root)).stderr
     assert "1 names of the predecessor that were unknown here are reserved" in told
     (other,) = copy.lines("mint", "--series", SERIES)
-    assert other == first[0].replace("/2.", "/3.")
+    assert (first[0][-2:], other) == ("/2", f"{first[0][:-1]}3")
     shell.error("mint", "--series", SERIES, code=20)

@@ -114,15 +114,28 @@ def test_an_empty_file_is_a_file(shell: Shell, place: Path) -> None:
 
 
 def test_a_name_alone_is_reserved(shell: Shell) -> None:
-    assert mint(shell).endswith("/1.text.1")
+    assert mint(shell).endswith("/1")
     assert mint(shell, "--type", "text/html").endswith("/2.html.1")
     assert mint(shell, "--format", "gif").endswith("/3.gif.1")
 
 
+def test_no_format_is_invented(shell: Shell, letter: Path) -> None:
+    """ruling: pdi-reserved-name"""
+    place = ("--location", "https://a.example/movie.mp4")
+    bound = mint(shell, *place)
+    assert bound.endswith("/1")
+    assert shell.lines("resolve", bound) == ["redirect https://a.example/movie.mp4"]
+    reserved = mint(shell)
+    assert "  reserved" in shell.lines("resolve", reserved)
+    assert shell.lines("commit", reserved, str(letter)) == [f"{reserved}.text.1"]
+    assert mint(shell, "--type", "video/mpeg", *place).endswith("/3.mpeg.1")
+    shell.error("mint", "--series", SERIES, "--ask", code=2)
+
+
 def test_a_unique_id_a_foreign_identifier_and_locations(shell: Shell) -> None:
-    assert mint(shell, "--uid", "memo").endswith("/memo.text.1")
+    assert mint(shell, "--uid", "memo").endswith("/memo")
     foreign = mint(shell, "--foreign", "https://www.whitehouse.gov/")
-    assert foreign.endswith("/https:%2f%2fwww%2ewhitehouse%2egov%2f.text.1")
+    assert foreign.endswith("/https:%2f%2fwww%2ewhitehouse%2egov%2f")
     bound = mint(shell, "--location", "https://a.example/1", "--location", "https://b.example/1")
     assert shell.lines("resolve", bound, "--want", "I2Ls") == [
         "https://a.example/1",
@@ -142,7 +155,7 @@ def test_other_authorities(shell: Shell) -> None:
 
 def test_the_only_authority_need_not_be_named(shell: Shell, place: Path) -> None:
     initialise(place / "small", series=(SERIES,))
-    assert NAME.fullmatch(shell.lines("-C", str(place / "small"), "mint")[0])
+    assert NAME.fullmatch(shell.lines("-C", str(place / "small"), "mint", "--format", "text")[0])
 
 
 def test_metadata(shell: Shell) -> None:

@@ -231,7 +231,7 @@ def test_resolve_uses_the_public_url_where_there_is_one(shell: Shell, name: str)
 
 
 def test_list_is_in_order_and_paged(shell: Shell) -> None:
-    names = [shell.lines("mint", "--series", SERIES)[0] for _ in range(11)]
+    names = [shell.lines("mint", "--series", SERIES, "--format", "text")[0] for _ in range(11)]
     resources = [one.removesuffix(".text.1") for one in names]
     pattern = f"pdi://{SERIES}/"
     assert shell.lines("list", pattern) == resources

@@ -1,4 +1,4 @@
-"""Power cuts during `backup`, `seal` and `promote`: every state that they may leave is usable.
+"""Power cuts while a registry is written, sealed, rebuilt, backed up or promoted: all is usable.
 
 Each program runs once, in a process whose system calls are recorded; the states come from the model
 in `power.py`. A state counts once, and `incoming/` does not count, since nobody reads it.
@@ -53,6 +53,32 @@ from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.promoting import promote_copy
 root = Path(sys.argv[1])
 promote_copy(root, SqliteStore(), load_settings(root, {}), now="2026-11-21T12:00:00Z")
+"""
+WRITE = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from perdure.model.commands import Mint
+from perdure.settings import load_settings
+from perdure.storage.segments.store import Segments
+from perdure.storage.spool import make_content
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.writing.registrar import Registrar
+root = Path(sys.argv[1])
+clock = lambda: datetime(2026, 11, 21, 12, tzinfo=UTC)
+writer = Registrar(root, load_settings(root, {}), SqliteJournal, Segments(root), clock=clock)
+content = make_content(b"two", format="text", media_type="text/plain")
+(receipt,) = writer.execute_commands([Mint(authority="oma.eop.gov.us", contents=(content,))])
+os._exit(receipt.identifier != "pdi://oma.eop.gov.us/2026/11/21/2.text.1")
+"""
+REBUILD = """
+import sys
+from pathlib import Path
+from perdure.storage.segments.store import Segments
+from perdure.storage.sqlite.store import SqliteStore
+from perdure.upkeep.transfer.renewal import rebuild_registry
+now = "2026-11-21T12:00:00Z"
+list(rebuild_registry(Path(sys.argv[1]), SqliteStore(), Segments, now=now))
 """
 STORE = SqliteStore()
 FIRST, SECOND = f"{TODAY}/1", f"{TODAY}/2"
@@ -204,6 +230,30 @@ def test_a_seal_loses_no_segment(written: Desk, place: Path, *, again: bool) -> 
         assert held_by(state) == BOTH
 
     assert check_cuts(place, list_cuts(root, SEAL, root), check) > 2
+
+
+def test_an_acknowledged_write_is_durable(written: Desk, place: Path) -> None:
+    """The program is cut off at once, as soon as it has the receipt."""
+    written.registry.close()
+    root = Path(shutil.move(written.root, place / "top"))
+
+    def check(state: Path, is_last: bool) -> None:
+        held = held_by(state)
+        assert held == BOTH or (held == ONE and not is_last)
+
+    assert check_cuts(place, list_cuts(root, WRITE, root), check) > 10
+
+
+def test_a_rebuild_leaves_the_old_file_or_the_new_one(written: Desk, place: Path) -> None:
+    written.mint(text("two"))
+    written.registry.close()
+    root = Path(shutil.move(written.root, place / "top"))
+
+    def check(state: Path, is_last: bool) -> None:
+        assert held_by(state) == BOTH
+        (state / home.FILE).stat()
+
+    assert check_cuts(place, list_cuts(root, REBUILD, root), check) > 10
 
 
 def test_a_promotion_closes_the_day_before_anything_is_written(written: Desk, place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,40 @@ def test_the_pwids_found_in_the_wild() -> None:
             continue
         for mark, dialect in (("draft04", "draft-04"), ("urn03", "urn-03"), ("urn09", "urn-09")):
             assert bool(list_misfits(dialect, pwid.written, pwid.item)) is not case[mark]
+
+
+PLAIN = "letters, digits and -._~"
+EIGHT = "a colon and part, page, subsite, site, collection, recording, snapshot, other"
+ESCAPED = f"a URI with [ ] ? # escaped, or {PLAIN}"
+FIVE = "a URI in which only [ ] ? # % are escaped"
+UTC = "2016-01-22Z or 2016-01-22T11:20:29Z"
+DATED = "2016, 2016-01, 2016-01-22 or, with a time of day, 2016-01-22T11:20Z"
+GLUED = "_page, _part, _coll, _snapshot, _rec or _other after the time, or nothing"
+EXPECTED = {
+    "draft-00": ("pwid", PLAIN, "2016-01-22_11.20.29Z", GLUED, f"a URI, or {PLAIN}"),
+    "draft-03": ("pwid", PLAIN, "2016-01-22_11.20.29Z", EIGHT, f"a URI, or {PLAIN}"),
+    "draft-04": ("pwid", PLAIN, "2016-01-22T11.20.29Z", EIGHT, f"a URI, or {PLAIN}"),
+    "urn-03": ("urn:pwid", PLAIN, "2016-01-22T11:20:29Z", EIGHT, f"a URI, or {PLAIN}"),
+    "urn-04": ("urn:pwid", PLAIN, f"{DATED}, in capitals", EIGHT, ESCAPED),
+    "urn-05": ("urn:pwid", PLAIN, DATED, EIGHT, ESCAPED),
+    "urn-08": ("urn:pwid", "a domain, or ~ and an id", UTC, "letters", f"{FIVE}, or ~ and an id"),
+    "urn-09": ("urn:pwid", "a domain", UTC, "a colon and part or page", FIVE),
+}
+
+
+@pytest.mark.parametrize("dialect", EXPECTED)
+def test_what_each_grammar_expects(dialect: str) -> None:
+    """Every example of a time that is shown has the grammar that it is an example of."""
+    told: dict[str, str] = {}
+    for opening in ("pwid", "urn:pwid"):
+        for coverage in (":page", "_page", ":rec"):
+            text = f"{opening}:a!b:2016-1{coverage}:a b"
+            told |= {one.field: one.expected for one in list_misfits(dialect, text, "a b")}
+    opening, archive, time, coverage, item = EXPECTED[dialect]
+    expected = {"opening": opening, "archive": archive, "time": time, "item": item}
+    assert told == told | expected
+    assert told.get("coverage", coverage) == coverage
+    for example in re.findall(r"2016\S*[0-9Z]", time):
+        behind = "_page" if dialect == "draft-00" else ":page"
+        text = f"{opening}:a.org:{example}{behind}:http://a"
+        assert list_misfits(dialect, text, "http://a") == (), text

@@ -118,3 +118,24 @@ def test_what_is_normal_stays_as_it_is(url: str) -> None:
 def test_a_location_without_a_path_is_found_with_one() -> None:
     assert "http://a.example" in list_spellings("HTTP://A.example/")
     assert "http://a.example/b" not in list_spellings("http://a.example/b/")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "path", "name"),
+    [
+        ("doi.org dx.doi.org www.doi.org", "10.1000/182", "doi:10.1000/182"),
+        ("hdl.handle.net www.handle.net hdl.pid.gwdg.de", "1839/a", "hdl:1839/a"),
+        ("n2t.net www.n2t.net arks.org www.arks.org", "doi:10.1000/182", "doi:10.1000/182"),
+        ("identifiers.org resolver.identifiers.org", "doi:10.1000/182", "doi:10.1000/182"),
+        (
+            "nbn-resolving.org nbn-resolving.de www.nbn-resolving.org urn.fi",
+            "urn:nbn:fi-fe19991055",
+            "urn:nbn:fi-fe19991055",
+        ),
+    ],
+)
+def test_every_host_of_the_public_resolvers(hosts: str, path: str, name: str) -> None:
+    for host in hosts.split():
+        assert deurlify(f"https://{host}/{path}") == parse(name)
+        with pytest.raises(InvalidRequest):
+            deurlify(f"https://{host}.example/{path}")

@@ -634,3 +634,69 @@ def test_degrees_may_be_numbers() -> None:
     assert line.about.places == (expected,)
     with pytest.raises(PerdureError):
         read_line(b'{"id": "hdl:1/a", "about": {"places": [{"point": 7}]}}')
+
+
+_KERNEL_3 = """<?xml version="1.0" encoding="UTF-8"?>
+<resource xmlns="http://datacite.org/schema/kernel-3">
+<identifier identifierType="DOI">10.5072/old</identifier>
+<creators><creator><creatorName>Noor, Ida</creatorName>
+<nameIdentifier schemeURI="http://orcid.org/" nameIdentifierScheme="ORCID">0000-0001</nameIdentifier>
+<affiliation>An institute</affiliation></creator></creators>
+<titles><title xml:lang="en-us">Ice</title><title titleType="Subtitle">Thick</title></titles>
+<publisher>P</publisher><publicationYear>2014</publicationYear>
+<contributors><contributor contributorType="Funder"><contributorName>DFG</contributorName>
+<nameIdentifier nameIdentifierScheme="ISNI">0000 0001</nameIdentifier></contributor></contributors>
+<dates><date dateType="Collected">2014-10-17</date></dates>
+<rightsList><rights rightsURI=" http://creativecommons.org/publicdomain/zero/1.0/ ">CC0</rights></rightsList>
+<geoLocations><geoLocation><geoLocationPoint>31.233 -67.302</geoLocationPoint>
+<geoLocationBox>41.090 -71.032  42.893 -68.211</geoLocationBox></geoLocation></geoLocations>
+</resource>"""  # noqa: E501
+
+
+def test_kernel_3_is_read() -> None:
+    """Points were "latitude longitude", boxes "south west north east" (kernel 3.1)."""
+    about = metadata.read_record(_KERNEL_3.encode(), "datacite")
+    assert (about.title, about.year, about.resource_type) == ("Ice", "2014", "Other")
+    assert about.creators[0].codes[0].scheme == "ORCID"
+    assert about.contributors == ()
+    code = Code(value="0000 0001", scheme="ISNI")
+    assert about.fundings == (Funding(funder="DFG", code=code),)
+    assert about.places[0].point == Point(latitude="31.233", longitude="-67.302")
+    assert about.places[0].box == GeoBox(
+        south="41.090", west="-71.032", north="42.893", east="-68.211"
+    )
+    assert about.rights[0].uri == "http://creativecommons.org/publicdomain/zero/1.0/"
+    assert metadata.guess_format(_KERNEL_3.encode()) == "datacite"
+
+
+def test_kernel_2_is_read() -> None:
+    kind = '<resourceType resourceTypeGeneral="Film">x</resourceType>'
+    old = re.sub("<geoLocations>.*</geoLocations>|</?rightsList>", "", _KERNEL_3, flags=re.DOTALL)
+    old = old.replace("kernel-3", "kernel-2.2").replace("Collected", "StartDate")
+    old = old.replace("<resource ", '<resource metadataVersionNumber="1" ')
+    old = old.replace("<dates>", f"{kind}<dates>")
+    about = metadata.read_record(old.encode(), "datacite")
+    assert (about.resource_type, about.dates[0].kind) == ("Audiovisual", "Other")
+    assert about.rights[0].value == "CC0"
+
+
+_EMPTY_AFFILIATION = (
+    '<contributors><contributor contributorType="Other"><contributorName>N</contributorName>'
+    '<affiliation xml:lang="en"/><affiliation xml:lang="en">A</affiliation></contributor>'
+    "</contributors>"
+)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<subjects><subject/><subject>x</subject></subjects>",
+        '<descriptions><description descriptionType="Abstract"/></descriptions>',
+        '<dates><date dateType="Issued"/></dates>',
+        '<rightsList><rights rightsURI=" https://a.example/a b "/></rightsList>',
+        _EMPTY_AFFILIATION,
+    ],
+)
+def test_valid_records_with_empty_elements_are_read(more: str) -> None:
+    about = metadata.read_record(_DATACITE.format(more=more).encode(), "datacite")
+    assert about.title == "Example Title"

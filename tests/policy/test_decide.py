@@ -173,6 +173,15 @@ def test_the_very_format_that_is_named_comes_before_its_other_names() -> None:
         (record(minted="text"), "", "Description"),
         (record(minted="text"), ".text.1", "Description"),
         (record(minted="text"), ".text.2", "NoSuchVersion"),
+        # reserved with a format that the first bytes do not have (ruling: pdi-reserved-name)
+        (record(version(1, "html"), minted="text"), ".text.1", ".html.1"),
+        (record(version(1, "html"), version(2, "html"), minted="text"), ".text", ".html.2"),
+        (record(version(1, "html"), version(2, "html"), minted="text"), ".text.1", ".html.1"),
+        (record(version(1, "html"), version(2, "html"), minted="text"), ".text.2", "NotAcceptable"),
+        (record(version(1, "html"), version(2, "text"), minted="text"), ".text", ".text.2"),
+        (record(version(1, "html"), version(2, "text"), minted="text"), ".text.1", ".html.1"),
+        (record(version(1, "html"), minted="text"), ".pdf.1", "NotAcceptable"),
+        (record(version(1, "text"), minted="text"), ".text.1", ".text.1"),
         (record(), "hdl:1/2", "Description"),
         (record(version(1)), ".text.1", "Description"),  # why is not known
         (record(version(1, "text"), version(2)), "", ".text.1"),

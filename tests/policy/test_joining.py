@@ -7,6 +7,7 @@ from tests.conftest import sha512
 
 from perdure.errors.conflicts import (
     BytesBound,
+    IndexTaken,
     LanguageContradicted,
     LocationBoundOtherwise,
     NameWithdrawn,
@@ -110,3 +111,14 @@ def test_values_are_replaced_only_where_a_line_gives_them() -> None:
     ):
         joined = join_records(name, held, line, how, fields)
         assert sorted(value.index for value in joined.values) == left
+
+
+def test_a_value_is_contradicted_only_where_one_says_so() -> None:
+    name = parse("hdl:21.T14999/a")
+    held, more = (
+        Record(at=AT, values=(Value(index=1, type="DESC", data=data),)) for data in ("old", "new")
+    )
+    with pytest.raises(IndexTaken):
+        join_records(name, held, more)
+    assert [one.data for one in join_records(name, held, more, Joining.MERGE).values] == ["new"]
+    assert join_records(name, held, Record(at=AT)) == held

@@ -21,6 +21,7 @@ from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, rules
+from perdure.writing.ledger import make_representation
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 NOW = "2026-11-21T12:00:00Z"
@@ -299,3 +300,13 @@ def test_numbers_of_today_are_not_run_ahead_of(name: str, good: bool) -> None:
     else:
         with pytest.raises(InvalidRequest):
             rules.check_serial(identifier, "2026/11/21", 7)
+
+
+def test_what_is_held_is_found_under_every_name_of_its_format() -> None:
+    one, other = (make_representation(text("one", format)) for format in ("text", "basic"))
+    version = Version(number=1, at="2026-11-21T12:00:00Z", representations=(one, other))
+    assert rules.find_held(version, "basic") == other
+    assert rules.find_held(version, "text") == one
+    assert rules.find_held(version, "au") == other
+    assert rules.find_held(version, "pdf") is None
+    assert rules.find_held(None, "text") is None

@@ -274,6 +274,19 @@ def test_what_has_the_same_bytes_in_another_format_or_version(desk: Desk) -> Non
     assert desk.registry.listings.find_same_bytes("0" * 128) == ()
 
 
+def test_series_that_are_resolved(desk: Desk) -> None:
+    """ruling: series-resolved"""
+    for name in ("pdi://b.gov.us/1999/01/02/1", "pdi://a-b.us/1999/01/02/http:%2f%2fx%2f"):
+        desk.register(name)
+    for name in ("ark:12345/x", "hdl:1839/a", "hdl:1839/b", "urn:isbn:0451450523"):
+        desk.register(name)
+    for day in ("01", "02"):
+        desk.register(f"pdi://b.us/2001/01/{day}/7")
+    listed = desk.registry.listings.list_series
+    assert listed() == ("a-b.us", "b.gov.us", "b.us")
+    assert listed((SERIES,)) == ("a-b.us", "b.gov.us", "b.us", SERIES)
+
+
 # other schemes  # ruling: pdi-patterns-everywhere
 # -------------
 

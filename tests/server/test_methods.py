@@ -7,6 +7,9 @@ import json
 import pytest
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, text
 
+from perdure.ids import parse
+from perdure.model.commands import Register
+
 UNKNOWN = f"pdi://{SERIES}/1997/09/01/1.text.1"
 
 
@@ -41,6 +44,23 @@ def test_options_on_what_is_unknown(site: Deployment) -> None:
     assert site.ask("OPTIONS", f"/{UNKNOWN}").status == 404
     assert site.ask("OPTIONS", "/pdi://nobody.us/").status == 404
     assert site.ask("OPTIONS", "/nothing").status == 404
+
+
+def test_a_series_that_is_resolved_but_not_minted_here(site: Deployment) -> None:
+    """ "A client MAY check whether an HTTP server resolves a PDI document series by issuing a HTTP
+    request using the OPTIONS method on the PDI" (section 3.8.1).  # ruling: series-resolved"""
+    site.do(Register(identifier=parse("pdi://mirrored.gov.us/1999/01/02/1")))
+    reading = {"GET", "HEAD", "OPTIONS", "TRACE"}
+    assert allow(site, "/pdi://mirrored.gov.us/") == reading
+    assert allow(site, "/urn:pdi://Mirrored.gov.us/") == reading
+    start = json.loads(site.get("/", "Accept: application/json").body)
+    assert "mirrored.gov.us" in start["series"]
+    assert set(start["minted"]) < set(start["series"])
+    assert "mirrored.gov.us" not in start["minted"]
+    page = site.get("/", "Accept: text/html").body.decode()
+    assert "pdi://mirrored.gov.us/</a></li>" in page
+    assert f"pdi://{SERIES}/</a> (minted here)" in page
+    assert site.put("/pdi://mirrored.gov.us/", b"x", token=site.token("mirror")).status == 404
 
 
 # TRACE

@@ -97,9 +97,30 @@ def test_mint_without_bytes(site: Deployment, secret: str) -> None:
     answer = site.get(f"/{name}")
     assert (answer.status, answer.headers["location"]) == (302, PLACE)
     assert record(site, name)["metadata"] == {"title": "A letter"}
-    reserved = receipt(site.post(MINT, {}, token=secret), 201)["identifier"]
-    assert reserved == f"pdi://{SERIES}/{today()}/{number + 1}.text.1"
-    assert site.put(f"/{reserved}", LETTER, token=secret).headers["content-location"] == reserved
+    typed = receipt(site.post(MINT, {"type": "video/mp4"}, token=secret), 201)["identifier"]
+    assert typed == f"pdi://{SERIES}/{today()}/{number + 1}.video+mp4.1"
+
+
+@pytest.mark.parametrize("body", [{}, {"locations": [PLACE]}, {"uid": "a-speech"}])
+def test_a_reserved_name_has_no_format_before_its_first_bytes(
+    site: Deployment, secret: str, body: dict[str, Any]
+) -> None:
+    """ "Format and version become part of the name with the first bytes … No format is invented."
+    # ruling: pdi-reserved-name"""
+    number = next_serial(site)
+    reserved = receipt(site.post(MINT, body, token=secret), 201)["identifier"]
+    assert reserved == f"pdi://{SERIES}/{today()}/{body.get('uid', number)}"
+    kept = site.put(f"/{reserved}", b"<p>x", "Content-Type: text/html", token=secret)
+    assert (kept.status, kept.headers["content-location"]) == (201, f"{reserved}.html.1")
+    assert site.get(f"/{reserved}").body == b"<p>x"
+
+
+def test_the_server_of_a_location_is_asked_only_on_request(site: Deployment, secret: str) -> None:
+    asked = {"locations": ["http://127.0.0.1:9/x"], "ask": True}
+    problem(site.post(MINT, asked, token=secret), 400, "invalid-request")
+    problem(site.post(MINT, {"ask": True}, token=secret), 400, "invalid-request")
+    assert site.post(MINT, asked | {"ask": False}, token=secret).status == 201
+    assert site.post(MINT, asked | {"type": "text/html"}, token=secret).status == 201
 
 
 def test_mint_a_given_unique_id(site: Deployment, secret: str) -> None:
@@ -107,7 +128,7 @@ def test_mint_a_given_unique_id(site: Deployment, secret: str) -> None:
     stem = f"pdi://{SERIES}/{today()}"
     for uid, written in (("press-release", "press-release"), ("a.b/c", "a%2eb%2fc")):
         found = receipt(site.post(MINT, {"uid": uid}, token=secret), 201)
-        assert found["identifier"] == f"{stem}/{written}.text.1"
+        assert found["identifier"] == f"{stem}/{written}"
         problem(site.post(MINT, {"uid": uid}, token=secret), 409, "conflict")  # never reused
     problem(site.post(MINT, {"uid": "7"}, token=secret), 400, "invalid-request")
     problem(site.post(MINT, {"uid": ""}, token=secret), 400, "malformed-identifier")

@@ -285,7 +285,7 @@ def test_what_was_withdrawn_is_gone_and_says_why(site: Deployment, names: Names)
 
 def test_what_is_bound_to_nothing_any_more_is_gone_and_says_why(site: Deployment) -> None:
     """ "existed, nothing known now … → 410 with the tombstone"  # ruling: http-errors"""
-    name = site.mint(locations=(Location(uri="https://a.example/<b>"),))
+    name = site.mint(locations=(Location(uri="https://a.example/<b>"),), format="text")
     site.do(Break(by="clerk", identifier=parse(name), uri="https://a.example/<b>"))
     answer = site.get(f"/{name}")
     assert answer.status == 410
@@ -374,14 +374,6 @@ def test_parts_of_what_is_not_there(site: Deployment, names: Names) -> None:
     assert site.get(f"/{names.withdrawn}#char=0,3").status == 410
     # `start >= end` is HTTP 416  # ruling: part-range
     assert site.get(f"/{names.letter}#char=9,3").status == 416
-
-
-def test_a_citation_is_described(site: Deployment, names: Names) -> None:
-    answer = site.get(f"/{names.letter}@103={names.moved}")
-    assert answer.status == 200
-    assert json.loads(answer.body)["identifier"] == f"{names.letter}@103={names.moved}"
-    unknown = f"/pdi://{SERIES}/1997/09/01/1.text.1@103={names.moved}"
-    assert site.get(unknown).status == 404
 
 
 # names

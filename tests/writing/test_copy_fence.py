@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import TODAY, Clock, Desk, StartWorker, copy_as_new, text
 
-from perdure.errors import CopyNotPromoted
+from perdure.errors import CopyNotPromoted, StorageFailed
 from perdure.registry import Registry, initialise
 from perdure.settings import load_settings
 from perdure.storage import home
@@ -191,6 +191,16 @@ def test_a_damaged_description_is_a_sign(used: Path, file: str) -> None:
     assert home.find_id(used) == "" or file == home.MARK
     promote_copy(used, SqliteStore(), load_settings(used, {}), now="2026-11-20T12:00:00Z")
     assert home.list_signs(used, None) == []
+
+
+def test_a_description_that_cannot_be_read_stops_writes(used: Path) -> None:
+    (used / home.FILE).unlink()
+    (used / home.FILE).mkdir()
+    desk = opened(used)
+    with pytest.raises(StorageFailed, match="the home of the registry"):
+        desk.mint(text("two"))
+    assert desk.served(f"{TODAY}/1") == b"one"
+    desk.registry.close()
 
 
 def test_a_file_system_without_birth_times_has_inode_numbers() -> None:

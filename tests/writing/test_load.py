@@ -216,7 +216,7 @@ def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Pa
 def test_a_serial_of_today_is_not_minted_again(registry: Registry) -> None:
     registry.door.execute_command(Load(rows=(row("2026/11/21/41", "https://a.example/41"),)))
     receipt = registry.door.execute_command(Mint(authority=SERIES))
-    assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42.text.1"
+    assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42"
 
 
 @pytest.mark.parametrize("order", [(2, 1), (1, 1)])

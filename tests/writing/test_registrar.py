@@ -101,8 +101,11 @@ def test_serials_of_two_series_are_counted_apart(desk: Desk) -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"locations": (Location(uri="https://a.example/"),)}])
 def test_format_and_version_1_are_always_present(desk: Desk, fields: dict[str, object]) -> None:
-    """ "When PDIs are minted, they MUST carry a format and a version number" (section 3.6.1)."""
-    assert desk.mint(**fields).identifier == f"{TODAY}/1.text.1"
+    """ "When PDIs are minted, they MUST carry a format and a version number" (section 3.6.1).
+
+    A name that nobody stated a format of is only reserved.  # ruling: pdi-reserved-name
+    """
+    assert desk.mint(**fields).identifier == f"{TODAY}/1"
     assert desk.mint(format="HTML", **fields).identifier == f"{TODAY}/2.html.1"
     assert desk.mint(html("<p>"), **fields).identifier == f"{TODAY}/3.html.1"
 
@@ -141,7 +144,6 @@ def test_an_encapsulated_foreign_identifier(desk: Desk) -> None:
         ({"format": "*"}, MalformedIdentifier),
         ({"format": "*", "uid": "memo"}, MalformedIdentifier),
         ({"format": "te xt"}, MalformedIdentifier),
-        ({"format": ""}, MalformedIdentifier),
         ({"format": "text.1\r\nX: y"}, MalformedIdentifier),
         ({"metadata": {"title": "\ud800"}}, InvalidRequest),
         ({"uid": "\ud800"}, MalformedIdentifier),
@@ -190,8 +192,8 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
 
     for answers, first in ((together, 1), (alone, number + 1)):
         names = [one.identifier for one in answers if isinstance(one, Receipt)]
-        starts = [f"{TODAY}/{one}." for one in range(first, first + number)]
-        assert all(map(str.startswith, names, starts))
+        starts = [f"{TODAY}/{one}" for one in range(first, first + number)]
+        assert [name.partition(".html")[0].partition(".text")[0] for name in names] == starts
     assert [type(one) for one in together] == [type(one) for one in alone]
     with closing(SqliteRecords(root)) as records:
         pairs = [
@@ -291,7 +293,7 @@ def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> 
         answers = registrar.execute_commands([mint, mint, mint, mint])
     last = 10**18 - 1
     names = [one.identifier for one in answers[:2] if isinstance(one, Receipt)]
-    assert names == [f"{TODAY}/{last - 1}.text.1", f"{TODAY}/{last}.text.1"]
+    assert names == [f"{TODAY}/{last - 1}", f"{TODAY}/{last}"]
     assert all(isinstance(one, Conflict) for one in answers[2:])
 
 
@@ -452,6 +454,27 @@ def test_a_format_has_one_representation_whatever_it_is_called(
     step = desk.resolve(name.replace(f".{one}.", f".{other}."))
     assert isinstance(step, Fetch)
     assert desk.registry.listings.read_bytes(step.representation) == b"bytes"
+
+
+@pytest.mark.parametrize("minted", ["text+xml", "xml"])
+def test_a_record_keeps_the_token_it_was_minted_with(desk: Desk, minted: str) -> None:
+    """Ruling pdi-token: "A record keeps the token it was minted with, also for later versions."
+
+    Releases before it called text/xml `text+xml`.
+    """
+    old = make_content(b"<a/>", format=minted, media_type="text/xml")
+    new = make_content(b"<b/>", format="xml", media_type="text/xml")
+    other = make_content(b"<b/>", format="application+xml", media_type="application/xml")
+    name = desk.mint(old).identifier
+    assert name == f"{TODAY}/1.{minted}.1"
+    assert desk.commit(name, new).identifier == f"{TODAY}/1.{minted}.2"
+    assert desk.commit(name, new).identifier == f"{TODAY}/1.{minted}.2"  # no-op
+    for spelled in ("xml", "text+xml"):
+        for version, data in ((1, b"<a/>"), (2, b"<b/>")):
+            step = desk.resolve(f"{TODAY}/1.{spelled}.{version}")
+            assert isinstance(step, Fetch)
+            assert desk.registry.listings.read_bytes(step.representation) == data
+    assert desk.commit(name, other, version=3).identifier == f"{TODAY}/1.application+xml.3"
 
 
 def test_identical_bytes_are_a_no_op_that_says_so(desk: Desk) -> None:
@@ -673,7 +696,7 @@ def test_a_location_may_promise_its_bytes(desk: Desk) -> None:
 
 def test_two_locations_cannot_promise_different_bytes(desk: Desk) -> None:
     name = desk.mint(
-        locations=(Location(uri="https://a.example/", sha512=sha512(b"one")),)
+        locations=(Location(uri="https://a.example/", sha512=sha512(b"one")),), format="text"
     ).identifier
     with pytest.raises(Conflict, match="promises other bytes"):
         desk.bind(name, Location(uri="https://b.example/", sha512=sha512(b"two")))
@@ -684,11 +707,11 @@ def test_two_locations_cannot_promise_different_bytes(desk: Desk) -> None:
 
 def test_new_bytes_of_what_lies_elsewhere_are_its_next_version(desk: Desk) -> None:
     place = Location(uri="https://a.example/", sha512=sha512(b"one"))
-    name = desk.mint(locations=(place,)).identifier
+    name = desk.mint(locations=(place,), format="text").identifier
     assert desk.commit(name, text("two")).identifier == f"{TODAY}/1.text.2"
     assert isinstance(desk.resolve(name), Redirect)
     # and the promised bytes themselves are no new version
-    other = desk.mint(locations=(place,)).identifier
+    other = desk.mint(locations=(place,), format="text").identifier
     assert desk.commit(other, text("one")).identifier == f"{TODAY}/2.text.1"
 
 
@@ -724,7 +747,7 @@ def test_breaking_a_later_version_keeps_it_in_its_place(desk: Desk) -> None:
 
 
 def test_breaking_what_promised_nothing(desk: Desk) -> None:
-    name = desk.mint(locations=(Location(uri="https://a.example/"),)).identifier
+    name = desk.mint(locations=(Location(uri="https://a.example/"),), format="text").identifier
     desk.break_(name, "https://a.example/")
     for asked in (name, f"{TODAY}/1", f"{TODAY}/1.html"):
         step = desk.resolve(asked)

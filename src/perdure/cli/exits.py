@@ -19,6 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from perdure import errors
 from perdure.errors import PerdureError, quote
+from perdure.errors.lookup import CitationGone
 
 FINDINGS = 1
 """The command did its work and found problems: bad lines, corrupt bytes, duplicates."""
@@ -58,6 +59,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.UnknownArchive: 61,
     errors.ArchiveClosed: 62,
     errors.OriginalMissing: 63,
+    CitationGone: 65,
     errors.PartNotSupported: 15,
     errors.PartOutOfRange: 18,
     errors.PartCheckFailed: 19,

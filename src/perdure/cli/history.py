@@ -24,9 +24,10 @@ def history(identifier: Identifier) -> None:
     """
     from perdure.cli import fetching
     from perdure.policy.revisions import compare_revisions
+    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
         resolved.require_known()
         before: Mapping[str, Any] = {}
         for record in registry.records.list_revisions(resolved.identifier.key):

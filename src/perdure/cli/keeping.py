@@ -154,8 +154,9 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
 
     The segments do not contain locations, metadata, history and tokens: these come from the old
     file, as far as it can be read. The old file is kept in aside/. Stop every server and writer
-    first. Exits with 1 if something could not be read. Names of today may then be lost, so no
-    serial number is given out before tomorrow (UTC), unless --highest says which ones are used.
+    first. Exits with 1 if something could not be read. If it is then not known which names were
+    lost, no serial number is given out before tomorrow (UTC), unless --highest says which ones are
+    used.
     """
     from perdure import settings
     from perdure.registry import load_bytes, load_store

@@ -124,8 +124,11 @@ def _resolve_describable(
 ) -> Resolved:
     """Resolve an identifier that can be described. Raises NotFound."""
     from perdure.cli import fetching
+    from perdure.upkeep import citations
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+    resolved = citations.resolve_or_explain(
+        registry, fetching.make_query(registry, identifier, part=part)
+    )
     resolved.require_citable()
     return resolved
 

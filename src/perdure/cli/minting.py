@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import click
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @click.option("--uid", metavar="TEXT", help="Unique-id or opaque string. Default: the next number.")
 @click.option("--foreign", metavar="URI", help="Encapsulate this identifier of another scheme.")
 @click.option("--location", multiple=True, metavar="URL", help="Where the resource is available.")
+@click.option(
+    "--ask", is_flag=True, help="Ask the server of the location for its media type (HEAD)."
+)
 @click.option("--title", metavar="TEXT", help="Title, kept as metadata like every --meta.")
 @click.option("--meta", multiple=True, type=options.PAIR, help="Metadata; may be repeated.")
 @options.once
@@ -42,6 +45,7 @@ def mint(
     uid: str | None,
     foreign: str | None,
     location: tuple[str, ...],
+    ask: bool,
     title: str | None,
     meta: tuple[tuple[str, str], ...],
     once: str | None,
@@ -50,8 +54,10 @@ def mint(
     """Make a new identifier and print it.
 
     Each FILE (- for stdin) becomes one format of version 1. Without a file the name is reserved or,
-    with --location, bound. The first --type belongs to the first FILE, and so on. If the registry
-    owns only one series, shoulder or authority, you need not name it. An empty stdin is refused.
+    with --location, bound; it has a format and version only if you state them with --type or
+    --format, or --ask for the type. The first --type belongs to the first FILE, and so on. If the
+    registry owns only one series, shoulder or authority, you need not name it. An empty stdin is
+    refused.
     """
     from perdure.cli import advising
     from perdure.model.commands import Mint
@@ -59,12 +65,14 @@ def mint(
 
     if uid is not None and foreign is not None:
         raise click.UsageError("--uid and --foreign exclude each other")
+    if ask and not location:
+        raise click.UsageError("--ask needs a --location")
     metadata = dict(meta) | ({"title": title} if title else {})
     with here().open_registry() as registry, deposit_files(registry, files, about) as contents:
         command = Mint(
             authority=_choose_authority(registry.settings, series, authority, shoulder),
             uid=uid if foreign is None else _check_uri(foreign),
-            format=_reserved_format(files, about),
+            format="" if files else _state_format(registry, about, location if ask else ()),
             contents=contents,
             locations=tuple(Location(uri=uri) for uri in location),
             metadata=metadata,
@@ -100,15 +108,23 @@ def _check_uri(foreign: str) -> str:
     return foreign
 
 
-def _reserved_format(files: tuple[str, ...], about: DepositOptions) -> str:
-    """Return the format of a name without bytes."""
-    from perdure import formats
+def _state_format(registry: Registry, about: DepositOptions, asked: tuple[str, ...]) -> str:
+    """Return the format of a name without bytes; empty if it is not stated."""
+    import asyncio
 
-    if files or not (about["format"] or about["media_type"]):
-        return "text"
-    if about["format"]:
-        return about["format"][0]
-    return formats.make_token(about["media_type"][0], next(iter(about["charset"]), None))
+    from perdure.upkeep.transfer.declared_types import ask_format, state_format
+
+    stated = state_format(*(next(iter(about[one]), None) for one in _STATED))
+    if stated or not asked:
+        return stated
+    return asyncio.run(ask_format(asked, registry.settings))
+
+
+_STATED: tuple[Literal["format", "media_type", "charset"], ...] = (
+    "format",
+    "media_type",
+    "charset",
+)
 
 
 @click.command(cls=PerdureCommand)

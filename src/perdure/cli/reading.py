@@ -63,6 +63,7 @@ def get(
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
     from perdure.policy.unfolding import join_part
+    from perdure.upkeep import citations
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")
@@ -82,8 +83,8 @@ def get(
         _write_delivery(found, output)
         return
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(
-            fetching.make_query(registry, identifier, accept, part=part)
+        resolved = citations.resolve_or_explain(
+            registry, fetching.make_query(registry, identifier, accept, part=part)
         )
         if resolved.pwid is not None:
             pwid = resolved.pwid
@@ -180,10 +181,12 @@ def resolve(
 
     from perdure.cli import archived, fetching, steps
     from perdure.model.queries import Redirect, Step, Want
+    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(
-            fetching.make_query(registry, identifier, accept, languages=language, region=region)
+        resolved = citations.resolve_or_explain(
+            registry,
+            fetching.make_query(registry, identifier, accept, languages=language, region=region),
         )
         if resolved.pwid is not None:
             here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))
@@ -307,9 +310,10 @@ def describe(identifier: Identifier, history: bool) -> None:
     """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
+    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
         resolved.require_single()
         if resolved.is_described_by_whole and not history:  # an ARK with a suffix
             resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))

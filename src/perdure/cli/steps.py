@@ -80,6 +80,8 @@ def _record_facts(record: Record) -> Iterator[str]:
         yield f"bound to nothing {_describe_tombstone(why)}"
     if record.minted and not record.versions and not record.locations:
         yield f"reserved as {record.minted}"
+    elif not (record.versions or record.locations or record.values or record.tombstone):
+        yield "reserved"
     for version in record.versions:
         yield from _version_lines(version)
         if why := record.unbound(version.number):

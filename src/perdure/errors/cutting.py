@@ -19,6 +19,16 @@ class PartElsewhere(PartNotSupported):
         return f"part {quote(self.selector)} cannot be cut from a resource held elsewhere{place}"
 
 
+class CitationUnresolved(PartNotSupported):
+    """Both documents of a citation are known, but places in documents are not resolved yet."""
+
+    def problem(self) -> str:
+        return f"citations are not resolved yet: {quote(self.selector)}"
+
+    def repair(self) -> str:
+        return "request the citing document, or the part that it cites"
+
+
 class CodingNotSupported(PartNotSupported):
     """The sound or the pictures are in a coding of which no part can be cut."""
 

@@ -98,6 +98,13 @@ class NoLocationGiven(IdentifierQuoted, InvalidRequest):
     reason = "the request gives no location"
 
 
+class NobodyToAsk(InvalidRequest):
+    """A request asks for the type of a location, but gives no location."""
+
+    what = "'ask'"
+    reason = "the request gives no location whose server could be asked"
+
+
 class LocationEndless(IdentifierQuoted, InvalidRequest):
     """A request binds an identifier to its own address."""
 

@@ -76,6 +76,23 @@ class CaptureWithdrawn(NotFound):
         return "ask the operators of this archive for the reason"
 
 
+class CitationGone(NotFound):
+    """The citing or the cited document of a citation was withdrawn, or is bound to nothing."""
+
+    code = "citation-gone"
+    side: str
+    """The identifier that is gone."""
+    reason: str
+    at: str
+    by: str
+
+    def problem(self) -> str:
+        return f"{quote(self.side)} is gone since {self.at}: {quote(self.reason)}"
+
+    def repair(self) -> str:
+        return f"nothing else can be given for {quote(self.identifier)}"
+
+
 class OriginalMissing(NotFound):
     """The capture is a revisit, and the capture with its payload is not available here."""
 

@@ -50,6 +50,13 @@ class ForeignAnswer(UrlQuoted, Unavailable):
         return f"its answer {quote(self.found)} was not understood"
 
 
+class TypeNotDeclared(UrlQuoted, Unavailable):
+    """Another server does not say which media type a resource has."""
+
+    reason = "its answer declares no media type"
+    mend = "state the type"
+
+
 class TransferBroken(IdentifierQuoted, Unavailable):
     """A transfer ended before all bytes arrived."""
 

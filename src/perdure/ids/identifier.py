@@ -80,6 +80,16 @@ class Identifier(Protocol):
         """
 
     @property
+    def equal_key(self) -> str | None:
+        """A text that names with different keys share if they are equal all the same.
+
+        None if names are equal only if their keys are.
+        """
+
+    def list_equality_texts(self) -> tuple[str, str]:
+        """Return the texts that decide whether two names of the scheme are equal."""
+
+    @property
     def is_spelled_by_key(self) -> bool:
         """True if the key alone determines the resource, in the spelling stored for it."""
 
@@ -123,6 +133,10 @@ class Identifier(Protocol):
     @property
     def is_citation(self) -> bool:
         """True if the identifier names a place where one document cites another."""
+
+    @property
+    def cited(self) -> Identifier | None:
+        """The identifier that is cited at the place that a citation names; None for other names."""
 
     def with_part(self, part: str) -> Self | None:
         """Return the identifier of a part; None if names of this scheme cannot hold a part.

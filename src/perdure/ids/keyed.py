@@ -33,6 +33,15 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """Identity and order of the record in the store."""
         raise NotImplementedError
 
+    @property
+    def equal_key(self) -> str | None:
+        """None: usual names are equal only if their keys are."""
+        return None
+
+    def list_equality_texts(self) -> tuple[str, str]:
+        """Return the texts that decide whether two names of the scheme are equal."""
+        return self._comparison_key()
+
     @classmethod
     def from_key(cls, key: str) -> Identifier:
         """Return the identifier that has a key, if the keys of its scheme are identifiers.
@@ -119,6 +128,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     def is_citation(self) -> bool:
         """False: the usual name names one thing."""
         return False
+
+    @property
+    def cited(self) -> Identifier | None:
+        """None: the usual name is not a citation."""
+        return None
 
     def with_part(self, part: str) -> Self | None:
         """Return the name with a part after the mark of its scheme; None if it has no mark.

@@ -37,7 +37,7 @@ from perdure.ids import Identifier, Label, Minting, Scheme, Version, grammar
 from perdure.ids.grammar import LONGEST, POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
 from perdure.ids.keyed import Keyed
 from perdure.ids.pdi_date import canonicalise_date
-from perdure.ids.pdi_foreign import find_foreign_identifier
+from perdure.ids.pdi_foreign import canonicalise_foreign, find_foreign_identifier
 from perdure.ids.pdi_fragment import PdiFragment, read_fragment
 from perdure.ids.pdi_key import (
     encode_number,
@@ -220,6 +220,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return self.citation is not None
 
     @property
+    def cited(self) -> Pdi | None:
+        """The PDI that is cited there; None if this PDI is not a citation."""
+        return None if self.citation is None else self.citation.cited
+
+    @property
     def assigned_under(self) -> str:
         """The document series."""
         return self.series
@@ -274,6 +279,18 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         uid = self.uid
         if uid is not None and not uid.isdigit():  # a number encapsulates nothing
             uid = self._normal_uid
+        return make_resource_key(self.series, self.date, uid)
+
+    @property
+    def equal_key(self) -> str | None:
+        """The key of the name that encapsulates the same identifier in canonical form.
+
+        None if the name encapsulates none.  # ruling: pdi-foreign-equal
+        """
+        foreign = self.foreign
+        if foreign is None:
+            return None
+        uid = UID_ESCAPES.escape_text(canonicalise_foreign(foreign))
         return make_resource_key(self.series, self.date, uid)
 
     @property
@@ -577,11 +594,11 @@ def _compose_text(
 
 
 def are_equivalent_pdis(one: Identifier, other: Identifier) -> bool:
-    """Compare PDIs with encapsulated URLs in normal form (section 3.6.4, step 4)."""
+    """Compare PDIs with encapsulated identifiers in canonical form (section 3.6.4, step 4)."""
     return (
         isinstance(one, Pdi)
         and isinstance(other, Pdi)
-        and one.key == other.key
+        and (one.equal_key or one.key) == (other.equal_key or other.key)
         and one.format == other.format
         and one.version == other.version
         and one.fragment == other.fragment
@@ -612,8 +629,13 @@ def _find_requested_series(text: str) -> str | None:
 
 
 def _spell_name(new: NewName) -> Pdi:
-    """Return the PDI of the first version of a document, whose unique-id encapsulates a text."""
+    """Return the PDI of the first version of a document, whose unique-id encapsulates a text.
+
+    Without a format, it is the generic PDI.  # ruling: pdi-reserved-name
+    """
     uid = Pdi.encapsulate(new.text)
+    if not new.format:
+        return Pdi.make(series=new.authority, date=new.day, uid=uid)
     return Pdi.make(series=new.authority, date=new.day, uid=uid, format=new.format, version=1)
 
 

@@ -3,17 +3,24 @@
 How it works: a unique-id is such an identifier if it percent-decodes to a URI with one of the
 schemes listed here (ruling pdi-foreign). `http` and `https` URLs are converted to the normal form
 of RFC 3986 section 6.2.2, so that step 4 of section 3.6.4 can compare them; every other URI stays
-opaque.
+opaque. `canonicalise_foreign` goes further, for the question whether two names are equal (ruling
+pdi-foreign-equal): an identifier of a scheme that perdure reads is compared as that scheme compares
+it, and URLs also by their ports and empty paths (RFC 3986 section 6.2.3).
 
 What must stay true: normalising a text twice has the same result as once, and never makes it
-longer. The list of schemes determines which PDIs share a record, so a scheme may be added only if
-its URIs stay opaque.
+longer; keys depend on the normal form, which is never changed, and not on the canonical one.
+The list of schemes determines which PDIs share a record, so a scheme may be added only if its URIs
+stay opaque.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from urllib.parse import unquote_to_bytes
+
+from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.ids import parse
 
 # Schemes of IANA's registry that name or locate documents, and those of this library.
 _KNOWN = (
@@ -58,6 +65,26 @@ def _normalise_url(url: re.Match[str]) -> str:
         f"{scheme.lower()}://{_unescape_unreserved(userinfo)}{at}{host}"
         f"{_remove_dot_segments(_unescape_unreserved(path))}{_unescape_unreserved(rest)}"
     )
+
+
+_WEB = re.compile(r"(https?)://([^/?#]++)(.*+)")
+_PORTS = {"http": ":80", "https": ":443"}
+
+
+def canonicalise_foreign(foreign: str) -> str:
+    """Return a text that equal foreign identifiers share. `foreign` is in normal form.
+
+    >>> canonicalise_foreign("http://a.example:80"), canonicalise_foreign("doi:10.1000/ABC")
+    ('http://a.example/', 'hdl:10.1000/abc')
+    """
+    url = _WEB.fullmatch(foreign)
+    if url is None:
+        with suppress(MalformedIdentifier, UnknownScheme):
+            return " ".join(parse(foreign).list_equality_texts()).strip()
+        return foreign
+    scheme, authority, rest = url.groups()
+    authority = authority.removesuffix(_PORTS[scheme]).removesuffix(":")
+    return f"{scheme}://{authority}{'' if rest.startswith('/') else '/'}{rest}"
 
 
 _ESCAPES = re.compile(_ESCAPE)

@@ -59,7 +59,7 @@ class NewName(msgspec.Struct, frozen=True, kw_only=True):
     day: str
     """The day of minting, `2026/11/21`."""
     format: str
-    """The format of the first document."""
+    """The format of the first document; empty if the name is only reserved."""
 
 
 class Minting(msgspec.Struct, frozen=True, kw_only=True):

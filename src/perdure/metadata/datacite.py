@@ -1,8 +1,8 @@
 """DataCite metadata kernel 4 as XML.
 
 Specification: DataCite Metadata Schema 4.7, https://doi.org/10.14454/mzv1-5b55; namespace
-`http://datacite.org/schema/kernel-4`, validated with `schemas/datacite-4.7.xsd`. Records of 4.0 to
-4.6 are valid records of 4.7.
+`http://datacite.org/schema/kernel-4`, validated with `schemas/datacite-4.7.xsd`. Records of earlier
+kernels are upgraded first (`perdure.metadata.datacite_old`).
 
 What must stay true: a written record is valid for every description; if a property that the kernel
 requires is missing, the record has the kernel's own code for that, `(:unav)` (appendix 3 of the
@@ -12,12 +12,12 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from perdure.errors.records import RootNotOfFormat
 from perdure.ids import scheme_of
-from perdure.metadata import xml_text
+from perdure.metadata import datacite_old, xml_text
 from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.resource_types import guess_type
 from perdure.metadata.xml_text import (
@@ -350,6 +350,9 @@ def _write_related(one: RelatedItem) -> str:
 def read_record(data: bytes) -> About:
     """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse_xml(data, _NAME)
+    if str(root.tag).rpartition("}")[0].removeprefix("{") in datacite_old.NAMESPACES:
+        datacite_old.upgrade_record(root, NAMESPACE)
+    datacite_old.relax_record(root)
     if root.tag != f"{{{NAMESPACE}}}resource":
         raise RootNotOfFormat(
             format=_NAME,
@@ -373,21 +376,21 @@ def read_record(data: bytes) -> About:
             if collect_text(publisher) in _PLACEHOLDERS
             else _read_publisher(publisher),
             year=collect_text(parts["publicationYear"]).replace(NO_YEAR, ""),
-            dates=tuple(map(_read_date, parts.get("dates", ()))),
+            dates=_drop_empty(map(_read_date, parts.get("dates", ()))),
             language=_read_text(parts, "language"),
             resource_type=general,
             resource_kind=collect_text(parts["resourceType"]),
-            subjects=tuple(map(_read_subject, parts.get("subjects", ()))),
+            subjects=_drop_empty(map(_read_subject, parts.get("subjects", ()))),
             codes=(
                 *_read_identifier(parts["identifier"]),
                 *_read_alternates(parts.get("alternateIdentifiers", ())),
             ),
-            relations=tuple(map(_read_relation, parts.get("relatedIdentifiers", ()))),
+            relations=_drop_empty(map(_read_relation, parts.get("relatedIdentifiers", ()))),
             sizes=tuple(filter(None, map(collect_text, parts.get("sizes", ())))),
             formats=tuple(filter(None, map(collect_text, parts.get("formats", ())))),
             version=_read_text(parts, "version"),
             rights=tuple(map(_read_rights, parts.get("rightsList", ()))),
-            descriptions=tuple(map(_read_description, parts.get("descriptions", ()))),
+            descriptions=_drop_empty(map(_read_description, parts.get("descriptions", ()))),
             places=tuple(map(_read_place, parts.get("geoLocations", ()))),
             fundings=tuple(map(_read_funding, parts.get("fundingReferences", ()))),
             related=tuple(map(_read_related, parts.get("relatedItems", ()))),
@@ -400,6 +403,19 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 def _read_text(parts: dict[str, Any], name: str) -> str:
     return collect_text(parts[name]) if name in parts else ""
+
+
+def _get_uri(one: Any, name: str) -> str:
+    """Return a URI. Schemas collapse white space around it, and allow blanks inside."""
+    return "%20".join(one.get(name, "").split())
+
+
+_Valued = TypeVar("_Valued", DescriptionDate, DescriptionText, Relation, Subject)
+
+
+def _drop_empty(values: Iterable[_Valued]) -> tuple[_Valued, ...]:
+    """Drop elements without text, which the schema allows."""
+    return tuple(one for one in values if one.value)
 
 
 def _drop_unavailable(agents: Iterator[Agent]) -> Iterator[Agent]:
@@ -433,9 +449,10 @@ def _read_agent(one: Any) -> Agent:
         Code(
             value=collect_text(part),
             scheme=part.get("nameIdentifierScheme"),
-            scheme_uri=part.get("schemeURI", ""),
+            scheme_uri=_get_uri(part, "schemeURI"),
         )
         for part in found.get("nameIdentifier", ())
+        if collect_text(part)
     )
     return Agent(
         name=collect_text(name),
@@ -445,21 +462,27 @@ def _read_agent(one: Any) -> Agent:
         given="".join(map(collect_text, found.get("givenName", ()))),
         family="".join(map(collect_text, found.get("familyName", ()))),
         codes=codes,
-        affiliations=tuple(map(_read_affiliation, found.get("affiliation", ()))),
+        affiliations=tuple(
+            _read_affiliation(part) for part in found.get("affiliation", ()) if collect_text(part)
+        ),
     )
 
 
 def _read_affiliation(one: Any) -> Affiliation:
     value = one.get("affiliationIdentifier", "")
     scheme = one.get("affiliationIdentifierScheme", "")
-    code = Code(value=value, scheme=scheme, scheme_uri=one.get("schemeURI", "")) if value else None
+    code = (
+        Code(value=value, scheme=scheme, scheme_uri=_get_uri(one, "schemeURI")) if value else None
+    )
     return Affiliation(name=collect_text(one), code=code)
 
 
 def _read_publisher(one: Any) -> Publisher:
     value = one.get("publisherIdentifier", "")
     scheme = one.get("publisherIdentifierScheme", "")
-    code = Code(value=value, scheme=scheme, scheme_uri=one.get("schemeURI", "")) if value else None
+    code = (
+        Code(value=value, scheme=scheme, scheme_uri=_get_uri(one, "schemeURI")) if value else None
+    )
     return Publisher(name=collect_text(one), code=code, language=one.get(_LANG, ""))
 
 
@@ -473,8 +496,8 @@ def _read_subject(one: Any) -> Subject:
     return Subject(
         value=collect_text(one),
         scheme=one.get("subjectScheme", ""),
-        scheme_uri=one.get("schemeURI", ""),
-        uri=one.get("valueURI", ""),
+        scheme_uri=_get_uri(one, "schemeURI"),
+        uri=_get_uri(one, "valueURI"),
         code=one.get("classificationCode", ""),
         language=one.get(_LANG, ""),
     )
@@ -487,7 +510,7 @@ def _read_relation(one: Any) -> Relation:
         relation=one.get("relationType"),
         resource_type=one.get("resourceTypeGeneral", ""),
         metadata_scheme=one.get("relatedMetadataScheme", ""),
-        scheme_uri=one.get("schemeURI", ""),
+        scheme_uri=_get_uri(one, "schemeURI"),
         scheme_type=one.get("schemeType", ""),
         note=one.get("relationTypeInformation", ""),
     )
@@ -496,10 +519,10 @@ def _read_relation(one: Any) -> Relation:
 def _read_rights(one: Any) -> Rights:
     return Rights(
         value=collect_text(one),
-        uri=one.get("rightsURI", ""),
+        uri=_get_uri(one, "rightsURI"),
         code=one.get("rightsIdentifier", ""),
         scheme=one.get("rightsIdentifierScheme", ""),
-        scheme_uri=one.get("schemeURI", ""),
+        scheme_uri=_get_uri(one, "schemeURI"),
         language=one.get(_LANG, ""),
     )
 
@@ -556,10 +579,10 @@ def _read_funding(one: Any) -> Funding:
         else Code(
             value=collect_text(code),
             scheme=code.get("funderIdentifierType"),
-            scheme_uri=code.get("schemeURI", ""),
+            scheme_uri=_get_uri(code, "schemeURI"),
         ),
         award="" if award is None else collect_text(award),
-        award_uri="" if award is None else award.get("awardURI", ""),
+        award_uri="" if award is None else _get_uri(award, "awardURI"),
         award_title=_read_text(parts, "awardTitle"),
     )
 

@@ -54,7 +54,9 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
     authority: str
     uid: str | None = None
     """Plain text; it is escaped as its scheme requires."""
-    format: str = "text"
+    format: str = ""
+    """The stated format of a name without bytes. If it is empty, the name is reserved without
+    format and version, which it gets with its first bytes (ruling: pdi-reserved-name)."""
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
     metadata: dict[str, str] = {}

@@ -20,6 +20,16 @@ from typing import ClassVar
 
 import msgspec
 
+from perdure.parts.spelling import (
+    KEPT_IN_PDI,
+    escape_data,
+    escape_term,
+    escape_text,
+    write_decimal,
+    write_range,
+    write_times,
+)
+
 PDI = "https://datatracker.ietf.org/doc/html/draft-mallery-urn-pdi-00"
 PLAIN_TEXT = "http://tools.ietf.org/rfc/rfc5147"
 CSV = "http://tools.ietf.org/rfc/rfc7111"
@@ -86,7 +96,7 @@ class NameRange(PartSelector, frozen=True):
     last: str
 
     def __str__(self) -> str:
-        first, last = (_escape_text(name, _KEPT_IN_PDI) for name in (self.first, self.last))
+        first, last = (escape_text(name, KEPT_IN_PDI) for name in (self.first, self.last))
         return f"name={first},{last}"
 
 
@@ -119,7 +129,7 @@ class Interval(PartSelector, frozen=True):
     end: Fraction
 
     def __str__(self) -> str:
-        return "{}={},{}".format(*_write_times(self.start, self.end))
+        return "{}={},{}".format(*write_times(self.start, self.end))
 
 
 class Crop(PartSelector, frozen=True):
@@ -133,7 +143,7 @@ class Crop(PartSelector, frozen=True):
     rect: Rect | None = None
 
     def __str__(self) -> str:
-        unit, start, end = _write_times(self.time.start, self.time.end)
+        unit, start, end = write_times(self.time.start, self.time.end)
         corners = str(self.rect).replace("rect=", ",") if self.rect else ""
         return f"crop={unit},{start},{end}{corners}"
 
@@ -217,8 +227,8 @@ class Time(msgspec.Struct, frozen=True, gc=False):
     end: Fraction | None
 
     def __str__(self) -> str:
-        start = "" if self.start is None else _write_decimal(self.start)
-        return f"t={start}" if self.end is None else f"t={start},{_write_decimal(self.end)}"
+        start = "" if self.start is None else write_decimal(self.start)
+        return f"t={start}" if self.end is None else f"t={start},{write_decimal(self.end)}"
 
 
 class Area(msgspec.Struct, frozen=True, gc=False):
@@ -251,8 +261,8 @@ class Media(PartSelector, frozen=True):
     id: str | None = None
 
     def __str__(self) -> str:
-        tracks = (f"track={_escape_text(one)}" for one in self.tracks)
-        named = () if self.id is None else (f"id={_escape_text(self.id)}",)
+        tracks = (f"track={escape_text(one)}" for one in self.tracks)
+        named = () if self.id is None else (f"id={escape_text(self.id)}",)
         return "&".join([*map(str, filter(None, (self.time, self.area))), *tracks, *named])
 
 
@@ -264,7 +274,7 @@ class Instant(PartSelector, frozen=True):
     at: Fraction
 
     def __str__(self) -> str:
-        return f"mp(/~time('npt','{_write_decimal(self.at)}'))"
+        return f"mp(/~time('npt','{write_decimal(self.at)}'))"
 
 
 class Track(PartSelector, frozen=True):
@@ -277,7 +287,7 @@ class Track(PartSelector, frozen=True):
     value: str
 
     def __str__(self) -> str:
-        return f"ffp({self.kind}={_escape_data(self.value)})"
+        return f"ffp({self.kind}={escape_data(self.value)})"
 
 
 class Octets(PartSelector, frozen=True):
@@ -313,7 +323,7 @@ class Cells(PartSelector, frozen=True):
         return f"rfc7111-{self.axis}"
 
     def __str__(self) -> str:
-        return f"{self.axis}=" + ";".join(_write_range(first, last) for first, last in self.ranges)
+        return f"{self.axis}=" + ";".join(write_range(first, last) for first, last in self.ranges)
 
 
 class Page(PartSelector, frozen=True):
@@ -328,7 +338,7 @@ class Page(PartSelector, frozen=True):
     def __str__(self) -> str:
         if self.view is None:
             return f"page={self.number}"
-        return f"page={self.number}&viewrect={','.join(map(_write_decimal, self.view))}"
+        return f"page={self.number}&viewrect={','.join(map(write_decimal, self.view))}"
 
 
 class Destination(PartSelector, frozen=True):
@@ -339,7 +349,7 @@ class Destination(PartSelector, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"nameddest={_escape_text(self.name)}"
+        return f"nameddest={escape_text(self.name)}"
 
 
 class Embedded(PartSelector, frozen=True):
@@ -350,7 +360,7 @@ class Embedded(PartSelector, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"ef={_escape_text(self.name)}"
+        return f"ef={escape_text(self.name)}"
 
 
 # collections
@@ -367,7 +377,7 @@ class Member(PartSelector, frozen=True):
     name: str = ""
 
     def __str__(self) -> str:
-        return f"member={_escape_text(self.name, _KEPT_IN_PDI) if self.name else self.number}"
+        return f"member={escape_text(self.name, KEPT_IN_PDI) if self.name else self.number}"
 
 
 # elements: XPointer, CSS
@@ -382,7 +392,7 @@ class ElementById(PartSelector, frozen=True):
     id: str
 
     def __str__(self) -> str:
-        return _escape_text(self.id)
+        return escape_text(self.id)
 
 
 class ChildSequence(PartSelector, frozen=True):
@@ -395,7 +405,7 @@ class ChildSequence(PartSelector, frozen=True):
     steps: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"element({_escape_data(self.id or '')}{''.join(f'/{step}' for step in self.steps)})"
+        return f"element({escape_data(self.id or '')}{''.join(f'/{step}' for step in self.steps)})"
 
 
 class XPath(PartSelector, frozen=True):
@@ -408,8 +418,8 @@ class XPath(PartSelector, frozen=True):
     """Pairs of prefix and namespace URI."""
 
     def __str__(self) -> str:
-        bound = "".join(f"xmlns({_escape_data(f'{name}={uri}')})" for name, uri in self.namespaces)
-        return f"{bound}xpointer({_escape_data(self.expression)})"
+        bound = "".join(f"xmlns({escape_data(f'{name}={uri}')})" for name, uri in self.namespaces)
+        return f"{bound}xpointer({escape_data(self.expression)})"
 
 
 class Css(PartSelector, frozen=True):
@@ -420,7 +430,7 @@ class Css(PartSelector, frozen=True):
     selector: str
 
     def __str__(self) -> str:
-        return f"selector(type=CssSelector,value={_escape_text(self.selector)})"
+        return f"selector(type=CssSelector,value={escape_text(self.selector)})"
 
 
 # text without markup, as people read it: Web Annotation, URL text fragments
@@ -450,7 +460,7 @@ class TextQuote(PartSelector, frozen=True):
 
     def __str__(self) -> str:
         around = (("exact", self.exact), ("prefix", self.prefix), ("suffix", self.suffix))
-        fields = (f",{name}={_escape_text(text)}" for name, text in around if text)
+        fields = (f",{name}={escape_text(text)}" for name, text in around if text)
         return f"selector(type=TextQuoteSelector{''.join(fields)})"
 
 
@@ -466,10 +476,10 @@ class TextDirective(PartSelector, frozen=True):
 
     def __str__(self) -> str:
         terms = (
-            f"{_escape_term(self.prefix)}-" if self.prefix else None,
-            _escape_term(self.start),
-            _escape_term(self.end) if self.end else None,
-            f"-{_escape_term(self.suffix)}" if self.suffix else None,
+            f"{escape_term(self.prefix)}-" if self.prefix else None,
+            escape_term(self.start),
+            escape_term(self.end) if self.end else None,
+            f"-{escape_term(self.suffix)}" if self.suffix else None,
         )
         return f":~:text={','.join(filter(None, terms))}"
 
@@ -489,7 +499,7 @@ class Region(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         if not self.box:
             return self.unit
-        return ("pct:" if self.unit == "percent" else "") + ",".join(map(_write_decimal, self.box))
+        return ("pct:" if self.unit == "percent" else "") + ",".join(map(write_decimal, self.box))
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
@@ -527,7 +537,7 @@ class Rendering(PartSelector, frozen=True):
         return f"{IMAGE_API}/{self.version}"
 
     def __str__(self) -> str:
-        turn = f"{'!' if self.mirrored else ''}{_write_decimal(self.degrees)}"
+        turn = f"{'!' if self.mirrored else ''}{write_decimal(self.degrees)}"
         return f"{self.region}/{self._size_text}/{turn}/{self.quality}.{self.format}"
 
     @property
@@ -535,7 +545,7 @@ class Rendering(PartSelector, frozen=True):
         size = self.size
         mark = "%5e" if size.upscaled and self.version > 2 else ""
         if size.percent is not None:
-            return f"{mark}pct:{_write_decimal(size.percent)}"
+            return f"{mark}pct:{write_decimal(size.percent)}"
         if size.form in ("full", "max"):
             return mark + size.form
         sides = ",".join("" if side is None else str(side) for side in (size.width, size.height))
@@ -671,45 +681,13 @@ Selector = (
 _Elements = ElementById | ChildSequence | XPath
 
 _GREATEST = 10**19 - 1  # the greatest number that a reader accepts
-_KEPT_IN_PDI = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:;$!'")
-_KEPT = _KEPT_IN_PDI | frozenset("~")
-_FRAGMENT = _KEPT | frozenset("&()*+,=@/?")  # RFC 3986 section 3.5
-
-
-def _escape_text(text: str, kept: frozenset[str] = _KEPT) -> str:
-    """Escape text for use between commas, parentheses, ampersands; hex digits in lower case."""
-    if kept.issuperset(text):
-        return text
-    return "".join(
-        one if one in kept else "".join(f"%{byte:02x}" for byte in one.encode()) for one in text
-    )
-
-
-def _escape_term(text: str) -> str:
-    return _escape_text(text).replace("-", "%2d")
-
-
-def _escape_data(text: str) -> str:
-    """Escape data of an XPointer part, for the framework (section 3.1) and then for the URI.
-
-    Balanced parentheses need no escape.
-    """
-    text = text.replace("^", "^^")
-    depth = 0
-    for one in text:
-        depth += (one == "(") - (one == ")")
-        if depth < 0:
-            break
-    if depth:
-        text = text.replace("(", "^(").replace(")", "^)")
-    return _escape_text(text, _FRAGMENT)
 
 
 def _write_pointer(selector: Selector) -> str | None:
     """Write a selector for use in an XPointer with others; None if it cannot be written so."""
     match selector:
         case ElementById(id):
-            return f"element({_escape_data(id)})"
+            return f"element({escape_data(id)})"
         case ChildSequence() | XPath() | Instant() | Track() | Octets() | First():
             return str(selector)
         case Within():
@@ -727,9 +705,7 @@ def _write_pointer(selector: Selector) -> str | None:
 def _write_time_step(time: Time) -> str | None:
     if time.end is None:  # a single time would be a moment
         return None
-    return (
-        f"/~time('npt','{_write_decimal(time.start or Fraction(0))}','{_write_decimal(time.end)}')"
-    )
+    return f"/~time('npt','{write_decimal(time.start or Fraction(0))}','{write_decimal(time.end)}')"
 
 
 def _write_region_step(area: Area) -> str | None:
@@ -744,27 +720,5 @@ def _write_nested(selector: Selector) -> str:
     text = str(selector)
     if selector.conforms_to == SELECTORS:
         return text
-    conforms = _escape_text(selector.conforms_to)
-    return f"selector(type=FragmentSelector,value={_escape_text(text)},conformsTo={conforms})"
-
-
-def _write_times(start: Fraction, end: Fraction) -> tuple[str, int, int]:
-    """Return the unit and two whole numbers: in seconds if possible, else milliseconds."""
-    if start.denominator == end.denominator == 1:
-        return "sec", start.numerator, end.numerator
-    return "msec", round(start * 1000), round(end * 1000)
-
-
-def _write_decimal(value: Fraction) -> str:
-    """Write a number as an exact decimal fraction; numbers from readers have at most 18 digits."""
-    whole, rest = divmod(value.numerator, value.denominator)
-    digits = ""
-    while rest and len(digits) < 18:
-        digit, rest = divmod(rest * 10, value.denominator)
-        digits += str(digit)
-    return f"{whole}.{digits}" if digits else str(whole)
-
-
-def _write_range(first: tuple[int | None, ...], last: tuple[int | None, ...]) -> str:
-    shown = [",".join("*" if one is None else str(one) for one in end) for end in (first, last)]
-    return shown[0] if first == last else "-".join(shown)
+    conforms = escape_text(selector.conforms_to)
+    return f"selector(type=FragmentSelector,value={escape_text(text)},conformsTo={conforms})"

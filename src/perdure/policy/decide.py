@@ -155,6 +155,9 @@ def _find_candidates(
     """
     identifier = query.identifier
     named, format = read_qualifiers(identifier)
+    reserved = _is_reserved_name(record, named, format)
+    if reserved:
+        format = None
     newest = _find_highest(record)
     number = named
     if named is None:
@@ -173,7 +176,7 @@ def _find_candidates(
         Fetch(
             identifier=qualify_identifier(identifier, version.number if version else 1, one.format),
             representation=one,
-            pinned=named is not None,
+            pinned=named is not None and not reserved,
             negotiated=format is None and len(held) > 1,
             newer=newer,
         )
@@ -207,6 +210,20 @@ def _find_candidates(
             identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )
     return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
+
+
+def _is_reserved_name(record: Record, number: int | None, format: str | None) -> bool:
+    """Return True for a name that was reserved with a format which the first bytes did not have.
+
+    Earlier releases reserved every name as `text`. Such a name means the same as the generic one.
+    # ruling: pdi-reserved-name
+    """
+    if not (record.minted and record.versions and format and number in (None, 1)):
+        return False
+    if not same_format(record.minted, format):
+        return False
+    having = _list_having(record, format)
+    return 1 not in having if number == 1 else not having
 
 
 def _explain_unbound(record: Record, version: Version | None) -> Tombstone | None:

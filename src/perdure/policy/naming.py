@@ -64,6 +64,15 @@ def check_new_format(format: str) -> str:
     return canonical
 
 
+def spell_first_ending(format: str) -> str:
+    """The end of the name of a first version: `.text.1`.
+
+    It is empty for a name that is reserved without a format.  # ruling: pdi-reserved-name
+    Raises MalformedIdentifier, and InvalidRequest if no new name may have the format.
+    """
+    return f".{check_new_format(format)}.1" if format else ""
+
+
 def spell_name(identifier: Identifier) -> str:
     """The name to store in the record, or an empty text if the key already spells it."""
     return "" if identifier.is_spelled_by_key else str(identifier.resource)
@@ -119,8 +128,12 @@ def check_bindable(identifier: Identifier) -> Identifier:
     return identifier
 
 
+EQUAL = "equal:"
+"""Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
+
+
 def list_references(record: Record) -> set[str]:
-    """All references by which the record is found: its locations, digests and aliases."""
+    """All references by which the record is found: locations, digests, aliases, equal names."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
         found.add(f"location:{location.uri}")
@@ -133,6 +146,8 @@ def list_references(record: Record) -> set[str]:
     for value in record.values:
         if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
             found.add(f"value:{value.type}:{value.data}")
+    if record.name and (equal := parse(record.name).equal_key):
+        found.add(EQUAL + equal)
     return found
 
 

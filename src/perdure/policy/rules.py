@@ -131,6 +131,8 @@ class CommitPlan(msgspec.Struct, frozen=True):
 
     version: int
     fresh: tuple[Content, ...]
+    format: str
+    """The format of the first of the contents, also if it is held already."""
 
 
 def check_contents(
@@ -187,7 +189,7 @@ def plan_commit(
     changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
     incremented" (section 2.6).
     """
-    contents = check_new_contents(identifier, contents)
+    contents = keep_tokens(record, check_new_contents(identifier, contents))
     numbers = list_versions(record)
     highest = max(numbers, default=0)
     if version is None:
@@ -196,6 +198,26 @@ def plan_commit(
     if version > highest + 1:
         raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
     return plan_version(identifier, record, contents, version)
+
+
+def keep_tokens(record: Record, contents: tuple[Content, ...]) -> tuple[Content, ...]:
+    """Give contents the tokens under which a record already has their media types.
+
+    A record keeps the token that it was minted with, also if a later release would choose another
+    one for the same media type.  # ruling: pdi-token
+    """
+    known = [one.format for held in reversed(record.versions) for one in held.representations]
+    known += [one for one in (record.minted, *(at.format for at in record.locations)) if one]
+    return tuple(_with_token(content, known) for content in contents)
+
+
+def _with_token(content: Content, known: list[str]) -> Content:
+    if content.format in known:
+        return content
+    meant = formats.find_media_type(content.format)
+    alike = (one for one in known if meant is not None and formats.find_media_type(one) == meant)
+    kept = next(alike, None)
+    return content if kept is None else msgspec.structs.replace(content, format=kept)
 
 
 def list_left_behind(
@@ -266,7 +288,7 @@ def plan_version(
         else:
             name = str(qualify_identifier(identifier, number, held.format))
             correcting.check_stated(name, held, content)
-    plan = CommitPlan(number, tuple(fresh))
+    plan = CommitPlan(number, tuple(fresh), contents[0].format)
     check_promises(identifier, record, plan)
     return plan
 

@@ -19,9 +19,11 @@ from perdure.errors.naming import IntervalNeeded
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, find_authority, make_set
+from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
+from perdure.policy.equality import find_same_record
 from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import (
     PROPOSAL,
@@ -39,6 +41,8 @@ _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
 _LAST = "\U0010ffff"
 _MOST_NAMES = 1000  # that are followed from alias to alias
+_MOST_SERIES = 1000
+_LAST_KEY = chr(0x10FFFF)
 
 
 class Listings:
@@ -52,7 +56,9 @@ class Listings:
         self._is_minted = is_minted
 
     def find_record(self, identifier: Identifier) -> Record | None:
-        return self.records.find_record(identifier.key)
+        """The record of a name, or of a name that is equal to it."""
+        found = find_same_record(self.records, identifier)
+        return None if found is None else found.record
 
     def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""
@@ -187,6 +193,25 @@ class Listings:
                 found.append(authority)
                 low = max(authority.end, _find_next_key(row.key))
         return tuple(found), None
+
+    def list_series(self, minted: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The series with identifiers here, and those that are minted here, at most 1000, sorted.
+
+        It takes one look-up for each series and each scheme.  # ruling: series-resolved
+        """
+        found = set(minted)
+        key = self.records.find_first_key("", _LAST_KEY)
+        while key is not None and len(found) < _MOST_SERIES:
+            try:
+                name = Pdi.from_key(key)
+            except MalformedIdentifier:  # another scheme: `ark:…`
+                label, _, _ = key.partition(":")
+                end = f"{label};"  # the character after the colon
+            else:
+                found.add(name.series)
+                end = find_authority(name).end
+            key = self.records.find_first_key(max(end, _find_next_key(key)), _LAST_KEY)
+        return tuple(sorted(found))
 
     # Names
     # -----

@@ -26,11 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 import msgspec
 
 from perdure.errors import Forbidden, NotFound
-from perdure.errors.cutting import PartElsewhere
+from perdure.errors.cutting import CitationUnresolved, PartElsewhere
+from perdure.errors.lookup import CitationGone
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.name_set import NameSet, find_set, make_set
@@ -51,6 +53,7 @@ from perdure.model.queries import (
 from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias, hide_private_locations
@@ -339,9 +342,11 @@ class ReadDoor:
         """Resolve a query.
 
         Raises NotFound if the name is not known, MalformedIdentifier if it cannot have such a part,
-        Forbidden if the reader may not read it.
+        Forbidden if the reader may not read it; for a citation, always an error.
         """
         asked, beside = join_part(query.identifier, query.part)
+        if asked.is_citation:
+            self._refuse_citation(asked, query.reader)
         part = written_part(asked) or beside or ""
         with self._records.hold_snapshot():
             resolved = self._find_answer(query, asked, part)
@@ -352,6 +357,33 @@ class ReadDoor:
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
+
+    def _refuse_citation(self, citation: Identifier, reader: Reader) -> NoReturn:
+        """Raise the error that answers a citation.
+
+        `perdure.upkeep.citations` says whether the places of an unresolved citation exist. Raises
+        InvalidRequest for a pattern, the errors of resolving either side, CitationGone or, if both
+        sides are known, CitationUnresolved.
+        """
+        if citation.is_pattern:
+            raise PatternNotAllowed(identifier=str(citation))
+        for side in (citation.whole, citation.cited):
+            if side is None:
+                continue
+            try:
+                step = self.resolve(Query(identifier=side, reader=reader)).step
+            except CitationUnresolved:  # the cited identifier is a citation itself
+                continue
+            if isinstance(step, Gone):
+                grave = step.tombstone
+                raise CitationGone(
+                    identifier=str(citation),
+                    side=str(side),
+                    reason=grave.reason,
+                    at=grave.at,
+                    by=grave.by,
+                )
+        raise CitationUnresolved(selector=str(citation))
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases
@@ -386,6 +418,9 @@ class ReadDoor:
         if record is not None:
             found = IdentifiedRecord(name, hide_private_locations(record))
             return self._follow_aliases(found) if follow and record.values else found
+        equal = find_equal_record(self._records, name)
+        if equal is not None:
+            return IdentifiedRecord(equal.identifier, hide_private_locations(equal.record))
         owners = self.find_owners(name)
         return owners[0] if len(owners) == 1 else None
 

@@ -1,10 +1,12 @@
 """A fence around serial numbers that may have been given to names which are lost now.
 
-How it works: names are minted under the current day. If a rebuild could not read everything, names
-of its own day may be missing, and their numbers look free. `fence.json` in the registry directory
-then names this day, and, for each series whose highest number an operator has told, that number.
+How it works: names are minted under the current day. If a rebuild loses records, names of its own
+day may be missing, and their numbers look free. `fence.json` in the registry directory then names
+this day. If the names of all lost records are known, it has the highest number of each series, and
+minting goes on behind it. Otherwise the day is closed in every series, except in those whose
+highest number an operator has told.
 
-What must stay true: no number of a fenced day is given out in a series, unless its highest number
+What must stay true: no number of a closed day is given out in a series, unless its highest number
 is known; the fence is durable before the rebuilt registry takes its place.
 """
 
@@ -28,15 +30,19 @@ class Fence(msgspec.Struct, frozen=True, kw_only=True):
     day: str
     """Such as `2026/11/22`."""
     highest: dict[str, int] = {}
-    """By series: the highest number that was given out on this day."""
+    """By series: the highest number that was given out on this day, as an operator said."""
+    lost: dict[str, int] = {}
+    """By series: the highest number of a record that was lost."""
+    is_closed: bool = True
+    """False if the names of all lost records are known."""
 
     def find_floor(self, series: str, day: str) -> int:
         """The number after which numbers may be given out, or 0. Raises Conflict."""
         if day != self.day:
             return 0
-        if series not in self.highest:
+        if self.is_closed and series not in self.highest:
             raise SerialsFenced(identifier=f"pdi://{series}/{day}/", series=series)
-        return self.highest[series]
+        return max(self.highest.get(series, 0), self.lost.get(series, 0))
 
 
 NO_FENCE = Fence(day="")
@@ -56,10 +62,24 @@ def load_fence(root: Path) -> Fence:
         ) from error
 
 
-def raise_fence(root: Path, day: str, highest: Mapping[str, int], *, is_lossy: bool) -> None:
-    """Fence a day if names may be lost, and note the highest numbers if the day is fenced."""
+def raise_fence(
+    root: Path, day: str, highest: Mapping[str, int], *, lost: Mapping[str, int] | None
+) -> None:
+    """Fence a day if names of it were lost, and note the highest numbers if the day is fenced.
+
+    `lost` has the highest number of a lost record in each series; None if that is not known.
+    """
     known = load_fence(root)
-    told = known.highest if known.day == day else {}
-    if is_lossy or known.day == day:
-        fence = Fence(day=day, highest=({} if is_lossy else told) | dict(highest))
-        write_durably(root / FILE, msgspec.json.encode(fence))
+    before = known if known.day == day else Fence(day=day, is_closed=False)
+    if lost == {} and known.day != day:
+        return
+    numbers = dict(before.lost)
+    for series, number in (lost or {}).items():
+        numbers[series] = max(number, numbers.get(series, 0))
+    fence = Fence(
+        day=day,
+        highest=({} if lost is None else before.highest) | dict(highest),
+        lost=numbers,
+        is_closed=lost is None or before.is_closed,
+    )
+    write_durably(root / FILE, msgspec.json.encode(fence))

@@ -119,6 +119,9 @@ class Records(Protocol):
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
 
+    def list_keys_with(self, text: str) -> list[str]:
+        """All keys that contain a text, in order. It reads every key."""
+
     def find_referring(self, reference: str) -> list[str]:
         """Keys of records with this reference (`perdure.policy.naming.list_references`), sorted."""
 
@@ -285,6 +288,15 @@ class Salvage(Protocol):
         """Current revisions in the order of their keys, each with the position of its change.
 
         Only the store itself knows how to read a position.
+        """
+
+    def note_lost(self, key: str, problem: str) -> None:
+        """Note that the record with this key could not be taken over."""
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        """By series, the highest number of a day (`2026/11/22`) that a lost record may have had.
+
+        None if it is not known which records were lost. Call it after `read_records`.
         """
 
 

@@ -123,6 +123,9 @@ class MemoryRecords:
     def find_first_key(self, low: str, high: str) -> str | None:
         return next(iter(self._select_keys(low, high)), None)
 
+    def list_keys_with(self, text: str) -> list[str]:
+        return [key for key in self._state.keys if text in key]
+
     def find_referring(self, reference: str) -> list[str]:
         return sorted(self._state.refers.get(reference_hash(reference), ()))
 
@@ -408,6 +411,13 @@ class MemorySalvage:
     def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
         for key in self.state.keys:
             yield key, stored.decode_stored(self.state.records[key]), self.state.places[key]
+
+    def note_lost(self, key: str, problem: str) -> None:
+        self.problems.append(f"{key}: {problem}")
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        del day
+        return {}  # memory loses nothing
 
 
 class MemoryStore:

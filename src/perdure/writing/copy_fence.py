@@ -38,12 +38,13 @@ class CopyFence:
     def check_original(self) -> None:
         """Raise CopyNotPromoted if this directory is a copy.
 
-        A directory without a home becomes one. Raises StorageFailed if the disk refuses that.
+        A directory without a home becomes one. Raises StorageFailed if the system refuses that, or
+        to read its description.
         """
-        signs = self.list_signs()
-        if signs:
-            raise CopyNotPromoted(signs=tuple(signs))
         with storage_errors("the home of the registry"):
+            signs = self.list_signs()
+            if signs:
+                raise CopyNotPromoted(signs=tuple(signs))
             if home.load_home(self._root) is None:
                 self.settle()
 

@@ -24,7 +24,7 @@ from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.errors.quotas import SeriesQuotaUsedUp
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
@@ -230,6 +230,16 @@ class Ledger:
         text = self._added.get(key)
         return self.journal.find_record(key) if text is None else stored.decode_stored(text)
 
+    def find_referring(self, reference: str) -> list[str]:
+        """Keys of records that may have a reference, those of this batch included."""
+        self._flush_records()
+        return self.journal.find_referring(reference)
+
+    def list_revisions(self, key: str) -> list[Record]:
+        """All revisions of a record, the oldest first, those of this batch included."""
+        self._flush_records()
+        return self.journal.list_revisions(key)
+
     def is_empty(self, low: str, high: str) -> bool:
         """Return True if no record has a key from `low` to `high`, both included."""
         self._flush_records()
@@ -240,7 +250,7 @@ class Ledger:
         text = stored.encode_stored(record).decode()
         self._added[key] = text
         self._alone.setdefault(Deed(act, self.now, record.by), []).append((key, text))
-        if record.locations or record.versions or record.aliases or record.values:
+        if record.name or record.locations or record.versions or record.aliases or record.values:
             self._add_references(key, record)
 
     def add_documents(self, rows: Sequence[tuple[str, str, str]], by: str) -> None:
@@ -298,6 +308,24 @@ class Ledger:
         self._add_references(identifier.key, new)
         self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
+
+    def index_equal_names(self) -> list[tuple[str, ...]]:
+        """Make the equal names of an older registry findable, once.
+
+        Return those that were minted as two, the canonical text of each.
+        """
+        if self.journal.find_referring(naming.EQUAL):
+            return []
+        groups: dict[str, list[str]] = {}
+        for key in self.journal.list_keys_with("/~"):
+            record = self.journal.find_record(key) if ":" in key else None
+            equal = parse(record.name).equal_key if record and record.name else None
+            if record is not None and equal is not None:
+                self._refers.append((reference_hash(naming.EQUAL + equal), key))
+                groups.setdefault(equal, []).append(record.name)
+        self._refers.append((reference_hash(naming.EQUAL), ""))
+        self._flush_records()
+        return [tuple(names) for names in groups.values() if len(names) > 1]
 
     def merge_staged(self) -> None:
         """Make the references of a bulk load findable."""

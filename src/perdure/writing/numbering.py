@@ -53,7 +53,7 @@ def reserve_names(
     Conflict if fewer numbers are left; then no number is used up.
     """
     rules.check_series(command.authority, owned)
-    end = f".{naming.check_new_format(command.format)}.1"
+    end = naming.spell_first_ending(command.format)
     serials = ledger.find_serials(command.authority, day)
     stems, keys = serials.list_following(count)
     ledger.reserve_names(keys, command.format, command.by)
@@ -145,13 +145,13 @@ def _keep_contents(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
     """Store the contents of a mint, and return their name."""
     now, by, metadata = ledger.now, command.by, command.metadata
     if not command.contents:
-        format = naming.check_new_format(command.format)
+        end = naming.spell_first_ending(command.format)
         record = Record(at=now, by=by, minted=command.format, metadata=metadata)
     else:
         contents = rules.check_new_contents(stem, command.contents)
         held = [ledger.place_content(f"{stem}.{one.format}.1", 1, one) for one in contents]
-        format = held[0].format
+        end = naming.spell_first_ending(held[0].format)
         version = Version(number=1, at=now, representations=tuple(held))
         record = Record(at=now, by=by, metadata=metadata, versions=(version,))
     ledger.add_record(key, record, MINT)
-    return f"{stem}.{format}.1"
+    return stem + end

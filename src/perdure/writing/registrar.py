@@ -73,6 +73,7 @@ from perdure.policy import (
     rights,
     rules,
 )
+from perdure.policy.equality import find_same_record, spell_alike
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
@@ -135,6 +136,8 @@ class Registrar:
             journal.number_changes(format_timestamp(now))
             ledger.journal.begin_batch()
             ledger.merge_staged()
+            for names in ledger.index_equal_names():
+                _log.warning("equal names that were minted as several: %s", ", ".join(names))
             ledger.journal.forget_answers(format_timestamp(now - ANSWERS_KEPT))
             ledger.journal.commit_batch()
             opened.pop_all()
@@ -281,8 +284,9 @@ class Registrar:
         if command.authority in self._settings.series and command.uid is None:
             return self._mint_serial(command)
         identifier = self._choose_name(command)
-        if self._ledger.find_record(identifier.key) is not None:
-            raise NameTaken(identifier=str(identifier))
+        taken = find_same_record(self._ledger, identifier)
+        if taken is not None:
+            raise NameTaken(identifier=str(taken.identifier.resource))
         return self._create_record(identifier, command, format=command.format)
 
     def _mint_serial(self, command: Mint) -> Receipt:
@@ -291,13 +295,13 @@ class Registrar:
         serials = self._ledger.find_serials(command.authority, self._day)
         ((stem,), _) = serials.list_following()
         format = command.contents[0].format if command.contents else command.format
-        name = pdi.parse_pdi(f"{stem}.{naming.check_new_format(format)}.1")
+        name = pdi.parse_pdi(stem + naming.spell_first_ending(format))
         receipt = self._create_record(name, command, format=format)
         serials.use_numbers()
         return receipt
 
     def _register_name(self, command: Register) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         if record is not None:
             rules.check_revision(identifier, record, command.expect)
@@ -352,7 +356,7 @@ class Registrar:
         )
 
     def _commit_contents(self, command: Commit) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
@@ -363,7 +367,7 @@ class Registrar:
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
             outcome = Outcome.CREATED
-        name = naming.qualify_identifier(identifier, plan.version, command.contents[0].format)
+        name = naming.qualify_identifier(identifier, plan.version, plan.format)
         receipt = self._ledger.revise_record(
             identifier, record, changed, outcome, ("commit", command.by)
         )
@@ -372,7 +376,7 @@ class Registrar:
         )
 
     def _correct_reading(self, command: Correct) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = correcting.plan_correction(identifier, record, command, self._ledger.now)
@@ -388,7 +392,7 @@ class Registrar:
         )
 
     def _bind_locations(self, command: Bind) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         if record is None and command.register:
             registration = Register(
@@ -422,7 +426,7 @@ class Registrar:
         return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
     def _break_location(self, command: Break) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         location = binding.find_location(identifier, record, command.uri)
@@ -437,8 +441,8 @@ class Registrar:
 
     def _add_alias(self, command: Alias) -> Receipt:
         identifier, other = (
-            naming.check_bindable(command.identifier),
-            naming.check_bindable(command.other),
+            self._read_name(command.identifier),
+            self._read_name(command.other),
         )
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
@@ -448,7 +452,7 @@ class Registrar:
         )
 
     def _describe_record(self, command: Describe) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         about = command.about
@@ -461,7 +465,7 @@ class Registrar:
         )
 
     def _assign_values(self, command: Assign) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = self._ledger.find_record(identifier.key)
         now = self._ledger.now
         if record is None:
@@ -497,7 +501,7 @@ class Registrar:
         )
 
     def _withdraw_record(self, command: Withdraw) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         known = self._ledger.find_record(identifier.key)
         if known is None and isinstance(identifier, Pwid) and self._is_own_capture(identifier):
             self._create_record(
@@ -560,7 +564,7 @@ class Registrar:
         return None if first.is_same(second) else standing
 
     def _refuse_withdrawal(self, command: Refuse) -> Receipt:
-        identifier = naming.check_bindable(command.identifier)
+        identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         named = naming.read_qualifiers(identifier)[0]
@@ -604,6 +608,17 @@ class Registrar:
     # Names
     # -----
 
+    def _read_name(self, identifier: Identifier) -> Identifier:
+        """The name that a command concerns: if it is equal to a known one, under that spelling.
+
+        Raises InvalidRequest if it does not name one whole resource.
+        """
+        naming.check_bindable(identifier)
+        if identifier.equal_key is None:
+            return identifier
+        known = find_same_record(self._ledger, identifier)
+        return identifier if known is None else spell_alike(identifier, known.identifier)
+
     def _check_turn(self, identifier: Identifier) -> None:
         """Raise InvalidRequest if the counter of a series has yet to reach a new name."""
         if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
@@ -625,7 +640,7 @@ class Registrar:
         if minting.is_numbered:
             rules.check_series(authority.name, self._settings.series)
             rules.check_unique_id(str(command.uid))
-            format = naming.check_new_format(format)
+            format = naming.check_new_format(format) if format else ""
         else:
             rules.check_not_empty(command.uid)
         new = NewName(
@@ -690,6 +705,8 @@ def fingerprint_command(command: Command) -> str:
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
         elif name not in ("expect", "once", "bearer"):
-            seen.append(f"{name}={getattr(command, name)}")
+            value = getattr(command, name)
+            # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
+            seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()

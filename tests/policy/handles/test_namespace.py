@@ -107,3 +107,20 @@ def test_data_that_is_held_may_be_longer() -> None:
     found = template.make_values("1/b@1", "1/b", "1", (held,))
     assert found is not None
     assert [one.data for one in found] == [held.data]
+
+
+@pytest.mark.parametrize(
+    ("test", "extension", "is_made"),
+    [
+        ("equals", "a.c", True),
+        ("equals", "abc", False),
+        ("matches", "abc", True),
+        ("matches", "a.c", True),
+        ("matches", "abcd", False),
+    ],
+)
+def test_equality_is_no_pattern(test: str, extension: str, *, is_made: bool) -> None:
+    text = f"""<namespace><template delimiter="@">
+      <if value="extension" test="{test}" expression="a.c"><value type="X" data="yes"/></if>
+    </template></namespace>"""
+    assert (made(text, extension) == [(1, "X", "yes")]) is is_made

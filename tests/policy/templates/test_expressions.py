@@ -135,3 +135,17 @@ def test_an_escape_means_the_characters_that_it_means_in_python(escape: str) -> 
                 pattern,
                 code,
             )
+
+
+def test_a_class_holds_any_sign_but_those_of_its_own_syntax() -> None:
+    refused = []
+    for sign in map(chr, range(32, 127)):
+        if sign in "\\]^":
+            continue
+        try:
+            found = Expression.compile_text(f"[{sign}]")
+        except InvalidRequest:
+            refused.append(sign)
+            continue
+        assert [one for one in map(chr, range(128)) if found.match_text(one)] == [sign]
+    assert refused == ["&", "["]

@@ -167,3 +167,30 @@ def test_what_is_appended_to_a_location(location: str, more: str, expected: str)
 def test_nothing_appended_leads_to_another_server(more: str) -> None:
     with pytest.raises(InvalidRequest):
         templates.append_text("http://a.example", more)
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 40])
+def test_a_name_is_split_at_its_last_delimiters(count: int) -> None:
+    text = "#".join("abc"[number % 3] for number in range(count + 1))
+    found = templates.list_splits(text, "#@")
+    assert len(found) == min(count, 16)
+    for number, (whole, delimiter, part) in enumerate(found):
+        assert f"{whole}{delimiter}{part}" == text
+        assert (delimiter, part.count("#")) == ("#", number)
+
+
+@pytest.mark.parametrize(
+    ("part", "address"),
+    [
+        ("t=10,20", "10-20"),
+        ("t=0,0.5", "0-0.5"),
+        ("t=100,1000", "100-1000"),
+        ("t=0.000000001,2", "0.000000001-2"),
+        ("t=1.10,2.050", "1.1-2.05"),
+    ],
+)
+def test_a_moment_has_no_more_decimals_than_it_needs(part: str, address: str) -> None:
+    template = templates.read_template("hdl:1/ @ {location}?{start}-{end}")
+    assert template.fill_target("hdl:1/a", part, "http://a.example/") == (
+        f"http://a.example/?{address}"
+    )

@@ -351,6 +351,6 @@ def test_restoring_as_the_how_to_tells(desk: Desk, place: Path) -> None:
     with pytest.raises(SerialsHandedOver):  # there may be names without bytes
         desk.mint()
     desk.clock.advance(days=1)
-    assert desk.mint().identifier == "pdi://oma.eop.gov.us/2026/11/22/1.text.1"
+    assert desk.mint().identifier == "pdi://oma.eop.gov.us/2026/11/22/1"
     with Registry(desk.root, environment={}) as registry:
         assert registry.records.count_records() == 3

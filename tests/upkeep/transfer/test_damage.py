@@ -310,3 +310,66 @@ def test_a_rebuild_that_loses_nothing_fences_nothing(desk: Desk) -> None:
     assert not rebuilt(desk.root, now=TODAY_NOON)
     desk.reopen()
     assert desk.mint(text("two")).identifier == f"{TODAY}/2.text.1"
+
+
+def spoil_record(desk: Desk, key: str) -> None:
+    """Change a record so that its checksum does not hold."""
+    desk.registry.close()
+    with contextlib.closing(apsw.Connection(str(desk.root / FILE))) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE records SET record=record || ' ' WHERE key=?", (key,))
+    flush_log(desk.root)
+
+
+def test_the_day_stays_open_if_changes_tell_all_names(desk: Desk) -> None:
+    """Only reserved names are in no segment. The lost one is the last of the day."""
+    desk.mint(text("one"))
+    desk.mint()
+    spoil_record(desk, parse(f"{TODAY}/2").key)
+    assert rebuilt(desk.root, now=TODAY_NOON)
+    desk.reopen()
+    assert desk.registry.listings.find_record(parse(f"{TODAY}/2")) is None
+    assert desk.mint(text("two")).identifier == f"{TODAY}/3.text.1"
+    desk.registry.close()
+    assert not rebuilt(desk.root, now="2026-11-21T13:00:00Z")
+    desk.reopen()
+    assert desk.mint(text("three")).identifier == f"{TODAY}/4.text.1"
+
+
+def test_the_day_closes_if_changes_are_damaged_too(desk: Desk) -> None:
+    for number in range(40):
+        desk.mint(locations=()) if number % 2 else desk.mint(text(f"{number}"))
+    spoil_record(desk, parse(f"{TODAY}/40").key)
+    with contextlib.closing(apsw.Connection(str(desk.root / FILE))) as connection:
+        connection.execute("DELETE FROM changes WHERE position=3")
+    flush_log(desk.root)
+    assert rebuilt(desk.root, now=TODAY_NOON)
+    desk.reopen()
+    with pytest.raises(Conflict, match="--highest"):
+        desk.mint(text("two"))
+
+
+def test_other_problems_close_no_day(desk: Desk) -> None:
+    """A damaged segment loses no name that the registry file tells."""
+    for number in range(3):
+        desk.mint(text(f"d{number}"))
+    replace_in_segment(desk, b"Content-Length", b"Cmntent-Length", nth=1)
+    assert rebuilt(desk.root, now=TODAY_NOON)
+    desk.reopen()
+    assert desk.served(f"{TODAY}/2") == b"d1"
+    assert desk.mint(text("d3")).identifier == f"{TODAY}/4.text.1"
+
+
+def test_two_rebuilds_within_a_second_keep_both_old_files(desk: Desk) -> None:
+    desk.mint(text("one"))
+    desk.registry.close()
+    for _ in range(3):
+        assert not rebuilt(desk.root, now=TODAY_NOON)
+    assert sorted(path.name for path in (desk.root / "aside").glob("registry-*.sqlite")) == [
+        "registry-2026-11-21T120000Z-2.sqlite",
+        "registry-2026-11-21T120000Z-3.sqlite",
+        "registry-2026-11-21T120000Z.sqlite",
+    ]
+    desk.reopen()
+    assert desk.served(f"{TODAY}/1") == b"one"

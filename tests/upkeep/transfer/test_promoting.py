@@ -193,7 +193,7 @@ def test_a_predecessor_with_closed_days_hands_them_over(
 ) -> None:
     """It was rebuilt with losses, so it does not know all its names itself."""
     desk.registry.close()
-    fence.raise_fence(desk.root, DAY, {}, is_lossy=True)
+    fence.raise_fence(desk.root, DAY, {}, lost=None)
     list(back_up(desk.root, place / "backup", STORE, Segments))
     assert fence.load_fence(place / "backup").day == DAY
     there = PredecessorDirectory(desk.root, STORE)

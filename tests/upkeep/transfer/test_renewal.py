@@ -64,7 +64,7 @@ def test_nothing_is_lost_where_the_old_file_can_be_read(full: Desk) -> None:
     assert [one.name for one in full.registry.records.list_tokens()] == ["t"]
     assert full.registry.records.list_token_changes("t") == changes
     assert full.problems() == []
-    assert full.mint().identifier == f"{TODAY}/3.text.1"
+    assert full.mint().identifier == f"{TODAY}/3"
 
 
 def test_a_file_from_before_tokens_had_a_history_is_no_damaged_one(full: Desk) -> None:

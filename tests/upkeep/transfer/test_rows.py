@@ -71,7 +71,7 @@ def test_both_ways_make_the_same_row(name: str, terms: Terms) -> None:
     uri = "https://a.example/1"
     short = make_row(PlainLine(id=name, locations=(uri,)), 7, terms)
     assert short == make_row(Line(id=name, locations=(uri,)), 7, terms)
-    assert short.refers == (reference_hash(f"location:{uri}"),)
+    assert reference_hash(f"location:{uri}") in short.refers
     assert [one.uri for one in record(short).locations] == [uri]
 
 

@@ -263,7 +263,7 @@ def _spell_mpeg21(*moments: str) -> str:
 
 def _spell_seconds(moment: Fraction) -> str:
     """Write a moment with as few decimals as possible, nine at most."""
-    return f"{float(moment):.9f}".rstrip("0").rstrip(".")
+    return re.sub(r"\.?0*\Z", "", f"{float(moment):.9f}")
 
 
 # the start of a part

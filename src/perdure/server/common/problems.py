@@ -18,6 +18,7 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
+from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier
 from perdure.model.queries import Gone
 from perdure.server import pages
@@ -43,6 +44,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
     errors.NotCaptured: HTTPStatus.NOT_FOUND,
     errors.CaptureWithdrawn: HTTPStatus.GONE,
+    CitationGone: HTTPStatus.GONE,
     errors.OriginalMissing: HTTPStatus.NOT_FOUND,
     errors.UnknownArchive: HTTPStatus.NOT_FOUND,
     errors.UnknownAuthority: HTTPStatus.NOT_FOUND,

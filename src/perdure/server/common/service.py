@@ -88,7 +88,8 @@ class Service:
             self._waiting_for_changes.discard(ticket)
 
     def find_record(self, identifier: Identifier) -> Record | None:
-        return self.registry.records.find_record(identifier.key)
+        """The record of a name, or of a name that is equal to it."""
+        return self.registry.listings.find_record(identifier)
 
     async def run_cutter(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Cut or hash in a thread that does no other work, and return the result."""

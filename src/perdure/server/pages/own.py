@@ -42,12 +42,15 @@ async def show_start(service: Service, request: Request) -> Answer:
         )
     found = sorted(load_schemes().values(), key=lambda scheme: scheme.name)
     vary = (b"vary", b"accept")
+    minted = service.settings.series
+    series = await asyncio.to_thread(service.registry.listings.list_series, minted)
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
-        body = pages.render_template("start.html", series=service.settings.series, schemes=found)
+        body = pages.render_template("start.html", series=series, minted=minted, schemes=found)
         return pages.make_page(HTTPStatus.OK, body, vary)
     about = {
         "software": f"perdure {version('perdure')}",
-        "series": service.settings.series,
+        "series": series,
+        "minted": minted,
         "authorities": f"{request.base_url}/authorities",
         "schemes": {scheme.name: scheme.prefixes for scheme in found},
     }

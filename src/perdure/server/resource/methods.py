@@ -9,7 +9,14 @@ from __future__ import annotations
 import contextlib
 from http import HTTPStatus
 
-from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
+from perdure.errors import (
+    MalformedIdentifier,
+    NotAcceptable,
+    NotFound,
+    UnknownAuthority,
+    UnknownScheme,
+)
+from perdure.reading.targets import read_identifier
 from perdure.server.common import asking, problems
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.request import Request
@@ -25,7 +32,13 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
     if TargetKind.PAGE in request.allow:
         return request.allow[TargetKind.PAGE]
     text = request.target.text
-    if minting_authority(text, service.settings) is not None:
+    try:
+        mints = minting_authority(text, service.settings) is not None
+    except UnknownAuthority:  # not minted here, but perhaps resolved  # ruling: series-resolved
+        if not _is_resolved_series(service, text):
+            raise
+        mints = False
+    if mints:
         listed = text[:4].lower() in ("pdi:", "urn:")
         return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
     resolved = asking.resolve_name(service, request, text)
@@ -36,6 +49,14 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
     with contextlib.suppress(NotAcceptable):  # known, in other formats
         resolved.choose(whole=True)
     return request.allow[TargetKind.IDENTIFIER if resolved.is_registered else TargetKind.PART]
+
+
+def _is_resolved_series(service: Service, text: str) -> bool:
+    """Return True if a text is a series with identifiers here: minted before, or mirrored."""
+    with contextlib.suppress(MalformedIdentifier, UnknownScheme):
+        identifier = read_identifier(text)
+        return identifier.is_pattern and service.knows_series(identifier)
+    return False
 
 
 async def answer_options(service: Service, request: Request) -> Answer:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from perdure.errors import DigestMismatch, Incomplete
@@ -56,6 +57,7 @@ from perdure.server.resource.writing import (
     read_idempotency_key,
     read_promised_digests,
 )
+from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
 
 _T = TypeVar("_T")
@@ -64,7 +66,9 @@ _LONGEST_BODY = 1 << 20  # bytes
 
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uid: str | None = None
-    format: str = "text"
+    format: str | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    ask: bool = False
     locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
 
@@ -243,12 +247,18 @@ async def _mint_name(service: Service, request: Request, authority: str) -> Answ
     auth.count_mint(service, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
+    locations = _make_locations(body.locations)
+    format = state_format(
+        None if body.format is UNSET else body.format, None if body.type is UNSET else body.type
+    )
+    if body.ask and not format:
+        format = await ask_format([one.uri for one in locations], service.settings)
     command = Mint(
         by=token.name,
         authority=authority,
         uid=body.uid,
-        format=body.format,
-        locations=_make_locations(body.locations),
+        format=format,
+        locations=locations,
         metadata=body.metadata,
         once=read_idempotency_key(request),
     )

@@ -244,7 +244,9 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<authority>?mint",
-        'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
+        'mints without bytes: `{"uid", "format" or "type", "locations", "ask", "metadata"}`. With '
+        "neither format nor type, the name is reserved without a format, unless `ask` is true: "
+        "then the server of the first location is asked for its type (HEAD). The authority is "
         "written as `pdi://<series>/`, `ark:<shoulder>` or, for URNs of 1993, "
         "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
         _MADE,

@@ -31,7 +31,8 @@ OWN = (
         pattern="/",
         handler=own.show_start,
         operation="showStart",
-        text="a description of this resolver: its software, series and schemes",
+        text="a description of this resolver: its software, schemes, and the series that are "
+        "resolved (`series`) and minted (`minted`) here",
         section="pages",
         parameters=(
             Parameter(

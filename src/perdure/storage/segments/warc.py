@@ -248,7 +248,7 @@ def find_head_flaw(text: bytes, fields: dict[str, str], block: WarcBlock) -> str
     So a damaged name of a field is found as well as a damaged value of most fields.
     """
     type = fields["warc-type"]
-    if type != ("metadata" if block.media_type == TOMBSTONE else "resource"):
+    if type != ("metadata" if block.media_type in (TOMBSTONE, CORRECTION) else "resource"):
         return f"a record of type {type} with {block.media_type}"
     id = fields.get("warc-record-id", "")
     if not _RECORD_ID.fullmatch(id):

@@ -30,7 +30,7 @@ from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
 from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_corrupt
-from perdure.storage.sqlite.references import Merging
+from perdure.storage.sqlite.references import Merging, References
 from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 
 _WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
@@ -188,6 +188,7 @@ class SqliteJournal(SqliteRecords):
         self._merging.note_rollback()
         if self._only.in_transaction:
             self._only.execute("ROLLBACK")
+        self._references = References()  # it may have read rows of the batch
         self._segments.clear()
         self._changes.load_state()
 

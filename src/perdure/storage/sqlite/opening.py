@@ -22,6 +22,8 @@ import apsw
 
 from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.processes import FileUnusable, OtherFormat
+from perdure.policy.naming import EQUAL
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import changelog, references, sums
 
 FILE = "registry.sqlite"
@@ -71,6 +73,8 @@ CREATE TRIGGER IF NOT EXISTS token_changes_stay BEFORE DELETE ON token_changes
 CREATE TRIGGER IF NOT EXISTS token_changes_hold BEFORE UPDATE ON token_changes
   BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
 """
+_NOTHING_TO_INDEX = "INSERT OR IGNORE INTO refers(hash, key) VALUES(?, '')"
+"""A new registry has no names of a release that did not make equal names findable."""
 
 
 def _complete_first(connection: apsw.Connection) -> None:
@@ -133,6 +137,7 @@ def create_registry(root: Path) -> None:
                     connection.execute(_SCHEMA + references.SCHEMA + _ADDED)
                     connection.execute(f"PRAGMA user_version={FIRST_FORMAT}")
                     migrate_file(connection)
+                    connection.execute(_NOTHING_TO_INDEX, (reference_hash(EQUAL),))
         finally:
             connection.close()
 

@@ -323,6 +323,10 @@ class SqliteRecords:
         )
         return rows[0][0] if rows else None
 
+    def list_keys_with(self, text: str) -> list[str]:
+        rows = self._fetch_all("SELECT key FROM records WHERE instr(key, ?) ORDER BY key", (text,))
+        return [key for (key,) in rows]
+
     def find_referring(self, reference: str) -> list[str]:
         try:
             return self._references.find_keys(reference, self._ask_plainly)

@@ -10,7 +10,7 @@ record keeps the position of its change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import Any, Self
 
 import apsw
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.processes import InUse
+from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
@@ -113,6 +114,9 @@ class SqliteSalvage:
         self._connection: apsw.Connection | None = None
         self._has_positions = False
         self._has_sums = False
+        self._lost_keys: set[str] = set()
+        self._lost_unknown = False
+        """True if records may be lost whose keys are not known."""
         self.is_unnumbered = False
         """True if its changes certainly never had numbers."""
         self.lost_changes = False
@@ -151,7 +155,39 @@ class SqliteSalvage:
                     raise make_corrupt(str(key), "a position", TypeError(repr(position)))
                 yield str(key), decode_record(str(key), text), position
             except Corrupt as error:
-                self.problems.append(str(error))
+                self.note_lost(str(key), str(error))
+
+    def note_lost(self, key: str, problem: str) -> None:
+        self._lost_keys.add(key)
+        self.problems.append(problem)
+
+    def find_lost_numbers(self, day: str) -> dict[str, int] | None:
+        """By series, the highest number of a day that a lost record may have had, or None.
+
+        If something was lost, the changes tell all names that were ever given out, unless they
+        are damaged, too.
+        """
+        if self._connection is None:
+            return None
+        if not self._lost_keys and not self._lost_unknown:
+            return {}
+        known = self._find_numbered_keys()
+        if known is None and self._lost_unknown:
+            return None
+        return _find_highest(known if known is not None else self._lost_keys, day)
+
+    def _find_numbered_keys(self) -> set[str] | None:
+        """The first and the last key of each change, or None if not all changes can be read."""
+        if self.is_unnumbered or self.lost_changes:
+            return None
+        keys: set[str] = set()
+        try:
+            words = dict(self._ask_old("SELECT number, text FROM words", ()))
+            for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
+                keys |= {change.first, change.last}
+        except (Corrupt, apsw.Error, TypeError, ValueError):
+            return None
+        return keys
 
     def copy_into(self, journal: SqliteJournal) -> None:
         """Copy the tables that are taken over unchanged. Runs in the caller's transaction."""
@@ -223,6 +259,7 @@ class SqliteSalvage:
         `problems`.
         """
         if self._connection is None:
+            self._lost_unknown = True
             return
         first = columns.partition(",")[0]
         shown = _as_bytes(columns if self._has_positions else columns.replace("position", "NULL"))
@@ -236,6 +273,7 @@ class SqliteSalvage:
             if str(error) == _ABSENT:
                 return
             self.problems.append(f"{table}: {error}")
+            self._lost_unknown |= table == "records"
             yield from self._read_behind(table, shown, first, known)
             if table in ("records", "history"):
                 yield from self._read_by_keys(table, shown)
@@ -292,10 +330,23 @@ class SqliteSalvage:
             if sum is not None and sum != _sum_columns(table, columns, found):
                 raise make_altered(f"{table}, {found[0]!r}")
             yield found
-        except Corrupt as error:
-            self.problems.append(str(error))
-        except (TypeError, UnicodeDecodeError) as error:
-            self.problems.append(f"{table}, {row[0]!r}: {error}")
+        except (Corrupt, TypeError, UnicodeDecodeError) as error:
+            what = "" if isinstance(error, Corrupt) else f"{table}, {row[0]!r}: "
+            self.problems.append(f"{what}{error}")
+            self._lost_unknown |= table == "records"  # its key may be what is damaged
+
+
+def _find_highest(keys: Iterable[str], day: str) -> dict[str, int]:
+    """By series, the highest serial number of a day among these keys."""
+    found: dict[str, int] = {}
+    middle = f"/{day.replace('/', '')}/"
+    for key in keys:
+        if middle in key:
+            with suppress(MalformedIdentifier, ValueError):
+                number = Pdi.from_key(key).serial or 0
+                series = key.partition("/")[0]
+                found[series] = max(number, found.get(series, 0))
+    return found
 
 
 def _open_alone(path: Path) -> apsw.Connection:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import msgspec
@@ -56,14 +56,14 @@ def rebuild_registry(
 ) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
 
-    If something cannot be read, no number of the day of `now` is given out any more, except in a
-    series whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
+    If records are lost, their numbers are not given out again on the day of `now`. If it is not
+    known which records are lost, no number of that day is given out any more, except in a series
+    whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    is_lossy = False
     lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
     with lock, storage_errors("the new registry"):
         try:
@@ -80,23 +80,32 @@ def rebuild_registry(
                         held, journal, now=now, contradict=claims.contradict
                     )
                     for number, step in enumerate(segments, 1):
-                        is_lossy |= step.problem is not None
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
-                    is_lossy |= bool(old.problems)
-            day = now[:10].replace("-", "/")
-            fence.raise_fence(root, day, highest or {}, is_lossy=is_lossy)
-            aside = root / "aside"
-            aside.mkdir(exist_ok=True)
+                    lost = old.find_lost_numbers(now[:10].replace("-", "/"))
+            fence.raise_fence(root, now[:10].replace("-", "/"), highest or {}, lost=lost)
+            aside = _name_aside(root, now)
             here, fresh = store.find_file(root), store.find_file(work)
             is_home = not home.list_signs(root, here)
             if is_home and here and fresh:  # its file has another birth from now on
                 home.expect_records(root, here, fresh)
-            store.install_registry(work, root, aside=aside / f"registry-{now.replace(':', '')}")
+            store.install_registry(work, root, aside=aside)
             if is_home and here and fresh:
                 home.expect_records(root, here)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _name_aside(root: Path, now: str) -> Path:
+    """A name in `aside/` that no earlier rebuild has used."""
+    place = root / "aside"
+    place.mkdir(exist_ok=True)
+    name = f"registry-{now.replace(':', '')}"
+    for number in count(2):
+        if not any(place.glob(f"{name}.*")):
+            break
+        name = f"registry-{now.replace(':', '')}-{number}"
+    return place / name
 
 
 def _collect_claims(old: Salvage) -> PlaceClaims:
@@ -114,21 +123,21 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
     journal.begin_batch()
     journal.take_over(old)
     journal.commit_batch()
-    rows, count = old.read_records(), 0
+    rows, done = old.read_records(), 0
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
         for key, record, position in some:
             try:
                 _add_record(journal, key, record, position, now)
             except (PerdureError, ValueError) as error:
-                old.problems.append(f"{key}: {error}")
+                old.note_lost(key, f"{key}: {error}")
         journal.commit_batch()
         journal.tidy_up()
-        count += len(some)
-        yield RebuildStep(phase="records", done=count)
+        done += len(some)
+        yield RebuildStep(phase="records", done=done)
     journal.note_renewed(now, BY)
     for problem in old.problems:
-        yield RebuildStep(phase="records", done=count, problem=f"of the old registry: {problem}")
+        yield RebuildStep(phase="records", done=done, problem=f"of the old registry: {problem}")
 
 
 def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
