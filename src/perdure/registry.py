@@ -161,7 +161,7 @@ class Registry:
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
-        self.listings = Listings(self.records, self.bytes)
+        self.listings = Listings(self.records, self.bytes, is_minted=self.settings.is_numbered_here)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = PartExtraction(root / "indexes")
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)

@@ -39,6 +39,7 @@ from perdure.errors.configuring import (
     SettingUnreadable,
 )
 from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, load_schemes, pwid
+from perdure.policy import shoulders as ark_shoulders
 from perdure.policy import templates
 
 FILE = "perdure.toml"
@@ -231,6 +232,11 @@ class Settings:
     )
     shoulders: tuple[str, ...] = _define_setting(
         (), "ARK shoulders minted here, such as 99999/fk4", read_authorities("shoulders")
+    )
+    ark_policies: tuple[str, ...] = _define_setting(
+        ark_shoulders.OF_TESTS,
+        "promises about ARKs, each 'SHOULDER = STATEMENT'; without one, nothing is promised",
+        read_each(ark_shoulders.read_policy),
     )
     authorities: tuple[str, ...] = _define_setting(
         (),

@@ -113,7 +113,7 @@ def test_what_begins_alike_is_checked_alone(bound: Shell, world: World) -> None:
     assert bound.lines("check-links", "doi:10.9999/*", code=1)[-1].split() == ["3", "checked"]
     assert bound.lines("check-links", "hdl:10.8888/OT*")[-1].split() == ["1", "checked"]
     assert bound.lines("check-links", "ark:12345/x8*")[-1].split() == ["1", "checked"]
-    assert bound.lines("check-links", "hdl:10.7777/*")[-1].split() == ["0", "checked"]
+    assert bound.error("check-links", "hdl:10.7777/*", code=10)["code"] == "not-found"
 
 
 def test_a_name_that_is_not_known_is_an_error(bound: Shell) -> None:

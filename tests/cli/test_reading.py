@@ -277,8 +277,9 @@ def test_texts_are_described_as_texts(shell: Shell, place: Path) -> None:
     assert "title: Bl\xe5b\xe6r\\x1b\n" in shell.run("describe", name).stdout
 
 
-def test_only_pdis_are_listed(shell: Shell) -> None:
-    shell.error("list", "hdl:10.9999/x", code=4)
+def test_only_series_years_and_months_have_intervals(shell: Shell) -> None:
+    shell.error("list", "hdl:10.9999/*", "--intervals", code=4)
+    shell.error("list", f"pdi://{SERIES}/1997/09/01/", "--intervals", code=4)
 
 
 def test_describe_tells_what_was_so_before(shell: Shell, name: str) -> None:
@@ -330,3 +331,58 @@ def test_a_resolver_is_asked_for_the_very_name(
         shell.run("bind", "--register", name, "https://a.example/")
         shell.run("commit", name, str(file))
     assert shell.run("get", written, "--resolver", resolver).stdout_bytes == letter.read_bytes()
+
+
+# sets  # ruling: pdi-patterns-everywhere
+# ----
+
+
+@pytest.fixture
+def handles(shell: Shell) -> list[str]:
+    names = ["hdl:1839/A", "hdl:1839/b"]
+    for one in names:
+        shell.run("bind", one, f"https://a.example/{one[-1]}", "--register")
+    return names
+
+
+def test_names_of_every_scheme_are_listed_exported_and_cited(
+    shell: Shell, handles: list[str]
+) -> None:
+    assert shell.lines("list", "hdl:1839/*") == handles
+    assert shell.lines("list", "hdl:1839/", "--limit", "1") == handles[:1]
+    assert [json.loads(one)["id"] for one in shell.lines("export", "hdl:1839/*")] == handles
+    cited = shell.run("cite", "hdl:1839/*").stdout.strip().split("\n\n")
+    assert [one.rpartition("(")[2] for one in cited] == [f"{one})" for one in handles]
+    items = json.loads(shell.run("cite", "hdl:1839/", "--style", "csl").stdout)
+    assert [one["id"] for one in items] == handles
+    assert "hdl:1839/" in shell.lines("list", "--authorities")
+
+
+def test_what_is_not_held_is_not_verified(shell: Shell, handles: list[str]) -> None:
+    """ "Never '0 problems'." """
+    told = shell.run("verify", "hdl:1839/*")
+    assert "nothing was checked" in told.stderr
+    assert "problems" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("list",), ("verify",), ("export",), ("cite",), ("prepare",), ("check-links",),
+        ("relocate", "--from", "https://a.example/", "--to", "https://b.example/", "--pattern"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("pattern", ["hdl:1841/*", f"pdi://{SERIES}/2026/*/*/*.nosuch.*"])
+def test_a_set_of_unknown_names_is_not_found(
+    shell: Shell, name: str, command: tuple[str, ...], pattern: str
+) -> None:
+    """ "A pattern that matches nothing known is not-found (404, exit 10)" """
+    assert shell.error(*command, pattern, code=10)["code"] == "not-found"
+
+
+def test_verify_checks_what_the_pattern_names(shell: Shell, name: str) -> None:
+    whole = name.removesuffix(".text.1")
+    assert shell.json("verify", f"{whole}.text.*")["checked"] == 1
+    assert shell.error("verify", f"{whole}.html.*", code=10)["code"] == "not-found"
+    assert shell.error("verify", f"{whole}.html.1", code=10)["code"] == "not-found"
+    assert shell.error("verify", f"{whole}9", code=10)["code"] == "not-found"

@@ -194,6 +194,10 @@ def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
     assert texts["publicationYear"] == "0000"  # ruling: cite-date
     again = metadata.read_record(written, "datacite")
     assert (again.creators, again.publisher) == ((), None)
+    for code in (b"(:unkn)", b"(:none)", b"(:tba)"):  # the other codes of the appendix
+        sent = written.replace(b"(:unav)", code)
+        again = metadata.read_record(sent, "datacite")
+        assert (again.creators, again.publisher) == ((), None)
 
 
 @pytest.mark.parametrize(

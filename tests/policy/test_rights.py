@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
-from perdure.ids import parse
+from perdure.ids import Authority, parse
 from perdure.model.records import Token
 from perdure.policy import rights
 from perdure.policy.operations import OPERATIONS
@@ -85,6 +85,21 @@ def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
             "pdi://eop.gov.us/1997/*",
             ["pdi://eop.gov.us/1997/09/01/1"],
             ["pdi://eop.gov.us/1998/09/01/1"],
+        ),
+        (  # "patterns with the missing components wild" (ruling pdi-interval)
+            "pdi://EOP.gov.us/1997/9/",
+            ["pdi://eop.gov.us/1997/09/01/1", "pdi://eop.gov.us/1997/9/30/x.text.1"],
+            ["pdi://eop.gov.us/1997/10/01/1", "pdi://xeop.gov.us/1997/09/01/1"],
+        ),
+        (
+            "pdi://eop.gov.us/",
+            ["pdi://eop.gov.us/1997/09/01/1"],
+            ["pdi://oma.eop.gov.us/1997/09/01/1"],
+        ),
+        (  # "it can be … delegated" (ruling pdi-wildcard)
+            "pdi://eop.gov.us/1997/*/01/*",
+            ["pdi://eop.gov.us/1997/09/01/1", "pdi://eop.gov.us/1997/10/01/1.text.1"],
+            ["pdi://eop.gov.us/1997/09/02/1", "pdi://eop.gov.us/1998/09/01/1"],
         ),
         (
             "pdi://eop.gov.us/1997/09/01/1",
@@ -332,3 +347,50 @@ def test_a_grant_goes_through_eight_hands_and_no_more() -> None:
         rights.check_grant(giver, granted, 8, NOW)
     with pytest.raises(Forbidden):
         rights.check_grant(TOKEN, granted, 0, NOW)
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_covered"),
+    [
+        ("pdi://oma.eop.gov.us/2026/", True),
+        ("pdi://oma.eop.gov.us/2026/11/22/", True),
+        ("pdi://oma.eop.gov.us/2026/11/*/*", True),
+        ("pdi://oma.eop.gov.us/", True),
+        ("pdi://oma.eop.gov.us/1999/", False),
+        ("pdi://oma.eop.gov.us/2026/11/22/15", False),
+    ],
+)
+def test_a_scope_of_an_interval_covers_what_is_minted_in_it(scope: str, is_covered: bool) -> None:
+    new = rights.make_new_object(Authority("pdi", "oma.eop.gov.us"), "2026-11-22")
+    assert rights.covers_object(scope, new) is is_covered
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "is_inside"),
+    [
+        ("pdi://oma.eop.gov.us/1999/09/", "pdi://oma.eop.gov.us/1999/", True),
+        ("pdi://oma.eop.gov.us/1999/", "pdi://oma.eop.gov.us/1999/09/", False),
+        ("pdi://oma.eop.gov.us/1999/*/01/*", "pdi://oma.eop.gov.us/1999/", True),
+        ("pdi://oma.eop.gov.us/1999/1*", "pdi://oma.eop.gov.us/1999/", True),
+        ("pdi://oma.eop.gov.us/199*", "pdi://oma.eop.gov.us/1999/", False),
+        ("oma.eop.gov.us", "pdi://oma.eop.gov.us/", True),
+        ("*.eop.gov.us", "pdi://eop.gov.us/", False),
+        ("hdl:1839/*", "pdi://eop.gov.us/", False),
+        ("*", "pdi://eop.gov.us/", False),
+        ("pdi://oma.eop.gov.us/1999/", "oma.eop.gov.us", True),
+        ("pdi://oma.eop.gov.us/1999/", "*.eop.gov.us", True),
+    ],
+)
+def test_an_interval_lies_within_another(inner: str, outer: str, is_inside: bool) -> None:
+    assert rights.is_within(inner, outer) is is_inside
+
+
+def test_a_scope_has_no_format() -> None:
+    """Rights are those of resources: a scope that could cover nothing is refused."""
+    for scope in ("pdi://a.us/1999/*/*/*.text.*", "hdl:18*39/x"):
+        with pytest.raises(InvalidRequest):
+            rights.check_shape(
+                Token(name="t", digest="d", operations=("mint",), authorities=(scope,))
+            )
+    fine = ("pdi://a.us/1999/*/*/*", "pdi://a.us/*", "hdl:1839/*")
+    rights.check_shape(Token(name="t", digest="d", operations=("mint",), authorities=fine))

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import SERIES, TODAY, Desk, copy_as_new, html, in_memory, names, text
 
-from perdure.errors import InvalidRequest
+from perdure.errors import InvalidRequest, NotFound, NothingMatches
 from perdure.ids import parse, pdi
+from perdure.ids.name_set import read_set
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Commit, Mint, Register
 from perdure.model.records import Location
@@ -126,10 +127,14 @@ def test_a_listing_is_everything_that_matches_in_chronological_order(
     pattern = pdi.parse_pdi(text)
     listed: list[str] = []
     cursor = None
+    is_resolved = any(one.series == pattern.series for one in members)
+    if not filtered(pattern, members) and not (pattern.is_interval and is_resolved):
+        with pytest.raises(NotFound):
+            resolver.list_page(pattern, limit=limit)
+        return
     while True:
         page = resolver.list_page(pattern, cursor=cursor, limit=limit)
-        resources = {one.resource for one in page.identifiers if isinstance(one, Pdi)}
-        assert len(resources) <= limit
+        assert len(page.identifiers) <= limit
         listed += names(page.identifiers)
         cursor = page.cursor
         if cursor is None:
@@ -155,7 +160,12 @@ def test_wildcards_in_dates(
     """ "A date wildcard to the left of a fixed part (`1997/*/01`) is legal" (ruling
     pdi-wildcard)."""
     resolver, _ = everything
-    page = resolver.list_page(pdi.parse_pdi(f"pdi://{series}/{pattern}/1"))
+    asked = pdi.parse_pdi(f"pdi://{series}/{pattern}/1")
+    if not days:
+        with pytest.raises(NothingMatches):
+            resolver.list_page(asked)
+        return
+    page = resolver.list_page(asked)
     assert names(page.identifiers) == [f"pdi://{series}/{day}/1" for day in days]
 
 
@@ -275,3 +285,99 @@ def test_series_that_are_resolved(desk: Desk) -> None:
     listed = desk.registry.listings.list_series
     assert listed() == ("a-b.us", "b.gov.us", "b.us")
     assert listed((SERIES,)) == ("a-b.us", "b.gov.us", "b.us", SERIES)
+
+
+# other schemes  # ruling: pdi-patterns-everywhere
+# -------------
+
+_NAMES = (
+    "ark:99999/fk4b",
+    "ark:99999/fk4c/part",
+    "ark:99999/other",
+    "doi:10.5072/a",
+    "hdl:1839/A1",
+    "hdl:1839/a2",
+    "hdl:1840/b",
+    f"pdi://{SERIES}/1997/09/01/1",
+    "pwid:archive.example:2016-01-22T11.20.29Z:page:http://www.dr.dk",
+    "URN:IANA:42117::x:::",
+    "urn:isbn:1",
+)
+
+
+@pytest.fixture
+def many(desk: Desk) -> Listings:
+    for name in _NAMES:
+        desk.register(name, locations=(Location(uri="https://a.example/"),))
+    return desk.registry.listings
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("hdl:1839/*", ("hdl:1839/A1", "hdl:1839/a2")),
+        ("hdl:1839/A1*", ("hdl:1839/A1",)),
+        ("ark:99999/fk4*", ("ark:99999/fk4b", "ark:99999/fk4c/part")),
+        ("urn:isbn:", ("urn:isbn:1",)),
+        ("URN:IANA:42117::*", ("URN:IANA:42117::x:::",)),
+        ("pwid:archive.example:2016*", (_NAMES[8],)),
+        ("doi:10.5072/*", ("doi:10.5072/a",)),
+    ],
+)
+def test_names_of_every_scheme_are_listed(
+    many: Listings, text: str, found: tuple[str, ...]
+) -> None:
+    names_of = read_set(text)
+    assert names(many.list_page(names_of).identifiers) == list(found)
+    paged = [str(one) for page in many.walk_pages(names_of, limit=1) for one in page.identifiers]
+    assert paged == list(found)
+    many.require_known(names_of)
+
+
+def test_authorities_of_every_scheme_are_listed(many: Listings) -> None:
+    found, cursor = many.list_authorities()
+    assert cursor is None
+    assert [str(one) for one in found] == [
+        "ark:99999/",
+        "doi:10.5072/",
+        "hdl:1839/",
+        "hdl:1840/",
+        f"pdi://{SERIES}/",
+        "pwid:archive.example:",
+        "URN:IANA:42117::",
+        "urn:isbn:",
+    ]
+    first, cursor = many.list_authorities(limit=3)
+    rest, end = many.list_authorities(cursor=cursor)
+    assert (first + rest, end) == (found, None)
+
+
+@pytest.mark.parametrize("text", ["hdl:1841/*", f"pdi://{SERIES}/1997/*/*/*.html.*", "hdl:1839/x"])
+def test_what_matches_nothing_is_not_found(many: Listings, text: str) -> None:
+    """ "A pattern that matches nothing known is not-found" (ruling pdi-patterns-everywhere)."""
+    for ask in (many.list_page, many.require_known):
+        with pytest.raises(NotFound):
+            ask(read_set(text))
+
+
+def test_an_empty_interval_of_a_series_is_an_empty_list(many: Listings) -> None:
+    """ "an empty day, month or year of a series that is resolved here is an empty list" """
+    for text_ in (f"pdi://{SERIES}/1999/", f"pdi://{SERIES}/1997/09/02/"):
+        assert many.list_page(read_set(text_)).identifiers == ()
+        many.require_known(read_set(text_))
+    with pytest.raises(NothingMatches):
+        many.list_page(read_set("pdi://nowhere.us/1999/"))
+
+
+def test_a_limit_counts_lines_not_resources(desk: Desk) -> None:
+    """One resource may have more representations than a page has lines."""
+    name = desk.mint(text("a"), html("<p>a")).identifier
+    desk.commit(name, text("b"), html("<p>b"))
+    desk.mint(text("c"))
+    asked = read_set(f"{TODAY}/*.*.*")
+    pages = [names(page.identifiers) for page in desk.registry.listings.walk_pages(asked, limit=2)]
+    assert pages == [
+        [f"{TODAY}/1.html.1", f"{TODAY}/1.text.1"],
+        [f"{TODAY}/1.html.2", f"{TODAY}/1.text.2"],
+        [f"{TODAY}/2.text.1"],
+    ]

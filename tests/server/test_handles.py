@@ -800,3 +800,76 @@ def test_aliases_are_ignored_on_request(api: Api) -> None:
     there = api.site.get(f"/hdl:{PREFIX}/ignored?ignore_aliases").headers["location"]
     assert there == "http://own.example/"
     assert api.site.get(f"/hdl:{PREFIX}/ignored").headers["location"].endswith("/aliased")
+
+
+# 10320/loc, time to live, indexes
+# --------------------------------
+
+_LOC = (
+    '<locations><location id="0" href="https://uk.example/" country="gb" weight="0"/>'
+    '<location id="1" href="https://www.example/"/>'
+    '<location id="2" href="https://data.example/" http_role="conneg" weight="9"/></locations>'
+)
+
+
+@pytest.fixture
+def chooser(api: Api) -> Api:
+    api.put("21.T14999/LOC", value(1, "10320/loc", _LOC, ttl=7))
+    return api
+
+
+@pytest.mark.parametrize("name", ["hdl:21.T14999/LOC", "21.T14999/LOC"])
+@pytest.mark.parametrize(
+    ("question", "fields", "found"),
+    [
+        ("", (), "www"),
+        ("?locatt=id:0", (), "uk"),
+        ("?locatt=id:9", (), "www"),
+        ("?region=gb", (), "uk"),
+        ("", ("Accept: application/rdf+xml",), "data"),
+        ("", ("Accept: application/x-bibtex",), "data"),
+        ("", ("Accept: text/html,*/*;q=0.8",), "www"),
+        ("?index=1", (), "www"),
+    ],
+)
+def test_a_location_is_chosen_as_at_the_proxies(
+    chooser: Api, name: str, question: str, fields: tuple[str, ...], found: str
+) -> None:
+    """Handle.Net technical manual, section 3.2; RFC 3651 section 3.1 for the time to live."""
+    for _ in range(2):  # the second answer may be the fast one
+        answer = chooser.site.get(f"/{name}{question}", *fields)
+        assert (answer.status, answer.headers["location"]) == (302, f"https://{found}.example/")
+        assert answer.headers["cache-control"] == "public, max-age=7"
+
+
+def test_thttp_chooses_alike(chooser: Api) -> None:
+    answer = chooser.site.get("/uri-res/N2L?hdl:21.T14999/LOC")
+    assert (answer.status, answer.headers["location"]) == (303, "https://www.example/")
+    assert answer.headers["cache-control"] == "public, max-age=7"
+
+
+def test_the_shortest_time_to_live_is_that_of_the_answer(api: Api) -> None:
+    api.put(
+        "21.T14999/TTL",
+        value(1, "URL", "https://a.example/", ttl=40),
+        value(2, "EMAIL", "a@example.org", ttl=30),
+    )
+    for question, seconds in (("", 30), ("?index=1", 40), ("?type=EMAIL", 30)):
+        answer = api.site.get(f"/api/handles/21.T14999/TTL{question}")
+        assert answer.headers["cache-control"] == f"public, max-age={seconds}"
+    there = api.site.get("/hdl:21.T14999/TTL")
+    assert there.headers["cache-control"] == "public, max-age=40"
+
+
+def test_a_handle_of_which_nothing_is_visible(api: Api) -> None:
+    """Handle.Net: 200 with code 200 and no values."""
+    api.put("21.T14999/HID", value(1, "URL", "https://a.example/", permissions="1100"))
+    answer = api.site.get("/api/handles/21.T14999/HID")
+    assert (code(answer), json.loads(answer.body)["values"]) == ((200, 200), [])
+
+
+def test_any_index_can_be_asked_for(api: Api) -> None:
+    """RFC 3651 section 3.1: an index is "An unsigned 32-bit integer"."""
+    for index in ("0", "2000000000", "4294967295"):
+        assert code(api.site.get(f"/api/handles/21.T14999/HID?index={index}")) == (200, 200)
+    assert api.site.get("/api/handles/21.T14999/HID?index=4294967296").status == 400

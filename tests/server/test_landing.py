@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from lxml import html
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, text
+from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
@@ -30,6 +31,14 @@ EVERY_SCHEME = (
     "URN:IANA:42117::a1:::",
     "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
 )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    policies = "12345/k8 = (:permanent) kept,99999 = (:unas) for tests"
+    place = tmp_path_factory.mktemp("landing") / "registry"
+    with deployed(place, ark_policies=policies) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -327,8 +336,71 @@ def test_ark_inflections_are_told_apart(site: Deployment) -> None:
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         assert answer.body.startswith(b"erc:\nwho: (:unav)\nwhat: Seven\n")
     assert b"erc-support:" not in brief.body
-    assert re.search(rb"erc-support:\nwho: .+\nwhat: \(:permanent\).+\nwhen: \d{8}\n", full.body)
+    # without a policy of the shoulder, nothing is promised
+    assert re.search(rb"erc-support:\nwho: .+\nwhat: \(:unav\).+\nwhen: \d{8}\n", full.body)
     assert page(site.get(f"/{name}?info", "Accept: text/html")).findtext(".//h1") == "Seven"
+
+
+def test_permanence_is_the_policy_of_a_shoulder(site: Deployment) -> None:
+    """draft-kunze-ark section 5.1.2: "??" asks for the provider's commitment."""
+    for name, promise in (
+        ("ark:12345/k8x", "(:permanent) kept"),
+        ("ark:99999/fk4k", "(:unas) for"),
+    ):
+        site.bind(name, "https://a.example/")
+        told = site.get(f"/{name}??").body.decode().partition("erc-support:")[2]
+        assert f"what: {promise}" in told
+        assert site.get(f"/{name}?").status == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("/ark:12345/k8?", "ARK shoulder 12345/k8"),  # it has a policy
+        ("/ark:/12345/k8??", "ARK shoulder 12345/k8"),
+        ("/ark:12345/k8?info", "ARK shoulder 12345/k8"),
+        ("/ark:12345?", "naming authority 12345"),
+        ("/ark:12345/??", "naming authority 12345"),
+        ("/ark:99999/fk4?", "ARK shoulder 99999/fk4"),  # known names begin so
+    ],
+)
+def test_inflections_of_shoulders_and_authorities(site: Deployment, target: str, what: str) -> None:
+    site.bind("ark:12345/k8x", "https://a.example/")
+    site.bind("ark:99999/fk4k", "https://a.example/")
+    answer = site.get(target)
+    assert answer.status == 200
+    assert f"erc:\nwho: {site.base.partition('//')[2]}\nwhat: {what}\n" in answer.body.decode()
+    assert (b"erc-support:" in answer.body) == (not target.endswith(("8?", "5?", "4?")))
+
+
+@pytest.mark.parametrize(
+    "target", ["/ark:12345/zz?", "/ark:12347?", "/ark:12345/k8", "/hdl:12345?"]
+)
+def test_what_is_no_shoulder_here(site: Deployment, target: str) -> None:
+    assert site.get(target).status in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("behind", "added"),
+    [("XY", "XY"), ("/c1.v2", "/c1.v2"), (".v2", ".v2"), ("-q", "q"), ("/c1X", "/c1X")],
+)
+def test_what_follows_an_ark_is_passed_on(site: Deployment, behind: str, added: str) -> None:
+    """As N2T and EZID do, with a delimiter or without ("suffix passthrough")."""
+    site.bind("ark:12345/m5np", "https://a.example/map")
+    answer = site.get(f"/ark:12345/m5np{behind}")
+    assert (answer.status, answer.headers["location"]) == (302, f"https://a.example/map{added}")
+    for question in ("?info", "?", "??"):
+        led = site.get(f"/ark:12345/m5np{behind}{question}")
+        there = f"{site.base}/ark:12345/m5np{question}"
+        assert (led.status, led.headers["location"]) == (302, there)
+
+
+def test_the_longest_known_beginning_passes_on(site: Deployment) -> None:
+    site.bind("ark:12345/n5", "https://a.example/n5/")
+    site.bind("ark:12345/n5b", "https://b.example/")
+    answer = site.get("/ark:12345/n5bc")
+    assert answer.headers["location"] == "https://b.example/c"
+    assert site.get("/ark:12345/n5ac").headers["location"] == "https://a.example/n5/ac"
 
 
 def test_the_bytes_lead_back_to_the_page(site: Deployment, letter: str) -> None:

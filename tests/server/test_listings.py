@@ -168,3 +168,137 @@ def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path) -> None:
         assert (value["identifiers"], value["damaged"]) == ([f"{day}/1", f"{day}/3"], [f"{day}/2"])
         assert f"<LI>{day}/2".encode() in running.get(f"/{day}/", "Accept: text/html").body
         assert running.get(f"/{day}/2").status == 500
+
+
+# every scheme, every question  # ruling: pdi-patterns-everywhere
+# -----------------------------
+
+
+@pytest.fixture(scope="module")
+def others(site: Deployment) -> Deployment:
+    for name, url in (
+        ("hdl:1839/A", "https://a.example/A"),
+        ("hdl:1839/b", "https://a.example/b"),
+        ("doi:10.5072/x", "https://a.example/x"),
+        ("ark:99999/fk4x", "https://a.example/fk4x"),
+        ("URN:IANA:42117::x:::", "https://a.example/urn"),
+        ("urn:isbn:1", "https://a.example/isbn"),
+    ):
+        site.bind(name, url)
+    return site
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("/hdl:1839/*", ["hdl:1839/A", "hdl:1839/b"]),
+        ("/hdl:1839/", ["hdl:1839/A", "hdl:1839/b"]),
+        ("/1839/a*", ["hdl:1839/A"]),
+        ("/hdl%3A1839%2F%2A", ["hdl:1839/A", "hdl:1839/b"]),
+        ("/https://doi.org/10.5072/*", ["doi:10.5072/x"]),
+        ("/ark:/99999/fk4*", ["ark:99999/fk4x"]),
+        ("/ark:99999/", ["ark:99999/fk4x"]),
+        ("/urn:isbn:", ["urn:isbn:1"]),
+        ("/URN:IANA:42117::*", ["URN:IANA:42117::x:::"]),
+        ("/uri-res/N2R?hdl:1839/*", ["hdl:1839/A", "hdl:1839/b"]),
+        ("/uri-res/N2Ns?hdl:1839/*", ["hdl:1839/A", "hdl:1839/b"]),
+        ("/uri-res/N2Ns?hdl:1839/*?limit=1", ["hdl:1839/A"]),
+        ("/uri-res/N2Ls?hdl:1839/", ["https://a.example/A", "https://a.example/b"]),
+        ("/hdl:1839/*?locations", ["https://a.example/A", "https://a.example/b"]),
+        (
+            f"/uri-res/N2Ns?urn:pdi://{SERIES}/1997/*/*/1.html.*",
+            [f"urn:pdi://{SERIES}/1997/09/01/1.html.2"],
+        ),
+    ],
+)
+def test_sets_of_every_scheme(others: Deployment, target: str, found: list[str]) -> None:
+    """ "wildcards may be used to obtain information for sets of PDIs" (section 3.6.3)."""
+    assert uris(others.get(target)) == found
+
+
+def test_a_service_pages_through_a_set(others: Deployment) -> None:
+    page = others.get("/uri-res/N2Ns?hdl:1839/*?limit=1")
+    query = page.headers["link"].partition(">")[0].removeprefix("<")
+    assert uris(others.get(f"/uri-res/N2Ns{query}")) == ["hdl:1839/b"]
+    listed = others.get("/hdl:1839/*?locations&limit=1")
+    query = listed.headers["link"].partition(">")[0].removeprefix("<")
+    assert query.startswith("?locations&cursor=")
+    assert uris(others.get(f"/hdl:1839/*{query}")) == ["https://a.example/b"]
+
+
+@pytest.mark.parametrize("target", ["/uri-res/N2C?hdl:1839/*", "/hdl:1839/*?info"])
+def test_a_set_is_described(others: Deployment, target: str) -> None:
+    shown = json.loads(others.get(target).body)
+    assert [one["identifier"] for one in shown["records"]] == ["hdl:1839/A", "hdl:1839/b"]
+    assert shown["next"] is None
+
+
+def test_a_set_is_cited_as_a_bibliography(others: Deployment) -> None:
+    answer = others.get("/hdl:1839/*?cite")
+    assert answer.headers["content-type"] == "text/x-bibliography; charset=utf-8"
+    first, second = answer.body.decode().strip().split("\n\n")
+    assert first.endswith("(hdl:1839/A)")
+    assert second.endswith("(hdl:1839/b)")
+    items = json.loads(others.get("/hdl:1839/*?metadata=csl").body)
+    assert [one["id"] for one in items] == ["hdl:1839/A", "hdl:1839/b"]
+    bibtex = others.get("/hdl:1839/*?cite=bibtex")
+    assert bibtex.headers["content-type"] == "application/x-bibtex; charset=utf-8"
+    assert bibtex.body.count(b"@misc{") == 2
+    assert others.get("/hdl:1839/*?metadata=datacite").status == 400
+    assert others.get("/hdl:1839/*?cite=nothing-like-a-style").status == 400
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/hdl:1841/*",
+        "/hdl:1839/*?part=page=2",
+        "/uri-res/N2Ns?hdl:1841/*",
+        "/uri-res/N2C?hdl:1841/*",
+        "/hdl:1841/*?cite",
+        f"/pdi://{SERIES}/1997/*/*/*.nosuch.*",
+        "/pdi://nobody.us/1997/?info",
+    ],
+)
+def test_a_set_without_known_names_is_not_found(others: Deployment, target: str) -> None:
+    answer = others.get(target)
+    assert (answer.status, json.loads(answer.body)["code"]) == (404, "not-found")
+
+
+def test_an_empty_interval_answers_every_question(others: Deployment) -> None:
+    """ "an empty day, month or year of a series that is resolved here is an empty list (200)" """
+    year = f"pdi://{SERIES}/1999/"
+    for target in (f"/{year}", f"/uri-res/N2Ns?{year}", f"/uri-res/N2Ls?{year}"):
+        assert uris(others.get(target)) == []
+    assert json.loads(others.get(f"/uri-res/N2C?{year}").body)["records"] == []
+
+
+def test_one_location_needs_one_name(others: Deployment) -> None:
+    assert others.get("/uri-res/N2L?hdl:1839/*").status == 400
+
+
+def test_a_name_may_be_written_like_a_set(others: Deployment) -> None:
+    others.bind("hdl:1842/*", "https://a.example/star")
+    answer = others.get("/hdl:1842/*")
+    assert (answer.status, answer.headers["location"]) == (302, "https://a.example/star")
+
+
+def test_authorities_of_every_scheme(others: Deployment) -> None:
+    pages = following(others, "/authorities?limit=2")
+    assert {len(uris(one)) for one in pages[:-1]} == {2}
+    listed = [one for page in pages for one in uris(page)]
+    assert listed[:5] == uris(others.get("/authorities"))
+    expected = ["doi:10.5072/", "hdl:1839/", f"pdi://{SERIES}/", "urn:isbn:"]
+    assert [one for one in listed if one in expected] == expected
+    assert {"ark:99999/", "URN:IANA:42117::"} <= {*listed}
+    shown = others.get("/authorities", "Accept: text/html").body.decode()
+    assert f'HREF="{others.base}/hdl:1839/"' in shown
+    assert json.loads(others.get("/", "Accept: application/json").body)["authorities"]
+    for one in listed:
+        assert others.get(f"/{one}").status == 200
+
+
+def test_methods_of_a_set(others: Deployment) -> None:
+    answer = others.ask("OPTIONS", "/hdl:1839/*")
+    assert (answer.status, answer.headers["allow"]) == (204, "GET, HEAD, OPTIONS, TRACE")
+    assert others.ask("OPTIONS", "/hdl:1841/*").status == 404

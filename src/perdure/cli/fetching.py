@@ -35,6 +35,7 @@ from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
 from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
 from perdure.model.queries import (
     Choices,
     Description,
@@ -118,6 +119,7 @@ def make_query(
     languages: tuple[str, ...] = (),
     region: str | None = None,
     part: str | None = None,
+    names: NameSet | None = None,
 ) -> Query:
     """Build the query that a server would ask today; formats and languages are best first."""
     health = Health(registry.root)
@@ -125,6 +127,7 @@ def make_query(
     return Query(
         identifier=identifier,
         part=part,
+        names=names,
         reader=Reader(name=LOCAL),
         want=want,
         accept=_rank_preferences(accept),

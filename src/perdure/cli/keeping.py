@@ -13,7 +13,7 @@ from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also check the heads of the bytes, sealed segments, the registry file, and references.",
 )
-def verify(pattern: Identifier | None, against: Path | None, is_full: bool) -> None:
+def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None:
     """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
@@ -64,13 +64,15 @@ def _read_head(file: Path) -> ChainHead:
 
 def _verify_registry(
     registry: Registry,
-    pattern: Identifier | None,
+    pattern: NameSet | None,
     against: ChainHead | None = None,
     *,
     is_full: bool,
 ) -> None:
     from perdure.upkeep import audit, full_audit
 
+    if pattern is not None:
+        registry.listings.require_known(pattern)
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     count = size = bad = erased = 0
     with show_progress("verifying", total=total) as bar:
@@ -89,6 +91,8 @@ def _verify_registry(
     told = {"checked": count, "erased": erased, "bytes": size, "problems": bad}
     some = f", {erased} of them erased" if erased else ""
     notes = [f"{count} representations with {size} bytes checked{some}, {bad} problems"]
+    if pattern is not None and count == 0:
+        notes = [f"nothing was checked: no bytes of {pattern} are held here"]
     if pattern is None or against is not None:
         changes, note = _verify_changes(registry, against)
         bad += changes.pop("problems", 0)

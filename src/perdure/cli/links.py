@@ -11,11 +11,11 @@ from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from perdure.upkeep.linkcheck.collecting import Within
+    from perdure.ids.name_set import NameSet
 
 
 @click.command("check-links", cls=PerdureCommand)
-@click.argument("pattern", type=options.WITHIN, required=False)
+@click.argument("pattern", type=options.PATTERN, required=False)
 @click.option(
     "--report",
     "form",
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     help="Requests at once to one host. Default: 2.",
 )
 def check_links(
-    pattern: Within | None,
+    pattern: NameSet | None,
     form: str,
     resume: bool,
     hours: float,
@@ -104,7 +104,7 @@ def check_links(
 @click.option("--series", "within", type=options.SERIES, metavar="SERIES", help="PDIs of a series.")
 @click.option(
     "--pattern",
-    type=options.WITHIN,
+    type=options.PATTERN,
     metavar="PATTERN",
     help="Identifiers that match a pattern of PDIs, or begin with this: hdl:1839/*.",
 )
@@ -131,7 +131,7 @@ def check_links(
 )
 def relocate(
     within: str | None,
-    pattern: Within | None,
+    pattern: NameSet | None,
     before: tuple[str, ...],
     after: tuple[str, ...],
     apply: bool,
@@ -148,7 +148,7 @@ def relocate(
     perdure relocate --series oma.eop.gov.us --from https://old.example/ --to https://new.example/a/
     perdure relocate --from //old.example --to //new.example --apply
     """
-    from perdure.ids import pdi
+    from perdure.ids.name_set import read_set
     from perdure.model.records import LOCAL
     from perdure.policy.moves import Move
     from perdure.upkeep.linkcheck import relocating
@@ -157,7 +157,7 @@ def relocate(
         raise click.UsageError("give as many --to as --from")
     if within and pattern:
         raise click.UsageError("--series and --pattern exclude each other")
-    scope = pdi.parse_pdi(f"pdi://{within}/") if within else pattern
+    scope = read_set(f"pdi://{within}/") if within else pattern
     moves = tuple(Move(source=one, target=other) for one, other in zip(before, after, strict=True))
     with here().open_registry() as registry:
         with show_progress("looking", total=None, unit="identifiers") as bar:

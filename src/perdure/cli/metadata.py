@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli import options
+from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
@@ -15,10 +15,13 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
+    from perdure.errors import Corrupt
     from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.ids.pwid import Pwid
     from perdure.metadata.port import DescribedResource
     from perdure.model.about import About
+    from perdure.policy.unfolding import Name
     from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
@@ -38,29 +41,42 @@ _url = click.option(
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @_style
 @_locale
 @_url
 @_part
-def cite(
-    identifier: Identifier, style: str, locale: str, url: str | None, part: str | None
-) -> None:
+def cite(named: Name, style: str, locale: str, url: str | None, part: str | None) -> None:
     """Write IDENTIFIER as an entry of a reference list, with its actionable form.
+
+    If IDENTIFIER is a pattern or an interval, write a bibliography: an entry for each resource, in
+    the order of the identifiers; those that were withdrawn are left out.
 
     \b
     perdure cite pdi://oma.eop.gov.us/2026/11/21/1
+    perdure cite 'hdl:1839/*' --style bibtex
     perdure cite 'pdi://oma.eop.gov.us/2026/11/21/1.text.1#char=37,51' --locale fr
     perdure cite doi:10.1000/182 --style iso690-numeric
     """
+    from perdure.cli import fetching
     from perdure.metadata import citing
 
     with here().open_registry() as registry:
-        what = _describe_resource(registry, _resolve_describable(registry, identifier, part), url)
+        query = fetching.make_query(
+            registry, named.identifier, part=named.part if part is None else part, names=named.names
+        )
+        resolved = registry.reading.resolve(query)
+        if resolved.names is not None:
+            if url is not None:
+                raise click.UsageError("--url is the address of one resource, not of a pattern")
+            _print_bibliography(registry, resolved.names, style, locale)
+            return
+        resolved.require_citable()
+        what = _describe_resource(registry, resolved, url)
         text = citing.write_citation(what, style, locale).rstrip()
     here().print_answer(
         {
-            "identifier": str(identifier),
+            "identifier": str(named.identifier),
             "url": what.url,
             "style": style,
             "locale": locale,
@@ -68,6 +84,32 @@ def cite(
         },
         text,
     )
+
+
+def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: str) -> None:
+    """Print a citation of each resource in a set. Raises NotFound if none is known."""
+    from perdure.metadata import citing
+
+    registry.listings.require_known(names)
+    damaged: list[Corrupt] = []
+    texts = []
+    for page in registry.listings.walk_pages(names, limit=registry.settings.page_size):
+        for error in page.damaged:
+            damaged.append(error)
+            exits.report_error(error, as_json=here().as_json)
+        for one in page.records:
+            name, record = one.identifier, one.record
+            if record.tombstone is not None:
+                continue
+            what = _describe_resource(registry, _resolve_describable(registry, name), None)
+            text = citing.write_citation(what, style, locale).rstrip()
+            if not here().as_json:
+                texts.append(text)
+            here().print_answer({"identifier": str(name), "url": what.url, "citation": text}, "")
+    if texts:
+        here().print_answer(None, citing.join_citations(texts, style).rstrip())
+    if damaged:
+        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
 
 
 def _describe_resource(

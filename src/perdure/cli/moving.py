@@ -18,7 +18,7 @@ from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.errors import Corrupt
-    from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.model.commands import Joining
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.importing import ImportSource
@@ -195,8 +195,8 @@ def _print_fault(fault: Fault, log: IO[Any] | None) -> None:
 @click.argument("pattern", required=False, type=options.PATTERN)
 @click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Default: stdout.")
 @click.option("--files", type=_FOLDER, help="Write bytes to files there, not into the lines.")
-def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
-    """Write the registry as JSON Lines: all identifiers, or those that match PATTERN.
+def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
+    """Write the registry as JSON Lines: all identifiers, or those that match PATTERN (hdl:1839/*).
 
     If you `import` the output into an empty registry, that registry makes the same promises. With
     --files, give `import` the same --files. Damaged records are reported and left out; then
@@ -215,6 +215,8 @@ def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
         output_file(output) as file,
         show_progress("exporting", total=None, unit="identifiers") as bar,
     ):
+        if pattern is not None:
+            registry.listings.require_known(pattern)
         lines = export_lines(registry, within=pattern, files=files, report=report_damage)
         for number, line in enumerate(lines, 1):
             file.write(line)

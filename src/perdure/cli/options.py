@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from perdure.errors.naming import ListingNotSupported
-
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.policy.unfolding import Name
-    from perdure.upkeep.linkcheck.collecting import Within
 
 _MOST_DIGITS = 18
 _T = TypeVar("_T")
@@ -48,19 +46,10 @@ def _parse_name(text: str) -> Name:
     return split_part(text)
 
 
-def _parse_pattern(text: str) -> Identifier:
-    from perdure.ids import parse, scheme_of
+def _parse_pattern(text: str) -> NameSet:
+    from perdure.ids.name_set import read_set
 
-    pattern = parse(text)
-    if not scheme_of(pattern).has_patterns:
-        raise ListingNotSupported(identifier=str(pattern))
-    return pattern
-
-
-def _parse_within(text: str) -> Within:
-    from perdure.upkeep.linkcheck.collecting import parse_within
-
-    return parse_within(text)
+    return read_set(text)
 
 
 def _parse_series(text: str) -> str:
@@ -112,7 +101,7 @@ IDENTIFIER = _ParsedText("identifier", _parse_identifier)
 NAMED = _ParsedText("identifier", _parse_name)
 """An identifier and, if its scheme cannot name parts, a part after a `#`."""
 PATTERN = _ParsedText("pattern", _parse_pattern)
-WITHIN = _ParsedText("pattern", _parse_within)
+"""A pattern or an interval, the beginning of identifiers (`hdl:1839/*`), or one identifier."""
 SERIES = _ParsedText("series", _parse_series)
 NAMING_AUTHORITY = _ParsedText("authority", _parse_naming_authority)
 AUTHORITY = _ParsedText("authority", _parse_authority)

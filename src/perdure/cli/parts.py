@@ -14,7 +14,7 @@ from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
-    from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
     from perdure.policy.unfolding import Name
 
@@ -143,7 +143,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
-def prepare(pattern: Identifier | None) -> None:
+def prepare(pattern: NameSet | None) -> None:
     """Build the indexes for parts of all documents in the registry, or those of PATTERN.
 
     Texts, tags and tables need indexes, and large images need copies in tiles. Without this
@@ -160,6 +160,8 @@ def prepare(pattern: Identifier | None) -> None:
         here().open_registry() as registry,
         show_progress("preparing", total=None, unit="documents") as bar,
     ):
+        if pattern is not None:
+            registry.listings.require_known(pattern)
         for one in audit.walk_representations(registry.records, within=pattern):
             if isinstance(one, IntegrityFinding):
                 name, problem = one.identifier, one.problem

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
     from perdure.errors import Corrupt
     from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
     from perdure.policy.unfolding import Name
-    from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
 _accept = click.option(
@@ -92,16 +92,8 @@ def get(
             here().print_note(judgement.sentence)
             _write_delivery(found, output)
             return
-        _check_single(resolved)
+        resolved.require_single()
         _write_delivery(fetching.fetch_from_registry(registry, resolved, follow=follow), output)
-
-
-def _check_single(resolved: Resolved) -> None:
-    """Raise InvalidRequest if a pattern stands for several resources."""
-    from perdure.errors.naming import PatternNotAllowed
-
-    if resolved.is_pattern and resolved.record is None:
-        raise PatternNotAllowed(identifier=str(resolved.asked))
 
 
 def _part_fields(selector: Selector | None) -> dict[str, object]:
@@ -199,7 +191,7 @@ def resolve(
         if resolved.pwid is not None:
             here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))
             return
-        _check_single(resolved)
+        resolved.require_single()
         for one in map(Want, want):
             if one is Want.NAMES:
                 names = [str(name) for name in registry.listings.list_resolved_names(resolved)]
@@ -223,21 +215,34 @@ def resolve(
 )
 @click.option("--cursor", metavar="TEXT", help="Continue after the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="List the years, months or days that hold some.")
+@click.option("--authorities", is_flag=True, help="List the authorities of known identifiers.")
 def list_identifiers(
-    pattern: Identifier | None, limit: int | None, cursor: str | None, intervals: bool
+    pattern: NameSet | None,
+    limit: int | None,
+    cursor: str | None,
+    intervals: bool,
+    authorities: bool,
 ) -> None:
-    """List the identifiers that match PATTERN or are in an interval, in order of time.
+    """List the identifiers that match PATTERN or are in an interval, in order (PDIs: of time).
 
-    Without PATTERN, list the series of this registry, if it has only one.
+    Without PATTERN, list the series of this registry, if it has only one. --authorities lists the
+    authorities whose identifiers are known here, each as a PATTERN.
 
     \b
     pdi://oma.eop.gov.us/                      the whole series
     pdi://oma.eop.gov.us/1997/09/              everything named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
+    hdl:1839/*   ark:99999/fk4*   urn:isbn:*   all that begin so
 
-    Damaged records are reported on stderr, and the others listed; then it exits with 53.
+    Exits with 10 if no known identifier matches. Damaged records are reported on stderr, and the
+    others listed; then it exits with 53.
     """
+    if authorities and pattern is not None:
+        raise click.UsageError("--authorities and PATTERN exclude each other")
     with here().open_registry() as registry:
+        if authorities:
+            _print_authorities(registry, limit, cursor)
+            return
         pattern = pattern or _find_only_series(registry)
         if intervals:
             found = registry.listings.list_interval(pattern)
@@ -247,23 +252,37 @@ def list_identifiers(
             _print_pages(registry, pattern, limit, cursor)
 
 
-def _find_only_series(registry: Registry) -> Identifier:
-    """Return the pattern of the only series. Raises UsageError if there are several, or none."""
-    from perdure.ids import parse
+def _print_authorities(registry: Registry, limit: int | None, cursor: str | None) -> None:
+    """Print one page of the authorities if a limit is given, otherwise all of them."""
+    size = limit or registry.settings.page_size
+    while True:
+        found, cursor = registry.listings.list_authorities(cursor=cursor, limit=size)
+        names = [str(one) for one in found]
+        here().print_answer({"authorities": names, "cursor": cursor}, "\n".join(names))
+        if cursor is None or limit is not None:
+            break
+    if cursor is not None:
+        here().print_note(f"there is more: --cursor '{cursor}'")
+
+
+def _find_only_series(registry: Registry) -> NameSet:
+    """Return the names of the only series. Raises UsageError if there are several, or none."""
+    from perdure.ids.name_set import read_set
 
     patterns = [f"pdi://{series}/" for series in registry.settings.series]
     if len(patterns) != 1:
-        known = ", ".join(patterns) or "this registry has no series"
+        known = ", ".join(patterns) or "this registry has no series; see --authorities"
         raise click.UsageError(f"give a PATTERN: {known}")
-    return parse(patterns[0])
+    return read_set(patterns[0])
 
 
 def _print_pages(
-    registry: Registry, pattern: Identifier, limit: int | None, cursor: str | None
+    registry: Registry, pattern: NameSet, limit: int | None, cursor: str | None
 ) -> None:
     """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
     damaged: list[Corrupt] = []
+    count = 0 if cursor is None else 1
     while True:
         page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
@@ -271,6 +290,9 @@ def _print_pages(
             damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
         names = [str(one) for one in page.identifiers]
+        count += len(names)
+        if cursor is None and not (count or damaged):
+            registry.listings.require_known(pattern)
         here().print_answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
         if cursor is not None and limit is None:
             continue
@@ -293,7 +315,9 @@ def describe(identifier: Identifier, history: bool) -> None:
 
     with here().open_registry() as registry:
         resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
-        _check_single(resolved)
+        resolved.require_single()
+        if resolved.is_described_by_whole and not history:  # an ARK with a suffix
+            resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
             registry.select_part(resolved)  # raises if the part is not there

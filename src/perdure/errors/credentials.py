@@ -68,13 +68,20 @@ class GrantorUnknown(TokenNamed):
 # ----------
 
 
-class SignatureTooLong(Unauthenticated):
+class SignatureRefused(Unauthenticated):
+    """The signature of a request is not accepted. Abstract: each reason has a class."""
+
+    def repair(self) -> str:
+        return "sign the request as docs/how-to/give-rights.md says, or send a bearer token"
+
+
+class SignatureTooLong(SignatureRefused):
     """The fields of a signature are too long."""
 
     reason = "the signature is too long"
 
 
-class SignatureInvalid(Unauthenticated):
+class SignatureInvalid(SignatureRefused):
     """A signature does not match the request; `fault` quotes the library, or is empty."""
 
     fault: str
@@ -85,19 +92,19 @@ class SignatureInvalid(Unauthenticated):
         return f"the signature is not valid: {fault}"
 
 
-class OneSignatureNeeded(Unauthenticated):
+class OneSignatureNeeded(SignatureRefused):
     """The request has several signatures, or none by a known key."""
 
     reason = "exactly one signature is needed"
 
 
-class SignatureUndated(Unauthenticated):
+class SignatureUndated(SignatureRefused):
     """The signature has no time of creation."""
 
     reason = "the signature does not say when it was made"
 
 
-class SignatureUncovering(Unauthenticated):
+class SignatureUncovering(SignatureRefused):
     """The signature does not cover a component of the request that it must cover."""
 
     components: tuple[str, ...]
@@ -107,7 +114,7 @@ class SignatureUncovering(Unauthenticated):
         return f"the signature must cover {' and '.join(self.components)}"
 
 
-class BodyNotCovered(Unauthenticated):
+class BodyNotCovered(SignatureRefused):
     """The request has a body, but the signature covers no digest of it."""
 
     algorithms: tuple[str, ...]
@@ -118,13 +125,16 @@ class BodyNotCovered(Unauthenticated):
         return f"the signature must cover content-digest, with {known}, if there is a body"
 
 
-class SignatureNeedsAddress(Unauthenticated):
+class SignatureNeedsAddress(SignatureRefused):
     """A registry without a public address cannot check which registry a signature is for."""
 
     reason = "signed requests are accepted only by a registry with the setting base_url"
 
+    def repair(self) -> str:
+        return "send a bearer token, or ask the operator to set base_url"
 
-class SignatureReused(Unauthenticated):
+
+class SignatureReused(SignatureRefused):
     """The signature was used in an earlier request."""
 
     reason = "the signature was used before; sign each request with a new nonce"

@@ -343,13 +343,14 @@ class IndexTwice(InvalidRequest):
 class IndexOutOfRange(InvalidRequest):
     """The index of a handle value is out of range."""
 
+    lowest: int
     highest: int
     what = "an index"
     rule = _HANDLES
 
     @property
     def reason(self) -> str:
-        return f"it must be a number from 1 to {self.highest}"
+        return f"it must be a number from {self.lowest} to {self.highest}"
 
 
 class UnusableValue(InvalidRequest):

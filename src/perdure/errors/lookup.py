@@ -18,6 +18,16 @@ class NotFound(PerdureError, LookupError):
         return "check the spelling, or try the resolver of the authority that issued it"
 
 
+class NothingMatches(NotFound):
+    """No known identifier belongs to this pattern, interval or beginning."""
+
+    def problem(self) -> str:
+        return f"not found: no known identifier matches {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        return "check the spelling; 'perdure list --authorities' shows whose identifiers are known"
+
+
 class NoSuchVersion(NotFound):
     """The identifier is known, but not this version of it."""
 

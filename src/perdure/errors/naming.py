@@ -26,11 +26,11 @@ class PatternNotAllowed(UnusableName):
         )
 
 
-class ListingNotSupported(UnusableName):
-    """A listing was requested for something that is not a PDI."""
+class IntervalNeeded(UnusableName):
+    """Intervals were requested of something that is not a series, year or month."""
 
-    reason = "only PDIs can be listed"
-    rule = _WILDCARD
+    reason = "only a series, a year or a month is listed by the intervals in it"
+    rule = "ruling pdi-interval"
 
 
 class PartNotBindable(UnusableName):

@@ -76,6 +76,11 @@ class Ark(Keyed, frozen=True, gc=False):
         return str(self).removeprefix("ark:")
 
     @property
+    def authority_beginning(self) -> str:
+        """The label, the authority's number and the slash."""
+        return f"ark:{self.naan}/"
+
+    @property
     def key(self) -> str:
         """The canonical text. A qualified ARK has its own record."""
         return str(self)

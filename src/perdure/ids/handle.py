@@ -97,6 +97,11 @@ class Handle(Keyed, frozen=True, gc=False):
         return self.prefix.startswith("10.")
 
     @property
+    def authority_beginning(self) -> str:
+        """The label, the prefix and the slash."""
+        return f"{'doi' if self.is_doi else 'hdl'}:{self.prefix}/"
+
+    @property
     def key(self) -> str:
         """`hdl:` and the Handle in lower case, escaped to ASCII."""
         handle = f"{self.prefix}/{self.suffix}".translate(FOLDING)

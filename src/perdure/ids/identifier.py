@@ -168,8 +168,9 @@ class Identifier(Protocol):
         None if the key that directly follows can match.
         """
 
-    def authority_range(self) -> tuple[str, str]:
-        """Return the key range of all identifiers of the same authority, as `key_range` does."""
+    @property
+    def authority_beginning(self) -> str:
+        """The text with which all names of the same authority begin: `hdl:1839/`, `urn:isbn:`."""
 
     def key_range(self) -> tuple[str, str]:
         """Return the first key and the end (exclusive) of the keys that the identifier names."""

@@ -167,9 +167,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """Return None: the usual scheme has no gaps to skip between its names."""
         return None
 
-    def authority_range(self) -> tuple[str, str]:
-        """Return the range of this name: the usual key does not show where its authority's end."""
-        return self.key_range()
+    @property
+    def authority_beginning(self) -> str:
+        """The label of the scheme: the usual name does not show its authority."""
+        text = str(self)
+        return scheme_of(self).label_of(self).text or text[: text.find(":") + 1]
 
     def key_range(self) -> tuple[str, str]:
         """Return the range that contains only the key of this name."""

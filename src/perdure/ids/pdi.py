@@ -322,9 +322,10 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """
         return make_key_range(self.series, self.date, self._normal_uid)
 
-    def authority_range(self) -> tuple[str, str]:
-        """Return the key range of the series."""
-        return make_key_range(self.series, None, None)
+    @property
+    def authority_beginning(self) -> str:
+        """The interval of the series."""
+        return f"pdi://{self.series}/"
 
     @property
     def is_divided(self) -> bool:

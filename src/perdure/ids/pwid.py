@@ -115,6 +115,11 @@ class Pwid(Keyed, frozen=True, gc=False):
         return f"pwid:{self.archive}:{self.time.replace(':', '.')}{coverage}:{self.item}"
 
     @property
+    def authority_beginning(self) -> str:
+        """The label and the archive."""
+        return f"pwid:{self.archive}:"
+
+    @property
     def key(self) -> str:
         """The canonical text, so that an archive's PWIDs are listed by time."""
         return str(self)
@@ -228,6 +233,9 @@ def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # ruling: pwid-equal
 
 
+_ENDING = "2016-01-22T11.20.29Z:page:http://x"
+"""A beginning may stop anywhere in the archive, the time, the coverage or the item."""
+
 SCHEME = Scheme(
     name=Pwid.kind,
     prefixes=("pwid:", "urn:pwid:"),
@@ -239,6 +247,10 @@ SCHEME = Scheme(
         "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
     ),
     labels=(Label(text="pwid:", datacite_type="PWID"),),
+    endings=tuple(
+        (ending, ending)
+        for ending in (*(_ENDING[at:] for at in reversed(range(len(_ENDING)))), f"x:{_ENDING}")
+    ),
 )
 
 

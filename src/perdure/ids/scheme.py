@@ -115,6 +115,8 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """True if a `*` in a name stands for many names."""
     part_mark: str = ""
     """The mark in front of a part in a name, if the scheme itself defines its parts."""
+    endings: tuple[tuple[str, str], ...] = (("x", "x"),)
+    """Texts that complete the beginning of a name, each with the end that its key has then."""
     delimiters: tuple[str, ...] = ()
     """The marks at which a name without a record may be split into a whole and a part. `%23` is an
     escaped `#`, which a browser would not send."""

@@ -98,6 +98,11 @@ class Urn(Keyed, frozen=True, gc=False):
         return self.f_component or None
 
     @property
+    def authority_beginning(self) -> str:
+        """The namespace."""
+        return f"urn:{self.nid}:"
+
+    @property
     def key(self) -> str:
         """The assigned name."""
         return f"urn:{self.nid}:{self.nss}"

@@ -52,6 +52,7 @@ _XALPHAS = re.compile("[A-Za-z0-9_.@-]+")
 _NAME = re.compile(
     rf"[Uu][Rr][Nn]:({_XALPHAS.pattern})(?::({_XALPHAS.pattern}))?::({_XALPHAS.pattern}):::"
 )
+_ENDINGS = (("x:::", "x"),)
 _TRAILER = re.compile(":{1,3}")
 
 
@@ -95,6 +96,11 @@ class Urn1993(Keyed, frozen=True, gc=False):
     def assigned_under(self) -> str:
         """The naming authority."""
         return self.authority
+
+    @property
+    def authority_beginning(self) -> str:
+        """The label and the naming authority, with the colons before the opaque string."""
+        return f"URN:{self.authority}::"
 
     @property
     def key(self) -> str:
@@ -144,6 +150,7 @@ def register_scheme(
         parse=partial(_parse_known, (naming,)),
         equivalent=_are_equivalent,
         examples=(),
+        endings=_ENDINGS,
     )
 
 
@@ -213,6 +220,7 @@ SCHEME = Scheme(
     examples=("URN:IANA:42117::opaque-1:::", "URN:ISBN_Publisher_ID:0_201_12::x1:::"),
     labels=(Label(text="urn:", datacite_type="URN"),),
     folds_case=True,
+    endings=_ENDINGS,
     minting=Minting(
         kind="naming authority",
         setting="naming_authorities",

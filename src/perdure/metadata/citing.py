@@ -12,6 +12,7 @@ leaves them out; a citation in a style is one line.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 
@@ -100,6 +101,18 @@ def write_citation(what: DescribedResource, style: str = "apa", locale: str = "e
         cited.pop("DOI", None)
     entry = _compile_style(known, language, tag).write_entry(cited)
     return _BREAK.sub(" ", f"{entry}{_write_notes(entry, what, language)}")
+
+
+def join_citations(texts: Iterable[str], style: str) -> str:
+    """Join the citations of several resources to a bibliography.
+
+    In a style, each is a paragraph; items of CSL-JSON become one array.
+    """
+    known = _find_style(style)
+    if known == "csl":
+        return f"[{','.join(one.strip() for one in texts)}]\n"
+    gap = "\n" if known in _FORMATS else "\n\n"
+    return gap.join(f"{one.strip()}" for one in texts) + "\n"
 
 
 def _find_style(name: str) -> str:

@@ -11,7 +11,8 @@ import msgspec
 
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.ids import Identifier
-from perdure.model.records import Location, Record, Representation, Tombstone
+from perdure.ids.name_set import NameSet
+from perdure.model.records import IdentifiedRecord, Location, Record, Representation, Tombstone
 
 
 class Want(enum.StrEnum):
@@ -42,6 +43,13 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 PUBLIC_READER = Reader()
 
 
+class LocationAttribute(msgspec.Struct, frozen=True):
+    """An attribute of a location, such as `id:1`."""
+
+    name: str
+    text: str
+
+
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a reader can ask about one identifier."""
 
@@ -50,6 +58,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """The part, if it was given separately from the identifier."""
     delimiter: str = "?part="
     """The text between the identifier and the part."""
+    names: NameSet | None = None
+    """The requested set of names, if its text is not an identifier (`hdl:1839/`)."""
     doubt: MalformedIdentifier | None = None
     """The error to raise if the identifier is not known (`perdure.policy.unfolding.Name`)."""
     reader: Reader = PUBLIC_READER
@@ -60,6 +70,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
     """The values of a handle that may redirect, by their indexes or types; all, if both are empty.
     Other schemes have no values."""
+    attributes: tuple[LocationAttribute, ...] = ()
+    """The attributes of the locations of a handle that may redirect; all, if there are none."""
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
     region: str | None = None
@@ -88,10 +100,12 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     location: Location
     others: tuple[Location, ...] = ()
+    ttl: int | None = None
+    """The seconds for which the location may be cached, if a value of a handle says so."""
 
     def redirect_to(self, uri: str) -> Redirect:
         """Return the same redirect to another URI, about which nothing else is known."""
-        return Redirect(identifier=self.identifier, location=Location(uri=uri))
+        return Redirect(identifier=self.identifier, location=Location(uri=uri), ttl=self.ttl)
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +137,8 @@ class ListingPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a listing, in order. `cursor` requests the next page; None for the last page."""
 
     identifiers: tuple[Identifier, ...]
+    records: tuple[IdentifiedRecord, ...] = ()
+    """The records of the identifiers, each once."""
     cursor: str | None = None
     damaged: tuple[Corrupt, ...] = ()
     """Records that cannot be read; they may match, too."""

@@ -32,6 +32,8 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy.handles.choosing import choose_entries
+from perdure.policy.handles.values import find_ttl
 from perdure.policy.naming import (
     has_format,
     qualify_identifier,
@@ -39,8 +41,14 @@ from perdure.policy.naming import (
     same_format,
     select_format,
 )
-from perdure.policy.preference import language_quality, media_quality
+from perdure.policy.preference import (
+    language_quality,
+    media_quality,
+    prefers_other_than_page,
+)
 from perdure.policy.rules import list_versions
+
+_ONE_LOCATION = (Want.RESOURCE, Want.LOCATION)
 
 
 def decide_step(query: Query, record: Record | None) -> Step:
@@ -110,7 +118,7 @@ def _decide_resource(
     if ranked and _rate_representation(ranked[0].representation, query) > 0:
         return ranked[0]
     if locations:
-        return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
+        return _make_redirect(query.identifier, record, locations)
     if fetches:
         raise _make_not_acceptable(query, fetches)
     # Only the name is known: it is bound to nothing yet, or to nothing that is valid on this day.
@@ -124,10 +132,18 @@ def _decide_location(
     locations: tuple[Location, ...],
 ) -> Step:
     if locations:
-        return Redirect(identifier=identifier, location=locations[0], others=locations[1:])
+        return _make_redirect(identifier, record, locations)
     if fetches:
         return Choices(identifier=identifier, fetches=fetches)
     return Description(identifier=identifier, record=record)
+
+
+def _make_redirect(
+    identifier: Identifier, record: Record, locations: tuple[Location, ...]
+) -> Redirect:
+    first, *others = locations
+    ttl = find_ttl(record.values, first.uri) if record.values else None
+    return Redirect(identifier=identifier, location=first, others=tuple(others), ttl=ttl)
 
 
 def _find_candidates(
@@ -179,6 +195,13 @@ def _find_candidates(
     ]
     if not (held or elsewhere) and (broken := _explain_unbound(record, version)):
         return broken
+    if len(matching) > 1 and record.values and query.want in _ONE_LOCATION:
+        matching = choose_entries(
+            record.values,
+            matching,
+            attributes=query.attributes,
+            is_negotiated=prefers_other_than_page(query.accept),
+        )
     if len(matching) > 1:
         matching.sort(key=lambda location: _rank_location(location, query))
     if (held or elsewhere) and not (fetches or matching):

@@ -19,6 +19,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.errors.contents import FormatHasHash
 from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet
 from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import encode_number, read_resource_key
 from perdure.model.records import Record, Representation
@@ -153,6 +154,48 @@ def list_references(record: Record) -> set[str]:
 def same_format(a: str, b: str) -> bool:
     """Return True if two format tokens name one format (`au` is `basic`; ruling pdi-token)."""
     return a == b or formats.is_same_format(a, b)
+
+
+def list_members(names: NameSet, name: Identifier, record: Record) -> list[Identifier]:
+    """The identifiers of a record that belong to a set, in order.
+
+    They are representations if the set consists of these, else the resource itself.
+    """
+    if not names.has_representations:
+        return [name] if names.contains(name) else []
+    there = {
+        (version.number, held.format)
+        for version in record.versions
+        for held in version.representations
+    }
+    there |= {
+        (location.version, location.format)
+        for location in record.locations
+        if location.version is not None and location.format
+    }
+    if not there and record.minted:
+        there = {(1, record.minted)}
+    found = (qualify_identifier(name, version, format) for version, format in sorted(there))
+    return [one for one in found if contains_representation(names, one)]
+
+
+def covers_record(names: NameSet, name: Identifier, record: Record) -> bool:
+    """Return True if a set contains the resource of a record, or some of its representations."""
+    if names.has_representations and not names.is_single:
+        return bool(list_members(names, name, record))
+    return names.covers_resource(name)
+
+
+def contains_representation(names: NameSet, one: Identifier) -> bool:
+    """Return True if a set contains a representation, in any spelling of its format."""
+    pattern = names.pattern
+    if (
+        pattern is not None
+        and pattern.format not in (None, "*", one.format)
+        and same_format(str(pattern.format), str(one.format))
+    ):
+        return pattern.at(version=pattern.version, format=one.format).matches(one)
+    return names.contains(one)
 
 
 def list_reading_aliases(held: Representation) -> tuple[str, ...]:

@@ -36,3 +36,13 @@ def language_quality(asked: tuple[Preference, ...], language: str) -> float:
 def depends_on_reader(locations: tuple[Location, ...]) -> bool:
     """Return True if the choice among these locations depends on the reader."""
     return len({(one.format, one.language, one.region) for one in locations}) > 1
+
+
+_PAGES = frozenset(("text/html", "application/xhtml+xml", "text/*", "*/*"))
+
+
+def prefers_other_than_page(accept: tuple[Preference, ...]) -> bool:
+    """Return True if the types that are accepted most are all different from HTML."""
+    best = max((one.quality for one in accept), default=0.0)
+    leading = [strip_parameters(one.range) for one in accept if one.quality == best > 0]
+    return bool(leading) and _PAGES.isdisjoint(leading)

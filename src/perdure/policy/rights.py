@@ -6,7 +6,9 @@ How it works: a token names operations, scopes and a range of dates, and may exp
     oma.eop.gov.us   IANA:42117            a series or naming authority
     99999/fk4                              an ARK shoulder: all ARKs whose names begin so
     *.eop.gov.us                           a series and all below it
-    pdi://oma.eop.gov.us/1997/*   hdl:1839/*   all identifiers that begin so
+    pdi://oma.eop.gov.us/1997/             an interval or a pattern of PDIs (ruling: pdi-interval)
+    pdi://oma.eop.gov.us/1997/09/*/*       all identifiers that match it (ruling: pdi-wildcard)
+    hdl:1839/*                             all identifiers that begin so
     hdl:1839/00-0000                       one identifier
 
 The holder of a token with `delegate` can grant a part of its rights to another person. The new
@@ -21,10 +23,11 @@ no token can allow, because the namespace is monotonic, are refused in `perdure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
-from perdure.errors import UnknownAuthority
+from perdure.errors import MalformedIdentifier, UnknownAuthority, UnknownScheme
 from perdure.errors.credentials import (
     DelegationLost,
     GrantTooWide,
@@ -40,13 +43,14 @@ from perdure.errors.tokens import (
     UnknownOperation,
     ValidityReversed,
 )
-from perdure.ids import Authority, Identifier, load_schemes, scheme_of
+from perdure.ids import Authority, Identifier, load_schemes, parse, scheme_of
 from perdure.ids.handle import FOLDING
 from perdure.model.records import LOCAL, Token
 from perdure.policy.operations import OPERATIONS
 
 LONGEST_CHAIN = 8
 """The most tokens in a chain of delegation."""
+_PDI_LABELS = ("pdi:", "urn:")
 _DAWN, _DUSK = "", "9999-99-99"
 
 
@@ -129,6 +133,9 @@ def covers_object(scope: str, what: Object) -> bool:
     ...  covers_object("*.eop.gov.us", Object("x.us")))
     (True, False)
     """
+    pattern = _read_pattern(scope) if scope[:4].lower() in _PDI_LABELS else None
+    if pattern is not None:
+        return _matches_name(pattern, what.name)
     if what.folded:
         scope = scope.translate(FOLDING)
     if scope[:2] == "*.":
@@ -141,6 +148,30 @@ def covers_object(scope: str, what: Object) -> bool:
     if _is_shoulder(scope):
         return what.authority.startswith(scope)
     return scope in (what.authority, what.name)
+
+
+@lru_cache(maxsize=4096)
+def _read_pattern(scope: str) -> Identifier | None:
+    """Return the pattern or interval of PDIs that a scope is, or None if it is none.
+
+    A `*` behind an interval stands for all names that begin so: `pdi://oma.eop.gov.us/1997/*`.
+    """
+    try:
+        found = parse(scope)
+    except (MalformedIdentifier, UnknownScheme):
+        try:
+            found = parse(scope.removesuffix("*"))
+        except (MalformedIdentifier, UnknownScheme):
+            return None
+    return found if found.is_pattern else None
+
+
+def _matches_name(pattern: Identifier, name: str) -> bool:
+    """Return True if a pattern covers a resource, or all names that begin with an interval."""
+    try:
+        return bool(name) and pattern.matches(parse(name))
+    except (MalformedIdentifier, UnknownScheme):
+        return False
 
 
 def _is_series(authority: str) -> bool:
@@ -160,6 +191,14 @@ def is_within(inner: str, outer: str) -> bool:
     """
     if outer in ("*", inner):
         return True
+    covering = _read_pattern(outer)
+    if covering is not None:
+        covered = _read_pattern(inner) or _read_pattern(f"pdi://{inner}/")
+        if covered is not None:
+            return covering.matches(covered)
+        if inner[-1:] == "*":
+            return covering.is_interval and inner.startswith(str(covering))
+        return _matches_name(covering, inner)
     series = inner[6:].partition("/")[0] if inner.startswith("pdi://") else inner
     if outer[:2] == "*.":
         below = series[2:] if series[:2] == "*." else series
@@ -205,7 +244,7 @@ def check_shape(token: Token) -> None:
     if not token.operations or not token.authorities:
         raise EmptyGrant()
     for scope in token.authorities:
-        if not scope or not scope.isprintable() or "*" in scope[1:-1]:
+        if not scope or not scope.isprintable() or not _is_scope(scope):
             raise MalformedScope(scope=scope)
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise MalformedTokenName(name=token.name)
@@ -213,6 +252,17 @@ def check_shape(token: Token) -> None:
         raise ReservedTokenName(name=token.name)
     if (token.first_day or _DAWN) > (token.last_day or _DUSK):
         raise ValidityReversed(first_day=token.first_day or "", last_day=token.last_day or "")
+
+
+def _is_scope(scope: str) -> bool:
+    """Return True if a scope can cover something: only a pattern has a `*` in the middle.
+
+    Rights are those of resources, so the pattern of a scope has no format and no version.
+    """
+    pattern = _read_pattern(scope)
+    if pattern is not None:
+        return pattern.resource == pattern
+    return "*" not in scope[1:-1]
 
 
 def manages_token(token: Token, other: Token) -> bool:

@@ -1,8 +1,8 @@
 """Parts of resources held elsewhere: the whole that a name is a part of, and the part's location.
 
 How it works: a name that is not registered may be a part of one that is. `find_beginnings` lists
-the names it begins with, cut off at a delimiter of its scheme (`#` or `@` in a Handle, `/` or `.`
-in the qualifier of an ARK, a `%23` that stands for a `#` in an ARK or URN); the read door
+the names it begins with, cut off at a delimiter of its scheme (`#` or `@` in a Handle, a `%23` that
+stands for a `#` in an ARK or URN) or, in an ARK, anywhere in its name; the read door
 (`perdure.reading.resolve`) takes the longest one that is known. `split_part` needs no registry: if
 a scheme allows no `#` in its names, a `#` begins a part.
 
@@ -10,7 +10,8 @@ a scheme allows no `#` in its names, a `#` begins a part.
 Handles the HS_NAMESPACE values of the record and of its prefix. The rest of an ARK is passed
 through unchanged.
 
-What must stay true: a name has at most 17 beginnings, and each is looked up by its key.
+What must stay true: a name has at most 17 beginnings, an ARK 64 more, and each is looked up by its
+key.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids.name_set import NameSet, read_set
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
@@ -33,6 +35,8 @@ from perdure.policy.templates import Template
 
 _ESCAPED_HASH = "%23"
 _HASH = re.compile(f"#|{_ESCAPED_HASH}")
+_MOST_CUT = 64
+"""The most characters that are cut off an unknown ARK."""
 _KEPT = "/:;,@!$&'()*+=-._~?"
 
 
@@ -41,6 +45,8 @@ class Name(msgspec.Struct, frozen=True):
 
     identifier: Identifier
     part: str | None = None
+    names: NameSet | None = None
+    """The set of names that a text stands for if it is not an identifier: `hdl:1839/`."""
     doubt: MalformedIdentifier | None = None
     """The error to raise if the identifier is not known: the text was read as a name with a part
     only because it is malformed as a name."""
@@ -61,11 +67,15 @@ def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
     except MalformedIdentifier as error:
         hash = _HASH.search(text)
         if hash is None:
+            with suppress(PerdureError):
+                names = read_set(text)
+                if not names.is_single:
+                    return Name(names.example, names=names)
             raise
         with suppress(PerdureError):
             identifier = read(text[: hash.start()])
             if not scheme_of(identifier).part_mark:
-                return Name(identifier, unquote(text[hash.end() :]), error)
+                return Name(identifier, unquote(text[hash.end() :]), doubt=error)
         raise
 
 
@@ -106,13 +116,15 @@ class NameBeginning(msgspec.Struct, frozen=True):
         In an ARK only `#` begins such a part; `/` and `.` begin a qualifier.
         """
         scheme = scheme_of(self.whole)
-        return scheme.passes_rest and self.delimiter in scheme.delimiters
+        return scheme.passes_rest and self.delimiter in ("", *scheme.delimiters)
 
 
 def find_beginnings(identifier: Identifier) -> Iterator[NameBeginning]:
-    """The names with which an identifier begins, the longest first, at most 17."""
+    """The names with which an identifier begins, the longest first: at most 17, for an ARK 81."""
     marks = scheme_of(identifier).delimiters
     ways = templates.list_splits(str(identifier), "".join(one for one in marks if len(one) == 1))
+    if scheme_of(identifier).passes_rest:
+        ways = _list_cuts(str(identifier), ways)
     if _ESCAPED_HASH in marks and _ESCAPED_HASH in str(identifier):
         text, _, part = identifier.written.partition(_ESCAPED_HASH)  # with the part's hyphens
         ways.insert(0, (text, "#", unquote(part)))
@@ -120,6 +132,23 @@ def find_beginnings(identifier: Identifier) -> Iterator[NameBeginning]:
         if part:
             with suppress(MalformedIdentifier):
                 yield NameBeginning(parse(text), delimiter, part)
+
+
+def _list_cuts(text: str, splits: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The ways to cut characters off the end, among the splits at delimiters, longest first.
+
+    Resolvers of ARKs pass on whatever follows the longest name that they know, whether or not it
+    begins with a delimiter. The names of an authority begin after the second delimiter (`ark:`,
+    the number, `/`).
+    """
+    marks = {len(whole) for whole, _, _ in splits}
+    first = text.find("/") + 1
+    cuts = [
+        (text[:at], "", text[at:])
+        for at in range(len(text) - 1, max(first, len(text) - _MOST_CUT - 1), -1)
+        if at not in marks and at - 1 not in marks
+    ]
+    return sorted((*splits, *cuts), key=lambda way: -len(way[0]))
 
 
 class Unfolding:

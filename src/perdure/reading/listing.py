@@ -10,26 +10,36 @@ many identifiers surround it; a cursor stays valid when identifiers are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from perdure.errors import Corrupt, MalformedIdentifier
+from perdure.errors import Corrupt, MalformedIdentifier, NotFound, NothingMatches
+from perdure.errors.naming import IntervalNeeded
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet, find_authority, make_set
 from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
 from perdure.policy.equality import find_same_record
-from perdure.policy.handles.values import hide_private_locations
-from perdure.policy.naming import PROPOSAL, identify_record, qualify_identifier, same_format
+from perdure.policy.naming import (
+    PROPOSAL,
+    identify_record,
+    list_members,
+    qualify_identifier,
+    read_qualifiers,
+)
 from perdure.policy.proposals import find_standing
+from perdure.policy.showing import show_to_readers
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Bytes, Records
 from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
+_LAST = "\U0010ffff"
 _MOST_NAMES = 1000  # that are followed from alias to alias
 _MOST_SERIES = 1000
 _LAST_KEY = chr(0x10FFFF)
@@ -38,9 +48,12 @@ _LAST_KEY = chr(0x10FFFF)
 class Listings:
     """Reads one registry. Safe to use from several threads."""
 
-    def __init__(self, records: Records, bytes: Bytes) -> None:
+    def __init__(
+        self, records: Records, bytes: Bytes, *, is_minted: Callable[[Identifier], bool]
+    ) -> None:
         self.records = records
         self._bytes = bytes
+        self._is_minted = is_minted
 
     def find_record(self, identifier: Identifier) -> Record | None:
         """The record of a name, or of a name that is equal to it."""
@@ -55,55 +68,101 @@ class Listings:
     # --------
 
     def list_page(
-        self, pattern: Identifier, *, cursor: str | None = None, limit: int = 1000
+        self, names: Identifier | NameSet, *, cursor: str | None = None, limit: int = 1000
     ) -> ListingPage:
-        """A page of the identifiers that match a pattern or are in an interval, in order.
+        """A page of the identifiers that belong to a set, in order.
 
-        A pattern with a format or a version lists representations; any other lists resources. A
-        page has at most `limit` resources. An empty page with a cursor means that there were no
+        A pattern with a format or a version lists representations; any other set lists resources.
+        A page has at most `limit` identifiers. An empty page with a cursor means that there were no
         matches so far. `cursor` is the cursor of the page before. Raises InvalidRequest if it
-        cannot belong to this pattern.
+        cannot belong to this set, NotFound if nothing known belongs to the set; an empty interval
+        of a series that is resolved here is an empty page.
+        # ruling: pdi-patterns-everywhere
         """
-        if cursor:
-            _check_cursor(pattern, cursor)
+        names = make_set(names)
+        after = _read_cursor(names, cursor) if cursor else None
         found: list[Identifier] = []
+        records: list[IdentifiedRecord] = []
         damaged: list[Corrupt] = []
-        matched = 0
         last = cursor or ""
         looked = 0
-        for row in self._walk_records(pattern, cursor):
+        for row in self._walk_records(names, after):
             if isinstance(row, DamagedRecord):
                 damaged.append(row.error)
                 continue
-            if matched == limit or looked == _MOST_LOOKED:
-                return ListingPage(identifiers=tuple(found), cursor=last, damaged=tuple(damaged))
-            members = _find_members(pattern, row.name, row.record)
-            matched += bool(members)
-            found += members
+            if looked == _MOST_LOOKED or len(found) == limit:
+                return _make_page(found, records, damaged, last)
+            members = list_members(names, row.name, row.record)
+            if after is not None and after.key == row.key:
+                members = [one for one in members if after.precedes(one)]
+            room = limit - len(found)
+            found += members[:room]
+            if members:
+                records.append(IdentifiedRecord(row.name, row.record))
+            if len(members) > room:
+                return _make_page(found, records, damaged, _write_cursor(row.key, found[-1]))
             looked += 1
             last = row.key
-        return ListingPage(identifiers=tuple(found), damaged=tuple(damaged))
+        if not (found or damaged or cursor):
+            self._require_resolved(names)
+        return _make_page(found, records, damaged, None)
+
+    def _require_resolved(self, names: NameSet) -> None:
+        """Raise NotFound unless a set is an interval of a series that is resolved here."""
+        if not (names.is_interval and self.is_resolved(names.example)):
+            raise (NotFound if names.is_single else NothingMatches)(identifier=str(names))
+
+    def walk_pages(self, names: NameSet, *, limit: int) -> Iterator[ListingPage]:
+        """Yield all pages of a set. Raises NotFound if the first one shows that nothing matches."""
+        cursor: str | None = None
+        while True:
+            page = self.list_page(names, cursor=cursor, limit=limit)
+            yield page
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def require_known(self, names: NameSet) -> None:
+        """Raise NotFound if nothing known belongs to a set, as `list_page` does."""
+        page = self.list_page(names, limit=1)
+        while not (page.identifiers or page.damaged):
+            if page.cursor is None:
+                self._require_resolved(names)
+                return
+            page = self.list_page(names, cursor=page.cursor, limit=1)
+
+    def is_resolved(self, interval: Identifier) -> bool:
+        """Return True if the series of an interval is minted here, or has identifiers here."""
+        authority = find_authority(interval)
+        return self._is_minted(interval) or (
+            self.records.find_first_key(authority.low, authority.end) is not None
+        )
 
     def _walk_records(
-        self, pattern: Identifier, cursor: str | None
+        self, names: NameSet, after: _Cursor | None
     ) -> Iterator[ScannedRecord | DamagedRecord]:
-        """Records that may match the pattern, in key order, and damaged ones between them."""
-        low, high = pattern.key_range()
-        start: str | None = max(low, _find_next_key(cursor)) if cursor else low
+        """Records that may belong to a set, in key order, and damaged ones between them."""
+        start: str | None = names.low if after is None else max(names.low, after.start)
         rows = 16
         while start is not None:
-            batch, start = scan_readable(self.records, start, high, limit=rows)
+            batch, start = scan_readable(self.records, start, names.end, limit=rows)
             for row in batch:
                 yield row
-                jump = None if isinstance(row, DamagedRecord) else pattern.next_key(row.name)
+                jump = None if isinstance(row, DamagedRecord) else names.next_key(row.name)
                 if jump is not None:
                     start, rows = max(jump, _find_next_key(row.key)), 16
                     break
             else:
                 rows = min(rows * 4, _MOST_ROWS)
 
-    def list_interval(self, pattern: Identifier) -> ListingInterval:
-        """The years, months or days of an interval that have identifiers."""
+    def list_interval(self, names: Identifier | NameSet) -> ListingInterval:
+        """The years, months or days of an interval that have identifiers.
+
+        Raises IntervalNeeded if the set is not divided so.
+        """
+        pattern = make_set(names).pattern
+        if pattern is None or not pattern.is_divided:
+            raise IntervalNeeded(identifier=str(names))
         low, high = pattern.key_range()
         members: list[Identifier] = []
         while key := self.records.find_first_key(low, high):
@@ -112,6 +171,28 @@ class Listings:
                 members.append(member)
             _, low = member.key_range()
         return ListingInterval(pattern=pattern, members=tuple(members))
+
+    def list_authorities(
+        self, *, cursor: str | None = None, limit: int = 1000
+    ) -> tuple[tuple[NameSet, ...], str | None]:
+        """A page of the authorities whose names are known here, in order, and its cursor.
+
+        One look-up for each authority, however many names it has. `cursor` is that of the page
+        before.
+        """
+        found: list[NameSet] = []
+        low: str | None = cursor or ""
+        while low is not None:
+            batch, low = scan_readable(self.records, low, _LAST, limit=1)
+            for row in batch:
+                if isinstance(row, DamagedRecord):
+                    continue
+                if len(found) == limit:
+                    return tuple(found), row.key
+                authority = find_authority(row.name)
+                found.append(authority)
+                low = max(authority.end, _find_next_key(row.key))
+        return tuple(found), None
 
     def list_series(self, minted: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The series with identifiers here, and those that are minted here, at most 1000, sorted.
@@ -128,7 +209,7 @@ class Listings:
                 end = f"{label};"  # the character after the colon
             else:
                 found.add(name.series)
-                _, end = name.authority_range()
+                end = find_authority(name).end
             key = self.records.find_first_key(max(end, _find_next_key(key)), _LAST_KEY)
         return tuple(sorted(found))
 
@@ -178,7 +259,7 @@ class Listings:
         for spelling in list_spellings(uri):
             for name in self._find_referring(f"location:{spelling}"):
                 record = self.find_record(name)
-                record = hide_private_locations(record) if record else None
+                record = show_to_readers(record) if record else None
                 same = (one for one in record.locations if one.uri == spelling) if record else ()
                 for location in same:
                     exact = _qualify_location(name, location)
@@ -226,41 +307,59 @@ def _qualify_location(name: Identifier, location: Location) -> Identifier:
     return name
 
 
-def _find_members(pattern: Identifier, name: Identifier, record: Record) -> list[Identifier]:
-    """The identifiers of a record that match the pattern."""
-    if pattern.format is None:
-        return [name] if pattern.matches(name) else []
-    there = {
-        (version.number, held.format)
-        for version in record.versions
-        for held in version.representations
-    }
-    there |= {
-        (location.version, location.format)
-        for location in record.locations
-        if location.version is not None and location.format
-    }
-    if not there and record.minted:
-        there = {(1, record.minted)}
-    found = (qualify_identifier(name, version, format) for version, format in sorted(there))
-    return [one for one in found if _matches_pattern(pattern, one)]
+class _Cursor(NamedTuple):
+    """The place after the last line of a page."""
+
+    key: str
+    version: int = 0
+    format: str = ""
+    """The last representation of the record that was listed; empty if all of them were."""
+
+    @property
+    def start(self) -> str:
+        """The first key of the next page."""
+        return self.key if self.format else _find_next_key(self.key)
+
+    def precedes(self, one: Identifier) -> bool:
+        """Return True if a representation of the same record comes after the place."""
+        version, format = read_qualifiers(one)
+        return (version or 0, format or "") > (self.version, self.format)
 
 
-def _matches_pattern(pattern: Identifier, one: Identifier) -> bool:
-    if pattern.format not in (None, "*", one.format) and same_format(
-        str(pattern.format), str(one.format)
-    ):
-        pattern = pattern.at(version=pattern.version, format=one.format)
-    return pattern.matches(one)
+_CURSOR = re.compile(r"(.+) ([1-9][0-9]{0,17}) ([^ ]+)", re.DOTALL)
 
 
-def _check_cursor(pattern: Identifier, cursor: str) -> None:
-    """Raise InvalidRequest if the cursor is not the key of a resource in the pattern's range."""
-    low, high = pattern.key_range()
-    with suppress(MalformedIdentifier):
-        if low <= cursor < high and not pattern.from_key(cursor).is_interval:
-            return
-    raise ForeignCursor(cursor=cursor)
+def _write_cursor(key: str, last: Identifier) -> str:
+    """The cursor after a representation, of whose record more follow. No key has a space."""
+    version, format = read_qualifiers(last)
+    return f"{key} {version} {format}"
+
+
+def _read_cursor(names: NameSet, text: str) -> _Cursor:
+    """Read a cursor. Raises InvalidRequest if its key cannot belong to the set."""
+    match = _CURSOR.fullmatch(text) if names.has_representations else None
+    cursor = _Cursor(match[1], int(match[2]), match[3]) if match else _Cursor(text)
+    if not names.low <= cursor.key < names.end:
+        raise ForeignCursor(cursor=text)
+    if names.pattern is not None:
+        try:
+            if not names.pattern.from_key(cursor.key).is_interval:
+                return cursor
+        except MalformedIdentifier:
+            pass
+        raise ForeignCursor(cursor=text)
+    return cursor
+
+
+def _make_page(
+    found: list[Identifier],
+    records: list[IdentifiedRecord],
+    damaged: list[Corrupt],
+    cursor: str | None,
+) -> ListingPage:
+    return ListingPage(
+        identifiers=tuple(found), records=tuple(records), cursor=cursor, damaged=tuple(damaged)
+    )
 
 
 def _find_next_key(key: str) -> str:

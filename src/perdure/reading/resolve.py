@@ -36,6 +36,7 @@ from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
@@ -54,9 +55,11 @@ from perdure.model.records import IdentifiedRecord, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
 from perdure.policy.equality import find_equal_record
+from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
+from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import (
     NameBeginning,
@@ -83,8 +86,9 @@ def delegate_nothing(_query: Query) -> Step | None:
 class Resolved:
     """The result of resolving a query, as described in `perdure.reading.resolve`.
 
-    Three kinds of names have no `record`: a pattern of PDIs, a PWID that is not registered here
-    (`pwid`), and a name that qualifies another name whose resource is elsewhere (`is_elsewhere`).
+    Three kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
+    here (`pwid`), and a name that qualifies another name whose resource is elsewhere
+    (`is_elsewhere`).
     """
 
     asked: Identifier
@@ -100,6 +104,9 @@ class Resolved:
     holder: Record | None = None
     """The record of the whole, even if the part is elsewhere."""
     delegated: Step | None = None
+    names: NameSet | None = None
+    """The set of names that is requested. It has a record if its names are those of the versions
+    and formats of one resource (`…/1.text.*`)."""
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
     """Finds the locations of parts of resources that are held elsewhere."""
 
@@ -124,13 +131,44 @@ class Resolved:
         return self.inside is not None and self.inside.is_elsewhere
 
     @property
+    def is_described_by_whole(self) -> bool:
+        """True if the name has a suffix that is passed on: its description is that of the whole."""
+        if not self.is_elsewhere or self.holder is None:
+            return False
+        try:
+            return isinstance(self.choose(Want.DESCRIPTION), Description)
+        except NotFound:
+            return False
+
+    @property
     def is_pattern(self) -> bool:
-        return self.asked.is_pattern
+        """True if a set of names is requested."""
+        return self.names is not None
+
+    def require_single(self) -> None:
+        """Raise PatternNotAllowed if a set of several resources is requested."""
+        if self.names is not None and self.record is None:
+            raise PatternNotAllowed(identifier=str(self.names))
 
     @property
     def pwid(self) -> Pwid | None:
         """The identifier if it is a PWID that is not registered here; its archive answers then."""
-        return self.asked if isinstance(self.asked, Pwid) and self.record is None else None
+        if isinstance(self.asked, Pwid) and self.record is None and self.names is None:
+            return self.asked
+        return None
+
+    @property
+    def negotiates_elsewhere(self) -> bool:
+        """True if the reader's preferred type is answered by a location of the handle itself.
+
+        Such a location of a `10320/loc` value has the role `conneg`.
+        """
+        return (
+            self.holder is not None
+            and bool(self.holder.values)
+            and prefers_other_than_page(self.query.accept)
+            and negotiates_elsewhere(self.holder.values)
+        )
 
     @property
     def is_registered(self) -> bool:
@@ -187,7 +225,7 @@ class Resolved:
         """The answer to another question about the same name, from the same record.
 
         The locations of a part are those of the part, never those of the whole. With `whole`, the
-        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartNotSupported if the
+        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartElsewhere if the
         location of the part is not known.
         """
         if self.delegated is not None:
@@ -206,7 +244,13 @@ class Resolved:
         return self._place_part(step or decide_step(query, self.holder), query.want)
 
     def _find_elsewhere(self, query: Query) -> Step:
-        """The answer about a part that has no record and is elsewhere. Raises NotFound."""
+        """The answer about a part that has no record and is elsewhere. Raises NotFound.
+
+        Its description is that of the whole.
+        """
+        if query.want is Want.DESCRIPTION and self.holder is not None:
+            self._find_elsewhere(msgspec.structs.replace(query, want=Want.LOCATION))
+            return decide_step(query, self.holder)
         want = _ELSEWHERE.get(query.want)
         if want is not None:
             step = decide_step(msgspec.structs.replace(query, want=want), self.holder)
@@ -347,15 +391,21 @@ class ReadDoor:
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases
+        if query.names is not None:
+            return Resolved(asked, asked, None, query, names=query.names)
         found = self._look_up(asked.whole, follow=follow)
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
-            return _make_resolved(query, asked, asked.whole, delimiter, part, found)
-        if asked.is_pattern:
-            return Resolved(asked, asked, None, query)
+            resolved = _make_resolved(query, asked, asked.whole, delimiter, part, found)
+            return replace(resolved, names=make_set(asked)) if asked.is_pattern else resolved
+        names = None if part and not asked.is_pattern else find_set(asked)
+        if names is not None:
+            return Resolved(asked, asked, None, query, names=names)
         if not part:
             for beginning in find_beginnings(asked):
                 whole, delimiter = beginning.whole, beginning.delimiter
+                if not delimiter and self._records.find_record(whole.key) is None:
+                    continue
                 found = self._look_up(whole, follow=follow)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)

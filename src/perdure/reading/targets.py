@@ -35,7 +35,9 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
-from perdure.ids import Identifier, load_schemes, parse
+from perdure.ids import Identifier, load_schemes, parse, scheme_of
+from perdure.ids.name_set import NameSet
+from perdure.model.queries import LocationAttribute
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
 
@@ -72,7 +74,7 @@ _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "ur
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
 """Words of the proxies of the Handle System. Ours is always the authoritative answer (`auth`)."""
-_OF_HANDLES = ("index", "type")
+_OF_HANDLES = ("index", "type", "locatt")
 """Parameters of the same proxies; each can be given several times."""
 _HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*/[^/?#]", re.ASCII)
 """The beginning of a Handle or DOI without its label, as in the links of the public proxies. A
@@ -122,6 +124,8 @@ class Question(msgspec.Struct, frozen=True):
     indexes: tuple[int, ...] = ()
     types: tuple[str, ...] = ()
     """The indexes and types of the values of a handle that may redirect."""
+    attributes: tuple[LocationAttribute, ...] = ()
+    """The attributes of the locations of a handle that may redirect (`?locatt=id:1`)."""
 
 
 def read_target(raw: bytes) -> RequestTarget:
@@ -203,6 +207,12 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         follow_aliases="ignore_aliases" not in found,
         indexes=tuple(int(one) for one in chosen["index"] if re.fullmatch("[0-9]{1,10}", one)),
         types=tuple(chosen["type"]),
+        attributes=tuple(
+            LocationAttribute(name, text)
+            for one in chosen["locatt"]
+            for name, colon, text in (one.partition(":"),)
+            if colon
+        ),
     )
 
 
@@ -324,6 +334,16 @@ def _with_hash(text: str) -> str:
 def spell_path(identifier: Identifier) -> str:
     """The form of an identifier in a target, after the slash: a piece of a URI."""
     return identifier.path
+
+
+def spell_set_path(names: NameSet) -> str:
+    """The form of a set of names in a target, after the slash."""
+    if names.pattern is not None:
+        return names.pattern.path
+    whole, label = names.text, scheme_of(names.example).label_of(names.example).text
+    if scheme_of(names.example).is_uri:
+        return whole
+    return label + escape(whole[len(label) :], safe="/:;,@!$&'()*+=-._~")
 
 
 def spell_part_path(whole: Identifier, part: str) -> str:

@@ -3,6 +3,7 @@
 A request is about a page of the server or about an identifier; identifiers have a colon in them.
 
     GET HEAD  /                                                 own.show_start
+    GET HEAD  /authorities                                      own.list_authorities
     GET HEAD  /healthz                                          own.report_health
     GET HEAD  /readyz                                           own.report_readiness
     GET HEAD  /metrics                                          own.report_metrics

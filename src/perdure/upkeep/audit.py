@@ -17,11 +17,17 @@ import msgspec
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.erasing import mark_erased
-from perdure.policy.naming import list_references, qualify_identifier, spell_name
+from perdure.policy.naming import (
+    contains_representation,
+    list_references,
+    qualify_identifier,
+    spell_name,
+)
 from perdure.policy.rules import bury_version, with_representations
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
@@ -43,9 +49,9 @@ class KeptRepresentation(NamedTuple):
 
 
 def verify_digests(
-    records: Records, held: Bytes, *, within: Identifier | None = None
+    records: Records, held: Bytes, *, within: Identifier | NameSet | None = None
 ) -> Iterator[IntegrityFinding]:
-    """Hash every representation again, or those of one interval or pattern; one finding for each.
+    """Hash every representation again, or those of a set of names; one finding for each.
 
     Withdrawn bytes are checked too: they are kept, though they are not served. Of what was erased,
     the bytes that are left are checked.
@@ -59,37 +65,38 @@ def verify_digests(
 
 
 def walk_representations(
-    records: Records, *, within: Identifier | None = None
+    records: Records, *, within: Identifier | NameSet | None = None
 ) -> Iterator[KeptRepresentation | IntegrityFinding]:
-    """Yield every representation, or those of one interval or pattern, and a finding for each
-    record that cannot be read. Each page of records comes in the order of its bytes on the disk.
+    """Yield every representation, or those of a set of names, and a finding for each record that
+    cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
-    for page in _walk_pages(records, within):
+    names = None if within is None else make_set(within)
+    for page in _walk_pages(records, names):
         found: list[KeptRepresentation] = []
         for row in page:
             if isinstance(row, IntegrityFinding):
                 yield row
                 continue
             try:
-                found += list_kept(row)
+                found += list_kept(row, names)
             except PerdureError as error:  # a damaged format, say
                 yield make_finding(str(row.name), str(error))
         yield from sorted(found, key=_place_of)
 
 
 def walk_records(
-    records: Records, *, within: Identifier | None = None
+    records: Records, *, within: Identifier | NameSet | None = None
 ) -> Iterator[ScannedRecord | IntegrityFinding]:
-    """Yield every record, or those of one interval or pattern, and a finding for each that cannot
-    be read."""
-    for page in _walk_pages(records, within):
+    """Yield every record, or those of a set of names, and a finding for each that cannot be
+    read."""
+    for page in _walk_pages(records, None if within is None else make_set(within)):
         yield from page
 
 
 def _walk_pages(
-    records: Records, within: Identifier | None
+    records: Records, names: NameSet | None
 ) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
-    low, high = within.key_range() if within else ("", _LAST)
+    low, high = (names.low, names.end) if names else ("", _LAST)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(records, following, high, limit=_PAGE)
@@ -98,17 +105,23 @@ def _walk_pages(
             if isinstance(row, DamagedRecord)
             else row
             for row in batch
-            if isinstance(row, DamagedRecord) or within is None or _is_within(within, row.name)
+            if isinstance(row, DamagedRecord) or names is None or names.covers_resource(row.name)
         ]
 
 
-def list_kept(row: ScannedRecord) -> list[KeptRepresentation]:
-    """The representations of a record. Raises PerdureError if one cannot be named."""
-    return [
+def list_kept(row: ScannedRecord, names: NameSet | None = None) -> list[KeptRepresentation]:
+    """The representations of a record that belong to a set, by default all.
+
+    Raises PerdureError if one cannot be named.
+    """
+    found = [
         KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
         for version in row.record.versions
         for one in version.representations
     ]
+    if names is None or not names.has_representations:
+        return found
+    return [one for one in found if contains_representation(names, one.identifier)]
 
 
 def make_finding(name: str, problem: str) -> IntegrityFinding:
@@ -118,10 +131,6 @@ def make_finding(name: str, problem: str) -> IntegrityFinding:
 
 def _place_of(one: KeptRepresentation) -> tuple[int, int]:
     return one.representation.segment, one.representation.offset
-
-
-def _is_within(pattern: Identifier, name: Identifier) -> bool:
-    return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 
 def check_digest(held: Bytes, identifier: Identifier, one: Representation) -> IntegrityFinding:

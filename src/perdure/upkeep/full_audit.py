@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
 from perdure.policy.naming import list_references
@@ -81,7 +82,7 @@ class _ReadSegment:
 
 
 def audit_registry(
-    registry: Registry, *, within: Identifier | None = None, report: Report | None = None
+    registry: Registry, *, within: Identifier | NameSet | None = None, report: Report | None = None
 ) -> Iterator[IntegrityFinding]:
     """Check everything, and yield a finding for each representation and for each problem.
 
@@ -95,7 +96,9 @@ def _report_nothing(done: int, phase: str) -> None:
 
 
 class _Audit:
-    def __init__(self, registry: Registry, within: Identifier | None, report: Report) -> None:
+    def __init__(
+        self, registry: Registry, within: Identifier | NameSet | None, report: Report
+    ) -> None:
         self._registry = registry
         self._records = registry.records
         self._held = registry.bytes

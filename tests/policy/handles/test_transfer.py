@@ -54,3 +54,10 @@ def test_what_comes_from_a_handle_server(place: Path) -> None:
     first, secret = list_values(record)
     assert first.at == "2015-06-09T12:34:06Z"
     assert sealing.matches_secret("s3cret", secret.data)
+
+
+def test_indexes_of_a_handle_server_are_kept(place: Path) -> None:
+    """RFC 3651 section 3.1: an index is "An unsigned 32-bit integer"."""
+    values = [{"index": index, "type": "DESC", "data": str(index)} for index in (0, 2_000_000_000)]
+    copy = copied(json.dumps({"id": NAME, "values": values}).encode(), place / "copy")
+    assert [one.index for one in list_values(copy.record(NAME))] == [0, 2_000_000_000]

@@ -161,7 +161,8 @@ def test_a_secret_of_a_file_is_sealed_once() -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        Value(index=0, type="X", data="y"),
+        Value(index=-1, type="X", data="y"),
+        Value(index=1 << 32, type="X", data="y"),
         Value(index=1, type="", data="y"),
         Value(index=1, type="X", data="y", format="A B"),
         Value(index=1, type="X", data="{", format="admin"),

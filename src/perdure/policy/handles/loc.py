@@ -9,7 +9,8 @@ How it works: the value is a small XML document,
 whose `location` elements become `perdure.model.records.Location`s: `country` is the region,
 `weight` the weight (1 by default; if there are fractions, all weights of the value are scaled up).
 A `location` whose `href` readers cannot open (`perdure.policy.handles.addresses`) is left out.
-Other attributes stay in the value, which is stored unchanged.
+Other attributes stay in the value, which is stored unchanged; `perdure.policy.handles.choosing`
+chooses by them.
 
 What must stay true: nothing of the XML is trusted. A document type declaration is refused before
 the parser sees it, and without one there is no entity to expand or to fetch.
@@ -22,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from perdure.errors.locations import (
@@ -36,6 +38,7 @@ from perdure.model.records import Location
 from perdure.policy.handles.addresses import read_address
 
 TYPE = "10320/loc"
+_METHODS = "locatt,country,weighted"
 LONGEST = 100_000
 """The most characters of a value in XML."""
 _DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -59,8 +62,27 @@ def parse_xml(text: str, kind: str) -> ElementTree.Element:
         raise MalformedValueXml(value_type=kind, fault=str(error)) from error
 
 
+class LocEntry(NamedTuple):
+    """One `location` element: the location, and all attributes of the element."""
+
+    location: Location
+    attributes: dict[str, str]
+
+
+class LocValue(NamedTuple):
+    """A value: its methods to choose a location, and its locations, in order."""
+
+    methods: tuple[str, ...]
+    entries: tuple[LocEntry, ...]
+
+
 def read_locations(text: str) -> tuple[Location, ...]:
     """The locations of a value, in order. Raises InvalidRequest."""
+    return tuple(entry.location for entry in read_value(text).entries)
+
+
+def read_value(text: str) -> LocValue:
+    """The methods and locations of a value. Raises InvalidRequest."""
     root = parse_xml(text, TYPE)
     if root.tag != "locations":
         raise RootNotLocations(value_type=TYPE)
@@ -74,13 +96,20 @@ def read_locations(text: str) -> tuple[Location, ...]:
     ]
     weights = [_read_weight(one.get("weight", "1")) for _, one in found]
     scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
-    return tuple(
-        Location(
-            uri=address,
-            region=one.get("country") or None,
-            weight=int(weight * scale),
-        )
-        for (address, one), weight in zip(found, weights, strict=True)
+    methods = root.get("chooseby", _METHODS).split(",")
+    return LocValue(
+        tuple(one.strip().lower() for one in methods),
+        tuple(
+            LocEntry(
+                Location(
+                    uri=address,
+                    region=one.get("country") or None,
+                    weight=int(weight * scale),
+                ),
+                dict(one.attrib),
+            )
+            for (address, one), weight in zip(found, weights, strict=True)
+        ),
     )
 
 

@@ -61,6 +61,8 @@ TEMPLATE = "TEMPLATE"
 """The type of a template for locations of parts; see `perdure.policy.templates`."""
 COMPUTED = 2_000_000_000
 """The server computes the values from this index on; clients cannot write them."""
+HIGHEST = (1 << 32) - 1
+"""The highest index that a handle can have; an import keeps it."""
 MOST_VALUES = 1000
 MOST_SECRETS = 4
 """The most secrets in one request: each takes some 40 ms to seal."""
@@ -132,22 +134,37 @@ def check_values(values: tuple[Value, ...]) -> None:
 
 
 def read_index(text: int | str) -> int:
-    """Read an index, which some clients send as text. Raises InvalidRequest."""
+    """Read the index of a value to write. Some clients send a text. Raises InvalidRequest."""
+    return _check_index(text, 1, COMPUTED - 1)
+
+
+def read_asked_index(text: int | str) -> int:
+    """Read the index of a value to read: any that a handle can have. Raises InvalidRequest.
+
+    RFC 3651 section 3.1: "An unsigned 32-bit integer". Other servers have values with index 0, and
+    with those that are computed here.
+    """
+    return _check_index(text, 0, HIGHEST)
+
+
+def _check_index(text: int | str, lowest: int, highest: int) -> int:
     if isinstance(text, str):
-        text = int(text) if re.fullmatch("[0-9]{1,10}", text, re.ASCII) else 0
-    if not 0 < text < COMPUTED:
-        raise IndexOutOfRange(highest=COMPUTED - 1)
+        text = int(text) if re.fullmatch("[0-9]{1,10}", text, re.ASCII) else -1
+    if not lowest <= text <= highest:
+        raise IndexOutOfRange(lowest=lowest, highest=highest)
     return text
 
 
 def prepare_values(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
     """Prepare values from an operator's file for storage, and seal secrets that are not sealed.
 
+    They keep their indexes, also those that clients cannot write.
+
     Values without a time get the time `at`. Raises InvalidRequest or TooLarge.
     """
     found = []
     for one in given:
-        index = read_index(one.index)
+        index = read_asked_index(one.index)
         _check_outside(index, one.type, one.ttl, one.permissions)
         if not _FORMAT.fullmatch(one.format):
             raise ValueFormatInvalid(index=index)
@@ -308,6 +325,16 @@ def find_alias(record: Record) -> Identifier | None:
             with suppress(MalformedIdentifier):
                 return read_handle(one.data.strip().removeprefix("hdl:"))
     return None
+
+
+def find_ttl(values: Iterable[Value], uri: str) -> int | None:
+    """The shortest time to live of the public values that state a location; None if none does."""
+    found = [
+        one.ttl
+        for one in values
+        if is_public(one) and any(location.uri == uri for location in list_locations(one))
+    ]
+    return min(found, default=None)
 
 
 def find_private_addresses(values: Iterable[Value]) -> set[str]:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -146,7 +147,7 @@ def read_query(handle: str, question: str) -> HandleRequest:
     indexes = [value for name, value in pairs if name == "index"]
     return HandleRequest(
         handle=handle,
-        indexes=tuple(values.read_index(one) for one in indexes if one != _VARIOUS),
+        indexes=tuple(values.read_asked_index(one) for one in indexes if one != _VARIOUS),
         various=_VARIOUS in indexes,
         types=tuple(value for name, value in pairs if name == "type"),
         auth=_is_set(given, "auth"),
@@ -182,14 +183,22 @@ async def show_handle(service: Service, request: Request, asked: HandleRequest) 
     if known and resolved.is_registered:
         who = await handle_admins.identify_actor(service, request)
         to_admin = handle_admins.may_read(service, who, identifier, list_values(record))
-    found = write_values(_select_values(shown, asked), to_admin=to_admin)
-    code = (
-        HandleCode.SUCCESS
-        if found or not (asked.indexes or asked.types)
-        else HandleCode.VALUES_NOT_FOUND
-    )
-    fresh = 0 if known or asked.auth else service.settings.fresh_seconds
-    return _write_values(asked.handle, found, fresh, code, asked.form)
+    selected = _select_values(shown, asked)
+    found = write_values(selected, to_admin=to_admin)
+    fresh = 0
+    if not (known or asked.auth):
+        fresh = _find_freshness(record, selected, service.settings.fresh_seconds)
+    return _write_values(asked.handle, found, fresh, asked.form)
+
+
+def _find_freshness(record: Record, shown: Iterable[Value], fresh: int) -> int:
+    """The seconds for which an answer may be cached: the shortest time to live of its values.
+
+    Values that the server computes may change with the record: `fresh` seconds.
+    """
+    stored = {one.index for one in record.values}
+    times = (one.ttl if one.index in stored else fresh for one in shown if is_public(one))
+    return min(times, default=fresh)
 
 
 def answer_public(handle: str, record: Record, *, fresh: int) -> Answer | None:
@@ -199,17 +208,22 @@ def answer_public(handle: str, record: Record, *, fresh: int) -> Answer | None:
     """
     if record.tombstone or record.versions:
         return None
-    return _write_values(handle, write_values(list_values(record), to_admin=False), fresh)
+    shown = list_values(record)
+    found = write_values(shown, to_admin=False)
+    return _write_values(handle, found, _find_freshness(record, shown, fresh))
 
 
 def _write_values(
     handle: str,
     found: list[dict[str, Any]],
     fresh: int,
-    code: HandleCode = HandleCode.SUCCESS,
     form: AnswerForm = handle_codes.PLAIN,
 ) -> Answer:
-    """Answer with values. `fresh` is the number of seconds for which it may be cached."""
+    """Answer with values. `fresh` is the number of seconds for which it may be cached.
+
+    If the client may see none of them, the code says so, as that of Handle.Net does.
+    """
+    code = HandleCode.SUCCESS if found else HandleCode.VALUES_NOT_FOUND
     age = b"public, max-age=%d" % fresh if fresh else b"no-store"
     field = (b"cache-control", age)
     return handle_codes.write_answer(
@@ -231,7 +245,7 @@ async def query_handle(service: Service, request: Request, asked: HandleRequest)
         for name, value in given.items()
         for one in (value if isinstance(value, list) else [value])
     ]
-    indexes = tuple(values.read_index(value) for name, value in pairs if name == "index")
+    indexes = tuple(values.read_asked_index(value) for name, value in pairs if name == "index")
     types = tuple(value for name, value in pairs if name == "type")
     auth = _is_set(dict(pairs), "auth", otherwise=asked.auth)
     return await show_handle(
@@ -293,10 +307,9 @@ def _list_values(resolved: Resolved, record: Record, base: str) -> tuple[Value, 
         at = record.at
         address = f"{base}/{spell_path(first.identifier)}"
         told = ((URL, address), ("CHECKSUM", f"sha512:{held.sha512}"), ("TYPE", held.media_type))
-        shown += [
-            Value(index=COMPUTED + number, type=kind, data=data, at=at)
-            for number, (kind, data) in enumerate(told)
-        ]
+        taken = {one.index for one in own}
+        free = (index for index in count(COMPUTED) if index not in taken)
+        shown += [Value(index=next(free), type=kind, data=data, at=at) for kind, data in told]
     return tuple(shown)
 
 

@@ -19,15 +19,17 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from urllib.parse import unquote
 
+import msgspec
+
 from perdure.errors import (
     MalformedIdentifier,
     NotFound,
     PerdureError,
     UnknownScheme,
 )
-from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import MissingOperand, TwoOperandsNeeded, UnknownService
 from perdure.ids import Identifier, are_equivalent
+from perdure.ids.name_set import NameSet
 from perdure.model.queries import Choices, Gone, Redirect, Want
 from perdure.model.records import Location
 from perdure.reading.resolve import Resolved
@@ -35,6 +37,7 @@ from perdure.reading.targets import (
     Question,
     is_escaped,
     read_identifier,
+    read_question,
     spell_part_path,
     spell_part_uri,
     spell_path,
@@ -55,9 +58,11 @@ from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, reading
+from perdure.server.resource.listings import list_set, write_urn
 from perdure.server.resource.locating import find_by_url, list_locations, list_urls
 
 PREFIX = "uri-res/"
+_PAGING = re.compile(r"\?((?:(?:cursor|limit)=[^&?#]*(?:&|\Z))+)\Z")
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
 
 
@@ -84,6 +89,7 @@ async def ask_service(service: Service, request: Request) -> Answer:
 async def _answer_n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
     resolved = _resolve_operand(service, request, operand)
+    resolved.require_single()
     if resolved.pwid is not None:
         there = await pwids.locate_pwid(service, request, resolved.pwid)
         if prefers_types(request.accept, lists.TYPES):
@@ -101,11 +107,11 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
     if prefers_types(request.accept, lists.TYPES):
         place = (b"location", escape_uri(found[0]))
         return list_locations(service, request, resolved, place, about=operand)
-    step = Redirect(
-        identifier=identifier,
-        location=Location(uri=found[0]),
-        others=tuple(Location(uri=one) for one in found[1:]),
-    )
+    chosen = resolved.choose(Want.LOCATION)
+    ttl = chosen.ttl if isinstance(chosen, Redirect) else None
+    first = chosen.location.uri if isinstance(chosen, Redirect) else found[0]
+    others = tuple(Location(uri=one) for one in found if one != first)
+    step = Redirect(identifier=identifier, location=Location(uri=first), others=others, ttl=ttl)
     fresh, vary = service.settings.fresh_seconds, asking.write_vary(service)
     base, status = service.settings.base_url, _choose_redirect_status(request)
     return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)
@@ -117,6 +123,8 @@ def _choose_redirect_status(request: Request) -> HTTPStatus:
 
 async def _answer_n2ls(service: Service, request: Request, operand: str) -> Answer:
     resolved = _resolve_operand(service, request, operand)
+    if resolved.names is not None:
+        return await _answer_set(service, request, resolved.names, operand, "locations")
     if resolved.pwid is not None:
         there = await pwids.locate_pwid(service, request, resolved.pwid)
         return _answer_list(service, request, operand, [lists.ListEntry(there.url)])
@@ -124,14 +132,17 @@ async def _answer_n2ls(service: Service, request: Request, operand: str) -> Answ
 
 
 async def _answer_n2r(service: Service, request: Request, operand: str) -> Answer:
-    return await reading.answer_resource(
-        service, request, _resolve_operand(service, request, operand)
-    )
+    resolved = _resolve_operand(service, request, operand)
+    if resolved.names is not None:
+        return await _answer_set(service, request, resolved.names, operand)
+    return await reading.answer_resource(service, request, resolved)
 
 
 async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
     resolved = _resolve_operand(service, request, operand)
+    if resolved.names is not None:
+        return await _answer_set(service, request, resolved.names, operand)
     if resolved.inside is not None or resolved.pwid is not None:
         return await reading.answer_resource(service, request, resolved)
     step = resolved.choose(Want.RESOURCES)
@@ -158,13 +169,19 @@ async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answ
 
 async def _answer_n2c(service: Service, request: Request, operand: str) -> Answer:
     resolved = _resolve_operand(service, request, operand)
+    if resolved.names is not None:
+        return await _answer_set(service, request, resolved.names, operand, "info")
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid, Question(verb="info"))
+    if resolved.is_described_by_whole:
+        return reading.lead_to_whole(service, request, resolved, "?info")
     return await reading.answer_description(service, request, resolved)
 
 
 async def _answer_n2ns(service: Service, request: Request, operand: str) -> Answer:
     resolved = _resolve_operand(service, request, operand)
+    if resolved.names is not None:
+        return await _answer_set(service, request, resolved.names, operand, "names")
     if resolved.pwid is not None:
         await pwids.locate_pwid(service, request, resolved.pwid)  # raises if it is unknown
     identifier, part = resolved.identifier, resolved.part_beside
@@ -182,7 +199,7 @@ def _list_names(
     """List all names of the same resource, as URNs if their scheme has that form."""
     names = {name.key: name for one in known for name in service.listings.list_resolved_names(one)}
     entries = [
-        lists.ListEntry(_write_urn(one), f"{request.base_url}/{spell_path(one)}")
+        lists.ListEntry(write_urn(one), f"{request.base_url}/{spell_path(one)}")
         for one in names.values()
     ]
     return _answer_list(service, request, about, entries)
@@ -200,16 +217,28 @@ def _answer_list(
     return lists.answer_list(request, about, entries, fresh, *more)
 
 
-def _write_urn(identifier: Identifier) -> str:
-    return spell_uri(identifier) if identifier.urn == str(identifier) else identifier.urn
-
-
 def _resolve_operand(service: Service, request: Request, operand: str) -> Resolved:
-    """Resolve the operand. Raises NotFound, or InvalidRequest if it is a pattern."""
-    resolved = asking.resolve_name(service, request, operand)
-    if resolved.is_pattern:
-        raise PatternNotAllowed(identifier=str(resolved.asked))
-    return resolved
+    """Resolve the operand. It may be a set of names, with a cursor and a limit behind it."""
+    return asking.resolve_name(service, request, _PAGING.sub("", operand))
+
+
+async def _answer_set(
+    service: Service, request: Request, names: NameSet, operand: str, verb: str = ""
+) -> Answer:
+    """Answer a service about all names of a set, page by page.
+
+    "When submitting a PDI to a URN resolver, wildcards may be used to obtain information for sets
+    of PDIs" (draft-mallery-urn-pdi-00 section 3.6.3).
+    """
+    paging = _PAGING.search(operand)
+    question = read_question(paging[1] if paging else None)
+    return await list_set(
+        service,
+        request,
+        names,
+        msgspec.structs.replace(question, verb=verb),
+        operand=_PAGING.sub("", operand),
+    )
 
 
 # from a URL

@@ -73,9 +73,11 @@ def resolve_name(
     )
     chosen = msgspec.structs.replace(
         asked,
+        names=name.names,
         follow_aliases=question.follow_aliases,
         indexes=question.indexes,
         types=question.types,
+        attributes=question.attributes,
     )
     return service.reading.resolve(chosen)
 

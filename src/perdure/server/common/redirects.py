@@ -31,7 +31,8 @@ def make_redirect(
     vary: bytes = b"accept",
     path: str | None = None,
 ) -> Answer:
-    """Redirect the reader to a location; the answer may be cached for `fresh` seconds.
+    """Redirect the reader to a location; the answer may be cached for `fresh` seconds, or for the
+    time to live of the value of a handle that states the location.
 
     `base` is the setting `base_url`, so the name that a reader should cite is a reference relative
     to this server if there is none (RFC 8574, RFC 8288 section 3.1). `path` is the path of the
@@ -41,7 +42,7 @@ def make_redirect(
     name = f"{base}/{spell_path(step.identifier) if path is None else path}"
     fields: Fields = [
         (b"location", escape_uri(step.location.uri)),
-        (b"cache-control", b"public, max-age=%d" % fresh),
+        (b"cache-control", b"public, max-age=%d" % (fresh if step.ttl is None else step.ttl)),
         (b"vary", vary),
         *join_links(
             [

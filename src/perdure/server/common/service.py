@@ -125,7 +125,4 @@ class Service:
 
     def knows_series(self, pattern: Identifier) -> bool:
         """Return True if a series is minted here, or has identifiers here."""
-        if self.settings.is_numbered_here(pattern):
-            return True
-        low, high = pattern.authority_range()
-        return self.registry.records.find_first_key(low, high) is not None
+        return self.listings.is_resolved(pattern)

@@ -39,6 +39,7 @@ from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
 from perdure.policy.decide import decide_step
 from perdure.policy.handles import names
+from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
@@ -354,7 +355,7 @@ class FastPath:
     ) -> bytes | ReadyRepresentation | None:
         try:
             record = show_to_readers(stored.decode_stored(stored_text))
-            if find_alias(record) is not None:
+            if find_alias(record) is not None or negotiates_elsewhere(record.values):
                 return None
             step = decide_step(
                 Query(identifier=identifier, day=self._day, dead=self._health.dead), record

@@ -11,14 +11,15 @@ from datetime import datetime
 from http import HTTPStatus
 from importlib.metadata import version
 from urllib.parse import parse_qs
+from urllib.parse import quote as escape
 
 import msgspec
 
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes
-from perdure.reading.targets import read_identifier, spell_path
+from perdure.reading.targets import read_identifier, read_question, spell_path, spell_set_path
 from perdure.server import pages
-from perdure.server.common import logs, problems
+from perdure.server.common import lists, logs, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
 from perdure.server.common.metrics import CONTENT_TYPE
 from perdure.server.common.negotiate import choose_type
@@ -50,9 +51,28 @@ async def show_start(service: Service, request: Request) -> Answer:
         "software": f"perdure {version('perdure')}",
         "series": series,
         "minted": minted,
+        "authorities": f"{request.base_url}/authorities",
         "schemes": {scheme.name: scheme.prefixes for scheme in found},
     }
     return make_answer(HTTPStatus.OK, "application/json", msgspec.json.encode(about), vary)
+
+
+async def list_authorities(service: Service, request: Request) -> Answer:
+    """List the authorities of all schemes whose identifiers are known here, page by page.
+
+    Each is a set of identifiers, which can be listed itself.
+    """
+    question = read_question(request.target.question, verbs=())
+    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    found, after = await asyncio.to_thread(
+        service.listings.list_authorities, cursor=question.cursor, limit=limit
+    )
+    entries = [
+        lists.ListEntry(str(one), f"{request.base_url}/{spell_set_path(one)}") for one in found
+    ]
+    following = None if after is None else f"?cursor={escape(after, safe='')}&limit={limit}"
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    return lists.answer_list(request, "authorities", entries, fresh, following=following)
 
 
 async def report_health(_service: Service, _request: Request) -> Answer:

@@ -26,6 +26,7 @@ from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.queries import Gone
 from perdure.model.records import Record
+from perdure.policy.shoulders import find_policy
 from perdure.policy.showing import find_withdrawal
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import append_question, spell_path
@@ -163,11 +164,13 @@ def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: 
         shown["metadata"] = shown["metadata"] | {name: text for name, text in said.items() if text}
     body = describing.write_erc(shown)
     if full:
-        body += _write_support(request, identifier, record)
+        name = str(identifier).removeprefix("ark:")
+        policy = find_policy(service.settings.ark_policies, name)
+        body += _write_support(request, identifier, record, policy)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    name = write_link(f"{request.base_url}/{spell_path(identifier)}", "describes")
+    link = write_link(f"{request.base_url}/{spell_path(identifier)}", "describes")
     return make_answer(
-        HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *join_links((name,))
+        HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *join_links((link,))
     )
 
 
@@ -270,16 +273,16 @@ def _find_quotable_url(shown: dict[str, Any], record: Record) -> str:
     )
 
 
-def _write_support(request: Request, identifier: Identifier, record: Record) -> bytes:
+def _write_support(request: Request, identifier: Identifier, record: Record, policy: str) -> bytes:
     """Write the `erc-support` section: the commitment to the resource, its giver and its
-    date.
+    date. Permanence is the policy of the shoulder.
     """
     if record.tombstone is not None:
         promise = "(:gone) withdrawn; the name and this statement remain"
     elif record.newest is not None:
-        promise = "(:permanent) the name will never be reassigned; no version ever changes"
+        promise = f"{policy}; no version ever changes here"
     else:
-        promise = "(:permanent) the name will never be reassigned; the resource may move"
+        promise = f"{policy}; the resource may move"
     since = record.versions[0].at if record.versions else record.at
     rows = (
         ("who", request.base_url.partition("//")[2]),

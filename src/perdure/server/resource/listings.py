@@ -1,72 +1,266 @@
-"""Patterns and intervals: the identifiers in a series, year, month or day, or under a wildcard.
+"""Sets of names: a series, a year, a pattern with wildcards, the beginning of names of any scheme.
 
 How it works: a series, year or month lists the years, months or days in it that have identifiers.
-A day, and every pattern with a wildcard, lists identifiers, page by page. The look-ups run in a
-thread, because a sparse pattern may read many records.
+A day, and every other set, lists identifiers, page by page. The same page answers other questions:
+all locations (`?locations`, N2Ls), all descriptions (`?info`, N2C), all names (N2Ns), and a
+bibliography (`?cite`). The look-ups run in a thread, because a sparse pattern may read many
+records.
 
 What must stay true: following `next` from page to page lists every identifier once, whatever is
-minted meanwhile.
+minted meanwhile; a set of which nothing is known is 404 for every question.
+# ruling: pdi-patterns-everywhere
 """
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import NotFound, PartNotSupported
+from perdure.errors import NothingMatches, PartNotSupported
+from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
+from perdure.metadata import load_formats
+from perdure.metadata.citing import join_citations, write_citation
+from perdure.metadata.port import DescribedResource
+from perdure.model.queries import Gone, ListingPage
+from perdure.policy.showing import show_to_readers
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
-from perdure.server.common import lists, logs
-from perdure.server.common.answers import Answer
+from perdure.server.common import asking, lists, logs
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    join_links,
+    make_answer,
+    write_link,
+)
+from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.resource import metadata
+from perdure.server.resource.describing import make_public_record
+from perdure.server.resource.locating import list_urls
+
+_BIBLIOGRAPHIES = ("bibtex", "ris", "csl", "csl-json")
+"""Formats of metadata in which a document can have many records."""
 
 
-async def list_pattern(
-    service: Service, request: Request, pattern: Identifier, question: Question
+async def list_set(
+    service: Service,
+    request: Request,
+    names: NameSet,
+    question: Question,
+    *,
+    operand: str | None = None,
 ) -> Answer:
-    """Answer GET of a pattern or an interval.
+    """Answer a question about all names of a set.
 
-    Raises NotFound if the series is neither minted here nor known, InvalidRequest if the cursor is
-    not from this list.
+    `operand` is the set as a request to a resolution service spells it. Raises NotFound if nothing
+    known belongs to it, InvalidRequest if the cursor is not from this list.
     """
-    if pattern.whole is not pattern:
-        part = str(pattern).removeprefix(str(pattern.whole))[1:]
-        raise PartNotSupported(media_type="a listing", selector=part)
-    if not service.knows_series(pattern):
-        raise NotFound(identifier=str(pattern))
+    _refuse_part(names)
+    about = operand if operand is not None else str(names)
+    if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
+        return await _list_interval(service, request, names, question, about)
+    page, limit = await _read_page(service, names, question)
+    following = _write_following(request, page, limit, operand)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    resolver = service.listings
-    if pattern.is_divided:
-        if question.cursor:
-            raise ListNotPaged(cursor=question.cursor)
-        interval = await asyncio.to_thread(resolver.list_interval, pattern)
-        return lists.answer_list(
-            request, str(pattern), _make_entries(request, interval.members), fresh
-        )
-    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
-    page = await asyncio.to_thread(resolver.list_page, pattern, cursor=question.cursor, limit=limit)
-    for error in page.damaged:
-        logs.get_log().error("corrupt", detail=str(error))
     damaged = [error.identifier for error in page.damaged]
     if damaged:
         fresh = (b"cache-control", b"no-store")
-    following = None
-    if page.cursor is not None:
-        following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
-    entries = [
-        msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
-        for one in _make_entries(request, page.identifiers)
-    ]
-    return lists.answer_list(
-        request, str(pattern), entries, fresh, following=following, damaged=damaged
+    if _asks_for_bibliography(question):
+        answer: Answer = await service.run_cutter(
+            _write_bibliography, service, request, names, page, question, following
+        )
+        return answer
+    if question.verb == "info" and not names_first(request.accept, "text/html"):
+        return _describe_page(request, about, page, fresh, following)
+    if question.verb == "locations":
+        entries = [
+            lists.ListEntry(one)
+            for one in await asyncio.to_thread(_list_page_urls, service, request, page)
+        ]
+    elif question.verb == "names":
+        entries = await asyncio.to_thread(_list_page_names, service, request, page)
+    else:
+        entries = [
+            msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
+            for one in _make_entries(request, page.identifiers)
+        ]
+    return lists.answer_list(request, about, entries, fresh, following=following, damaged=damaged)
+
+
+_ANSWERS = ("info", "locations", "names")
+
+
+def _refuse_part(names: NameSet) -> None:
+    """Raise PartNotSupported if a pattern has a part."""
+    pattern = names.pattern
+    if pattern is not None and pattern.whole is not pattern:
+        part = str(pattern).removeprefix(str(pattern.whole))[1:]
+        raise PartNotSupported(media_type="a listing", selector=part)
+
+
+async def _list_interval(
+    service: Service, request: Request, names: NameSet, question: Question, about: str
+) -> Answer:
+    """List the years, months or days of an interval. Raises NotFound."""
+    if not service.listings.is_resolved(names.example):
+        raise NothingMatches(identifier=str(names))
+    if question.cursor:
+        raise ListNotPaged(cursor=question.cursor)
+    interval = await asyncio.to_thread(service.listings.list_interval, names)
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    return lists.answer_list(request, about, _make_entries(request, interval.members), fresh)
+
+
+async def _read_page(
+    service: Service, names: NameSet, question: Question
+) -> tuple[ListingPage, int]:
+    """Read a page, and return the number of lines that it may have."""
+    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    page = await asyncio.to_thread(
+        service.listings.list_page, names, cursor=question.cursor, limit=limit
     )
+    for error in page.damaged:
+        logs.get_log().error("corrupt", detail=str(error))
+    return page, limit
+
+
+def _write_following(
+    request: Request, page: ListingPage, limit: int, operand: str | None
+) -> str | None:
+    """Write the relative address of the next page, with the same question; None at the end."""
+    if page.cursor is None:
+        return None
+    paging = f"cursor={escape(page.cursor, safe='')}&limit={limit}"
+    if operand is not None:
+        return f"?{operand}?{paging}"
+    asked = (request.target.question or "").split("&")
+    kept = [one for one in asked if one and not one.startswith(("cursor=", "limit="))]
+    return "?" + "&".join((*kept, paging))
 
 
 def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.ListEntry]:
     return [
         lists.ListEntry(spell_uri(one), f"{request.base_url}/{spell_path(one)}") for one in found
     ]
+
+
+# the questions
+# -------------
+
+
+def _describe_page(
+    request: Request,
+    about: str,
+    page: ListingPage,
+    fresh: tuple[bytes, bytes],
+    following: str | None,
+) -> Answer:
+    """Answer with the public records of a page, as JSON."""
+    shown = [
+        make_public_record(show_to_readers(one.record), one.identifier, request.base_url)
+        for one in page.records
+    ]
+    body = msgspec.json.encode({"about": about, "records": shown, "next": following})
+    return make_answer(HTTPStatus.OK, "application/json", body, fresh, *_link_following(following))
+
+
+def _link_following(following: str | None) -> Fields:
+    if following is None:
+        return []
+    return join_links((write_link(following, "next"),))
+
+
+def _list_page_urls(service: Service, request: Request, page: ListingPage) -> list[str]:
+    """List the URLs of all names of a page, each once. Withdrawn resources have none."""
+    found: dict[str, None] = {}
+    for name in page.identifiers:
+        resolved = service.reading.resolve(asking.make_query(service, request, name))
+        urls = list_urls(request, resolved)
+        if not isinstance(urls, Gone):
+            found |= dict.fromkeys(urls)
+    return list(found)
+
+
+def _list_page_names(
+    service: Service, request: Request, page: ListingPage
+) -> list[lists.ListEntry]:
+    """List all names of the resources of a page, as URNs if their scheme has that form."""
+    names = {
+        str(other): other
+        for one in page.identifiers
+        for other in (one, *service.listings.list_names(one.resource)[1:])
+    }
+    return [
+        lists.ListEntry(write_urn(one), f"{request.base_url}/{spell_path(one)}")
+        for one in names.values()
+    ]
+
+
+def write_urn(identifier: Identifier) -> str:
+    """Write a name as a URN if its scheme has that form, else as a URI."""
+    return spell_uri(identifier) if identifier.urn == str(identifier) else identifier.urn
+
+
+def _asks_for_bibliography(question: Question) -> bool:
+    return question.cite is not None or question.metadata is not None
+
+
+def _write_bibliography(
+    service: Service,
+    request: Request,
+    names: NameSet,
+    page: ListingPage,
+    question: Question,
+    following: str | None,
+) -> Answer:
+    """Answer with a citation of each resource of a page that was not withdrawn.
+
+    Raises InvalidRequest if the style or the language is unknown, PatternNotAllowed if another
+    format of metadata is requested.
+    """
+    style = _find_style(names, question)
+    language = question.locale or metadata.choose_language(request)
+    texts = [
+        write_citation(what, style, language)
+        for one in page.records
+        if one.record.tombstone is None
+        for what in (_describe_resource(service, request, one.identifier),)
+    ]
+    form = load_formats().get(style.removesuffix("-json"))
+    kind = form.media_types[0] if form is not None else f"{metadata.BIBLIOGRAPHY}; charset=utf-8"
+    if form is not None and form.is_text:
+        kind += "; charset=utf-8"
+    if names_first(request.accept, "text/html"):
+        kind = metadata.choose_viewable_type(kind)
+    fields = [
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept, accept-language"),
+        (b"content-language", language.encode("ascii", "replace")),
+        (b"content-security-policy", b"default-src 'none'; sandbox"),
+        (b"x-content-type-options", b"nosniff"),
+        *_link_following(following),
+    ]
+    body = join_citations(texts, style).encode()
+    return make_answer(HTTPStatus.OK, kind, body, *fields)
+
+
+def _describe_resource(service: Service, request: Request, name: Identifier) -> DescribedResource:
+    resolved = service.reading.resolve(asking.make_query(service, request, name))
+    return service.registry.described(resolved, f"{request.base_url}/{spell_path(name)}")
+
+
+def _find_style(names: NameSet, question: Question) -> str:
+    """Return the style of a bibliography. Raises PatternNotAllowed for other metadata."""
+    if question.cite is not None:
+        return question.cite.lower() or "apa"
+    asked = (question.metadata or "").lower()
+    if asked not in _BIBLIOGRAPHIES:
+        raise PatternNotAllowed(identifier=str(names))
+    return asked

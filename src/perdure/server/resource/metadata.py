@@ -207,7 +207,7 @@ async def _give_citation(
         return await _give_metadata(service, request, resolved, style)
     identifier, record = resolved.identifier, resolved.citable
     what = await _describe_resource(service, request, resolved)
-    language = locale or _choose_language(request)
+    language = locale or choose_language(request)
     text: str
     if _is_long(what):
         text = await service.run_cutter(write_citation, what, style, language)
@@ -228,7 +228,7 @@ def _is_long(what: DescribedResource) -> bool:
     return sum(map(len, lists)) > _MANY or sum(len(one.value) for one in texts) > _LONG
 
 
-def _choose_language(request: Request) -> str:
+def choose_language(request: Request) -> str:
     """Choose English, French or German by Accept-Language."""
     for one in request.languages:
         language = one.range.partition("-")[0].lower()
@@ -249,7 +249,7 @@ def _make_answer(
     tag = f'"r{record.revision}-{_clean_name(name)}"'.encode()
     asked = _list_accepted(request)
     if "text/html" in asked and kind.partition(";")[0] not in asked:
-        kind = _choose_viewable_type(kind)
+        kind = choose_viewable_type(kind)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
@@ -268,7 +268,7 @@ def _list_accepted(request: Request) -> frozenset[str]:
     return frozenset(_strip_range(one) for one in request.accept if one.quality > 0)
 
 
-def _choose_viewable_type(kind: str) -> str:
+def choose_viewable_type(kind: str) -> str:
     """Choose the media type that makes a browser show the content instead of saving it."""
     essence = kind.partition(";")[0]
     if essence.endswith("xml"):

@@ -16,9 +16,8 @@ from perdure.errors import (
     UnknownAuthority,
     UnknownScheme,
 )
-from perdure.model.queries import Query
 from perdure.reading.targets import read_identifier
-from perdure.server.common import problems
+from perdure.server.common import asking, problems
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -42,12 +41,11 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
     if mints:
         listed = text[:4].lower() in ("pdi:", "urn:")
         return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
-    identifier = read_identifier(text)
-    if identifier.is_pattern:
-        if not service.knows_series(identifier):
-            raise NotFound(identifier=str(identifier))
+    resolved = asking.resolve_name(service, request, text)
+    if resolved.names is not None:
+        if not (resolved.names.is_interval and service.knows_series(resolved.asked)):
+            service.listings.require_known(resolved.names)
         return request.allow[TargetKind.PATTERN]
-    resolved = service.reading.resolve(Query(identifier=identifier))
     with contextlib.suppress(NotAcceptable):  # known, in other formats
         resolved.choose(whole=True)
     return request.allow[TargetKind.IDENTIFIER if resolved.is_registered else TargetKind.PART]

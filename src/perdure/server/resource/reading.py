@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from perdure.errors import NotAcceptable, NotFound
+from perdure.errors import MalformedIdentifier, NotAcceptable, NotFound
 from perdure.formats import find_media_type
 from perdure.ids import Identifier, scheme_of
 from perdure.model.collection import MEDIA_TYPE as COLLECTION
@@ -39,16 +39,24 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, landing, members, metadata, parts, quoting, signposting
 from perdure.server.resource.describing import TYPES, describe_record, make_public_record
-from perdure.server.resource.listings import list_pattern
+from perdure.server.resource.listings import list_set
 from perdure.server.resource.locating import list_locations
+from perdure.server.resource.shoulders import answer_shoulder
 
 
 async def answer_get(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of a name."""
     question = read_question(request.target.question)
-    resolved = asking.resolve_name(service, request, request.target.text, question=question)
-    if resolved.is_pattern:
-        return await list_pattern(service, request, resolved.asked, question)
+    try:
+        resolved = asking.resolve_name(service, request, request.target.text, question=question)
+    except (NotFound, MalformedIdentifier):
+        answer = answer_shoulder(service, request, question)
+        if answer is None:
+            raise
+        return answer
+    if resolved.names is not None:
+        described = answer_shoulder(service, request, question) if question.inflection else None
+        return described or await list_set(service, request, resolved.names, question)
     if resolved.via is not None:
         return _follow_alias(service, request, resolved)
     return await _answer_question(service, request, resolved, question)
@@ -71,6 +79,8 @@ def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Ans
 async def _answer_question(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
+    if question.verb == "info" and resolved.is_described_by_whole:
+        return lead_to_whole(service, request, resolved, f"?{request.target.question}")
     if metadata.asks_for_metadata(question):
         return await metadata.answer_metadata(service, request, resolved, question)
     if resolved.pwid is not None:
@@ -105,6 +115,17 @@ async def _answer_question(
     if _suits_browser(service, request, resolved):
         return await landing.show_landing_page(service, request, resolved)
     return await answer_resource(service, request, resolved, question.append)
+
+
+def lead_to_whole(service: Service, request: Request, resolved: Resolved, question: str) -> Answer:
+    """Redirect from an ARK with a suffix, which has no record, to the record of the ARK."""
+    there = f"{request.base_url}/{spell_path(resolved.whole)}{question}"
+    fields = [
+        (b"location", escape_uri(there)),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"content-length", b"0"),
+    ]
+    return Answer(HTTPStatus.FOUND, fields)
 
 
 def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bool:
@@ -154,6 +175,8 @@ async def answer_resource(
         return await answer_description(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid)
+    if resolved.negotiates_elsewhere and resolved.inside is None and not only_bytes:
+        return carry_out_step(service, request, resolved, resolved.step)
     if metadata.names_metadata(request.accept) and not only_bytes:
         found = await metadata.negotiate_metadata(service, request, resolved)
         if found is not None:

@@ -52,6 +52,31 @@ OWN = (
     ),
     Route(
         methods=_GET,
+        pattern="/authorities",
+        handler=own.list_authorities,
+        operation="listAuthorities",
+        text="the authorities of all schemes whose identifiers are known here, each as a set that "
+        "can be listed (`pdi://<series>/`, `hdl:<prefix>/`); `cursor` and `limit` as for listings",
+        section="pages",
+        parameters=(
+            Parameter(name="cursor", text="the cursor in `next` of the previous page"),
+            Parameter(
+                name="limit",
+                schema={"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
+                text="authorities per page",
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The authorities.",
+                content={"text/uri-list": TEXT, _PLAIN: TEXT, "text/html": None, JSON: _ENTITY},
+            ),
+        ),
+        problems=(errors.InvalidRequest, errors.NotAcceptable),
+    ),
+    Route(
+        methods=_GET,
         pattern="/healthz",
         handler=own.report_health,
         operation="checkHealth",

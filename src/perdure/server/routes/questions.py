@@ -130,6 +130,12 @@ QUESTIONS = (
     ),
     Parameter(name="type", text="a type of values of a handle", listed=False),
     Parameter(
+        name="locatt",
+        shown="?locatt=<attribute>:<text>",
+        text="for a handle with a `10320/loc` value: redirects to a location with this attribute, "
+        "such as `id:1`, if there is one",
+    ),
+    Parameter(
         name="cursor",
         shown="?cursor=<cursor>&limit=<n>",
         text="a page of a listing; `next` of the previous page has the cursor, any other is 400",

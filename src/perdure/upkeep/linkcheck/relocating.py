@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from perdure.ids.name_set import NameSet
 from perdure.model.commands import Outcome, Receipt, Relocate
 from perdure.policy import binding, naming
 from perdure.policy.moves import Move, check_moves, move_locations
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import collecting
-from perdure.upkeep.linkcheck.collecting import Within
 
 _TELL_EVERY = 1000
 
@@ -43,7 +43,7 @@ class RelocationPlan(msgspec.Struct, frozen=True):
 
 def preview_moves(
     registry: Registry,
-    within: Within | None,
+    within: NameSet | None,
     moves: tuple[Move, ...],
     *,
     tell: Callable[[float], None],

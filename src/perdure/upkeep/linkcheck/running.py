@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from perdure.ids.name_set import NameSet
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import collecting
 from perdure.upkeep.linkcheck.checker import LinkChecker
-from perdure.upkeep.linkcheck.collecting import Within
 from perdure.upkeep.linkcheck.state import Links
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
@@ -21,7 +21,7 @@ Tell = Callable[[int, int], None]
 def start_run(
     links: Links,
     registry: Registry,
-    within: Within | None,
+    within: NameSet | None,
     *,
     resume: bool = False,
     fresh_hours: float = 0,

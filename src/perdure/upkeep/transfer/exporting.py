@@ -23,8 +23,9 @@ from perdure import formats
 from perdure.errors import Corrupt
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet, make_set
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
-from perdure.policy.naming import qualify_identifier
+from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.policy.showing import find_withdrawal
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
@@ -46,17 +47,18 @@ _LAST = "\U0010ffff"
 def export_lines(
     registry: Registry,
     *,
-    within: Identifier | None = None,
+    within: Identifier | NameSet | None = None,
     files: Path | None = None,
     report: Callable[[Corrupt], None] | None = None,
 ) -> Iterator[bytes]:
-    """Yield a line for each identifier, or for those of an interval or pattern, in order.
+    """Yield a line for each identifier, or for those of a set of names, in order.
 
     With `files`, bytes go to files there. Damaged records, and those whose bytes are damaged, are
     passed to `report` and left out; without it, the first one ends the export. Raises Corrupt,
     InvalidRequest if there are too many bytes for a line, OSError if a file cannot be written.
     """
-    low, high = within.key_range() if within else ("", _LAST)
+    names = None if within is None else make_set(within)
+    low, high = (names.low, names.end) if names else ("", _LAST)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(registry.records, following, high, limit=_PAGE)
@@ -65,7 +67,7 @@ def export_lines(
                 if report is None:
                     raise row.error
                 report(row.error)
-            elif within is None or _is_covered(within, row.name):
+            elif names is None or covers_record(names, row.name, row.record):
                 try:
                     line = _export_record(row.name, row.record, registry.bytes, files)
                 except Corrupt as error:
@@ -74,10 +76,6 @@ def export_lines(
                     report(error)
                 else:
                     yield write_line(line)
-
-
-def _is_covered(within: Identifier, identifier: Identifier) -> bool:
-    return within.resource.matches(identifier)
 
 
 def _export_record(identifier: Identifier, record: Record, held: Bytes, files: Path | None) -> Line:
