@@ -60,12 +60,13 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     """
     from perdure.cli import fetching
     from perdure.metadata import citing
+    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
         query = fetching.make_query(
             registry, named.identifier, part=named.part if part is None else part, names=named.names
         )
-        resolved = registry.reading.resolve(query)
+        resolved = citations.resolve_or_explain(registry, query)
         if resolved.names is not None:
             if url is not None:
                 raise click.UsageError("--url is the address of one resource, not of a pattern")
