@@ -278,15 +278,17 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
     def _take_message(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
         """Continue after a head: with a fast answer, or with the application and the body."""
-        if self._limits is not None and self._exceeds_limits(fields):
+        # Nearly all clients repeat their fields, which then are the same value.
+        unlimited = fields is self._judged and self._client is None
+        if not unlimited and self._limits is not None and self._exceeds_limits(fields):
             return
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
             answer = fast(method, target, fields)
             if answer is not None:
                 self._write_answer(answer)
-                if self._client is not None and self._limits is not None:
-                    self._limits.charge_bytes(self._client, len(answer))
+                if not unlimited:
+                    self._charge_bytes(len(answer))
                 self.server_state.total_requests += 1
                 self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
                 if self.access_log:
@@ -304,7 +306,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     def _exceeds_limits(self, fields: bytes) -> bool:
         """Count the request of a client, and refuse it if the client has used its share."""
         limits = cast("ClientLimits", self._limits)
-        if fields is not self._judged:  # clients repeat their fields, which then are the same value
+        if fields is not self._judged:
             peer = self.client[0] if self.client else ""
             self._judged, self._client = fields, limits.find_client(peer, fields)
         refusal = None if self._client is None else limits.judge_client(self._client)
@@ -312,6 +314,10 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             return False
         self._refuse_message(refusal)
         return True
+
+    def _charge_bytes(self, sent: int) -> None:
+        if self._client is not None and self._limits is not None:
+            self._limits.charge_bytes(self._client, sent)
 
     def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
         """Answer a small upload without the application. Return False if the application should."""

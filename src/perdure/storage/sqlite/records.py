@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zlib import crc32
 
 import apsw
 import msgspec
@@ -495,10 +496,17 @@ class SqliteLookUp:
             raise make_corrupt(_name_key(key), "a record", error) from error
         if row is None:
             return None
-        text: str = row[0]
-        if row[2] is not None and not is_sound_line(key, *row):
-            raise make_altered(_name_key(key))
-        return text
+        text: str
+        text, position, sum = row
+        if sum is None:
+            return text
+        try:  # `is_sound_line` without its calls, since each redirect comes here
+            is_sound = sum == crc32((text + key).encode(), position & 0xFFFFFFFF) >> 1
+        except (TypeError, UnicodeEncodeError):
+            is_sound = is_sound_line(key, text, position, sum)
+        if is_sound:
+            return text
+        raise make_altered(_name_key(key))
 
     def hold_state(self) -> None:
         self._execute("BEGIN")
