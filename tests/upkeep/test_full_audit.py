@@ -14,7 +14,7 @@ from tests.storage.registries import unpack_registry
 from perdure.errors import Corrupt
 from perdure.ids import parse
 from perdure.model.collection import Collection, CollectionMember, write_collection
-from perdure.model.commands import Register
+from perdure.model.commands import Correct, Register
 from perdure.model.queries import IntegrityFinding
 from perdure.registry import Registry
 from perdure.storage.segments import ocfl, warc
@@ -256,6 +256,34 @@ def test_a_withdrawal_that_only_the_segment_tells(full: Desk) -> None:
         "UPDATE records SET sum=sum_line(key, record, position)",
     )
     assert told(problems(full.root), "says that it was withdrawn, its record does not")
+
+
+def correct(full: Desk) -> str:
+    """Correct a document twice, one whose bytes are in a sealed segment. Its key."""
+    name = parse(f"{TODAY}/1.text.2")
+    for charset in ("cp850", "iso-8859-2"):
+        full.registry.door.execute_command(
+            Correct(identifier=name, charset=charset, reason="read wrongly")
+        )
+    return name.key
+
+
+def test_corrected_bytes_keep_the_head_of_their_first_reading(full: Desk) -> None:
+    correct(full)
+    assert problems(full.root) == []
+
+
+def test_a_correction_that_only_the_segment_tells(full: Desk) -> None:
+    key = correct(full)
+    full.registry.close()
+    change_rows(
+        full.root,
+        "UPDATE records SET record="
+        f"(SELECT record FROM history WHERE key='{key}' ORDER BY revision DESC LIMIT 1) "
+        f"WHERE key='{key}'",
+        "UPDATE records SET sum=sum_line(key, record, position)",
+    )
+    assert told(problems(full.root), "has a correction that its record does not have")
 
 
 def test_a_reference_that_the_index_lost(full: Desk) -> None:

@@ -17,6 +17,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
@@ -24,7 +26,7 @@ from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
 from perdure.policy.naming import list_references
 from perdure.registry import Registry
-from perdure.storage.ports import KeptRecord
+from perdure.storage.ports import KeptCorrection, KeptRecord
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.scanning import ScannedRecord
 from perdure.upkeep.audit import (
@@ -65,7 +67,7 @@ class _ReadSegment:
         self.offsets = array("q")
         self.marks = array("q")
         self.is_named = bytearray()
-        self.withdrawals: list[KeptRecord] = []
+        self.metadata: list[KeptRecord] = []
 
     def add_record(self, held: Representation, mark: int) -> None:
         self.offsets.append(held.offset)
@@ -123,7 +125,7 @@ class _Audit:
         for row in walk_records(self._records, within=self._within):
             yield from (row,) if isinstance(row, IntegrityFinding) else self._check_record(row)
         yield from self._check_waiting()
-        yield from self._check_withdrawals()
+        yield from self._check_metadata()
         if self._within is None:
             yield from self._find_unnamed()
 
@@ -156,7 +158,7 @@ class _Audit:
                     continue
                 kept = checked.kept
                 if kept.representation is None:
-                    found.withdrawals.append(kept)
+                    found.metadata.append(kept)
                     if not checked.is_intact:
                         problem = f"its withdrawal in segment {number} is damaged"
                         yield make_finding(kept.name, problem)
@@ -186,7 +188,7 @@ class _Audit:
         if segment is not None and held.offset < segment.end:
             mark = segment.find_mark(held.offset)
             name = str(kept.identifier)
-            if mark == _hash_facts(name, kept.version.number, held):
+            if mark in _hash_readings(name, kept.version.number, held):
                 return _make_kept_finding(kept, None)
             found = check_digest(self._held, kept.identifier, held)
             if found.problem is not None:
@@ -236,9 +238,9 @@ class _Audit:
     # What is left over
     # -----------------
 
-    def _check_withdrawals(self) -> Iterator[IntegrityFinding]:
+    def _check_metadata(self) -> Iterator[IntegrityFinding]:
         for number, segment in self._segments.items():
-            for kept in segment.withdrawals:
+            for kept in segment.metadata:
                 try:
                     name = parse(kept.name)
                     record = self._records.find_record(name.key)
@@ -247,6 +249,13 @@ class _Audit:
                 except PerdureError as error:
                     problem = f"a withdrawal without a valid identifier: {error}"
                     yield make_finding(f"segment {number}", problem)
+                    continue
+                if kept.correction is not None:
+                    if str(name) != kept.name or not _has_correction(
+                        record, kept.version, kept.correction
+                    ):
+                        problem = f"segment {number} has a correction that its record does not have"
+                        yield make_finding(kept.name, problem)
                     continue
                 if str(name) != kept.name or not _has_tombstone(record, kept.version):
                     problem = f"segment {number} says that it was withdrawn, its record does not"
@@ -279,6 +288,26 @@ def _list_facts(name: str, version: int, held: Representation) -> tuple[str | in
 
 def _hash_facts(name: str, version: int, held: Representation) -> int:
     return hash(_list_facts(name, version, held))
+
+
+def _hash_readings(name: str, version: int, held: Representation) -> Iterator[int | None]:
+    """The facts that the head may have: it keeps the reading from before later corrections."""
+    yield _hash_facts(name, version, held)
+    for one in held.corrections:
+        before = one.before
+        earlier = msgspec.structs.replace(
+            held,
+            media_type=before.media_type,
+            charset=before.charset,
+            language=before.language,
+        )
+        yield _hash_facts(name, version, earlier)
+
+
+def _has_correction(record: Record | None, version: int, kept: KeptCorrection) -> bool:
+    found = record.version(version) if record is not None else None
+    held = found.find_representation(kept.format) if found is not None else None
+    return held is not None and kept.correction in held.corrections
 
 
 def _has_tombstone(record: Record | None, version: int) -> bool:
