@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("corpus") and not CORPUS.is_dir():
-        pytest.skip("the corpus does not lie beside the project")
+        pytest.skip("the corpus is not beside the project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

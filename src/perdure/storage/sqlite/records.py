@@ -266,7 +266,7 @@ class SqliteRecords:
         columns: str = "sum",
     ) -> list[Any]:
         """Query rows with their checksums, which are NULL in a file of an earlier format."""
-        self.connection  # noqa: B018 - opens the file, if this thread has not done so
+        _ = self.connection  # opens the file, if this thread has not done so
         return self._fetch_all(self._with(statement, columns), bindings)
 
     def find_stored(self, key: str) -> str | None:

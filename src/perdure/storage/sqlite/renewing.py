@@ -149,7 +149,7 @@ class SqliteSalvage:
 
     def _check_structure(self) -> None:
         """Note a fault in the structure of the file: a scan may pass over rows in silence."""
-        assert self._connection is not None  # noqa: S101
+        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         try:
             found = self._connection.execute("PRAGMA quick_check(1)").get
         except apsw.CorruptError as error:
@@ -267,7 +267,7 @@ class SqliteSalvage:
 
     def _find_last_scanned(self, end: int) -> int:
         """The last position that a scan reaches, since this is how changes are copied."""
-        assert self._connection is not None  # noqa: S101
+        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         last = 0
         with suppress(apsw.Error):
             for (position,) in self._connection.execute(_POSITIONS):
@@ -314,7 +314,7 @@ class SqliteSalvage:
         self, table: str, shown: str, first: str, known: apsw.SQLiteValue
     ) -> Iterator[Row]:
         """The rows behind the damage, if `known` is the first column of the last row before it."""
-        assert self._connection is not None  # noqa: S101
+        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         start = None
         with suppress(apsw.Error):
             backwards = _SELECT.format(_as_bytes(first), table, f"ORDER BY {first} DESC")
@@ -334,7 +334,7 @@ class SqliteSalvage:
 
     def _read_by_keys(self, table: str, shown: str, first: str) -> Iterator[Row]:
         """The rows that can be reached by the keys that other tables name. Some come again."""
-        assert self._connection is not None  # noqa: S101
+        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         known: set[bytes] = set()
         for statement in _NAMES if table == "tokens" else _KEYS:
             with suppress(apsw.Error):

@@ -139,7 +139,7 @@ class PredecessorUrl:
         try:
             if not url.lower().startswith(("http://", "https://")):
                 raise ValueError("it is not an http(s) URL")
-            with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310
+            with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310  (checked above)
                 lines = answer.read(_WHOLE).splitlines()
             return [msgspec.json.decode(line, type=dict[str, Any]) for line in lines]
         except urllib.error.HTTPError as error:
