@@ -45,23 +45,37 @@ def show_plainly(text: str) -> str:
     return cut if len(cut) <= _LONGEST_MESSAGE else f"{cut[:_LONGEST_MESSAGE]}…"
 
 
+class _FieldNames:
+    """Computes the names of a class's fields when they are first needed, for that class only.
+
+    Every program imports these classes, and uses few of them.
+    """
+
+    def __get__(self, _: object, kind: type[PerdureError]) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for one in reversed(kind.__mro__):
+            hints = vars(one).get("__annotations__", {}) if issubclass(one, PerdureError) else {}
+            found |= dict.fromkeys(name for name, hint in hints.items() if "ClassVar" not in hint)
+        kind.fields = names = tuple(found)  # in place of this descriptor
+        return names
+
+
+_field_names: Any = _FieldNames()
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class PerdureError(Exception):
     """The root of the tree. The annotations of a class are its fields, passed by keyword."""
 
     code: ClassVar[str] = "error"
-    fields: ClassVar[tuple[str, ...]] = ()
+    fields: ClassVar[tuple[str, ...]] = _field_names
     """Names of the fields, those of the parents first."""
     computed: ClassVar[tuple[str, ...]] = ()
     """Names of properties that clients see beside the fields."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        inherited: dict[str, None] = {}
-        for parent in reversed(cls.__mro__[1:]):
-            inherited |= dict.fromkeys(vars(parent).get("fields", ()))
-        own = (name for name, hint in cls.__annotations__.items() if "ClassVar" not in str(hint))
-        cls.fields = tuple(inherited | dict.fromkeys(own))
+        cls.fields = _field_names  # not those of the parent, which may be known already
 
     def __init__(self, **fields: Any) -> None:
         kind = type(self)
