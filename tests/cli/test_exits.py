@@ -110,7 +110,7 @@ def test_a_group_without_a_command_says_which_it_has(shell: Shell, words: list[s
 
 def test_the_list_of_commands_breaks_off_no_sentence(shell: Shell) -> None:
     told = " ".join(shell.run("--help").stdout.split())
-    for name, command in perdure.commands.items():
+    for name, command in perdure.load_commands().items():
         first = " ".join((command.help or "").partition("\n\n")[0].split())
         assert f" {name} {first}" in told
 

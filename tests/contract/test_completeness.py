@@ -18,6 +18,7 @@ from tests.contract.table import TABLE, cells
 from tests.contract.terms import read_name_at
 
 from perdure.cli import options, perdure
+from perdure.cli.command import PerdureGroup
 from perdure.model.queries import Want
 from perdure.reading import targets
 from perdure.server.apis.thttp import SERVICES
@@ -93,10 +94,10 @@ def list_commands() -> set[str]:
 
 
 def _walk(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    if not isinstance(command, click.Group):
+    if not isinstance(command, PerdureGroup):
         yield path, command
         return
-    for name, one in command.commands.items():
+    for name, one in command.load_commands().items():
         yield from _walk(one, *path, name)
 
 

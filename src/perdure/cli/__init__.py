@@ -1,9 +1,9 @@
 """The command line: every function of perdure, for people and for scripts.
 
-How it works: `perdure` is one group of commands. Each module here holds the commands of one theme.
-All modules are imported to list the commands; this costs little, because a command imports what it
-needs only when it runs. `perdure.cli.command` adds the options that every command has (`--json`,
-`-C`). Writes go through the write door, so they work beside a running server.
+How it works: `perdure` is one group of commands. Each module here holds the commands of one theme,
+and is imported when one of them is called or listed. A command imports what it needs only when it
+runs. `perdure.cli.command` adds the options that every command has (`--json`, `-C`). Writes go
+through the write door, so they work beside a running server.
 
 What must stay true: stdout carries data and nothing else; an error is one line on stderr and the
 exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help` starts at once.
@@ -13,62 +13,78 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
 
-from perdure.cli import (
-    about,
-    addresses,
-    archive,
-    binding,
-    capturing,
-    changes,
-    collection,
-    correcting,
-    exits,
-    history,
-    keeping,
-    links,
-    metadata,
-    minting,
-    moving,
-    parts,
-    promoting,
-    pwid,
-    reading,
-    setup,
-    status,
-    template,
-    tokens,
-    withdrawing,
-)
+from perdure.cli import exits
 from perdure.cli.command import PerdureGroup
 from perdure.errors import PerdureError
 
-_SECTIONS = (
-    (setup.init, setup.serve, setup.doctor, tokens.token),
-    (minting.mint, minting.commit, correcting.correct),
-    (binding.bind, binding.break_location, binding.alias),
-    (withdrawing.withdraw, withdrawing.erase, withdrawing.proposals, withdrawing.refuse),
-    (reading.get, reading.resolve, reading.list_identifiers, reading.describe, history.history),
-    (metadata.cite, metadata.metadata),
-    (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),
-    (status.status, keeping.verify, keeping.rebuild, keeping.backup, promoting.promote),
-    (changes.changes, changes.head, changes.counts),
-    (collection.collection,),
-    (links.check_links, links.relocate, addresses.urlify, addresses.deurlify),
-    (archive.archive, pwid.pwid),
-    (moving.import_file, moving.export, moving.dedupe),
-    (about.version, about.completion),
-)
+_MODULES = {
+    "init": "setup",
+    "serve": "setup",
+    "doctor": "setup",
+    "token": "tokens",
+    "mint": "minting",
+    "commit": "minting",
+    "correct": "correcting",
+    "bind": "binding",
+    "break": "binding",
+    "alias": "binding",
+    "withdraw": "withdrawing",
+    "erase": "withdrawing",
+    "proposals": "withdrawing",
+    "refuse": "withdrawing",
+    "get": "reading",
+    "resolve": "reading",
+    "list": "reading",
+    "describe": "reading",
+    "history": "history",
+    "cite": "metadata",
+    "metadata": "metadata",
+    "part": "parts",
+    "parts": "parts",
+    "verify-part": "parts",
+    "prepare": "parts",
+    "template": "template",
+    "status": "status",
+    "verify": "keeping",
+    "rebuild": "keeping",
+    "backup": "keeping",
+    "promote": "promoting",
+    "changes": "changes",
+    "head": "changes",
+    "counts": "changes",
+    "collection": "collection",
+    "check-links": "links",
+    "relocate": "links",
+    "urlify": "addresses",
+    "deurlify": "addresses",
+    "archive": "archive",
+    "pwid": "metadata",  # which adds `pwid cite`
+    "import": "moving",
+    "export": "moving",
+    "dedupe": "moving",
+    "version": "about",
+    "completion": "about",
+}
+"""The module of each command, in the order of the help."""
 
 
 class Perdure(PerdureGroup):
     """The top group of commands. It turns errors of commands into messages and exit codes."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return list(self.commands)  # in the order above, not alphabetical
+        return list(_MODULES)  # in the order above, not alphabetical
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _MODULES:
+            return super().get_command(ctx, cmd_name)
+        module = import_module(f"perdure.cli.{_MODULES[cmd_name]}")
+        commands = (one for one in vars(module).values() if isinstance(one, click.Command))
+        return next(one for one in commands if one.name == cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -111,12 +127,6 @@ def perdure() -> None:
 
     Every command has --help. Exit codes and examples: docs/reference/cli.md.
     """
-
-
-for _section in _SECTIONS:
-    for _command in _section:
-        perdure.add_command(_command)
-archive.archive.add_command(capturing.capture)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
+from perdure.cli.capturing import capture as capture_page
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.progress import show_progress
 
@@ -29,6 +30,9 @@ _ABOUT_TYPES = ("application/warc-fields", "text/anvl")
 @click.group(cls=PerdureGroup)
 def archive() -> None:
     """Archive files (WARC, ARC, WACZ): add them, find captures in them, check them."""
+
+
+archive.add_command(capture_page)
 
 
 @archive.command(cls=PerdureCommand)
