@@ -243,12 +243,17 @@ class SqliteRecords:
         except UnicodeDecodeError as error:
             raise make_corrupt("a row", "text in UTF-8", error) from error
 
+    @property
+    def _form(self) -> int:
+        """Whether the rows that this thread reads have checksums."""
+        form: int = getattr(self._local, "form", self._usual_form)
+        return form
+
     def _with(self, statement: str, columns: str = "sum") -> str:
         """A statement with columns that only newer files have; NULL in their place for others."""
-        form = getattr(self._local, "form", self._usual_form)
-        if form == _NO_SUMS:
+        if self._form == _NO_SUMS:
             columns = ", ".join("NULL" for _ in columns.split(", "))
-        elif form == ALL_SUMS:  # so that a row without one is a damaged row
+        elif self._form == ALL_SUMS:  # so that a row without one is a damaged row
             columns = columns.replace("sum", "ifnull(sum, -1)")
         return statement.format(columns)
 
@@ -289,7 +294,8 @@ class SqliteRecords:
         """A fast `find_stored` for the one thread that looks up most records."""
         connection = self._open_connection()
         self._connections.append(connection)
-        return SqliteLookUp(connection, self._with(_RECORD, _PLACE))
+        columns = "NULL, NULL" if self._form == _NO_SUMS else _PLACE
+        return SqliteLookUp(connection, _RECORD.format(columns), all_summed=self._form == ALL_SUMS)
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
@@ -481,10 +487,11 @@ class SqliteLookUp:
     reused.
     """
 
-    def __init__(self, connection: apsw.Connection, statement: str) -> None:
+    def __init__(self, connection: apsw.Connection, statement: str, *, all_summed: bool) -> None:
         self._connection = connection
         self._execute = connection.cursor().execute
         self._statement = statement
+        self._all_summed = all_summed
 
     def __call__(self, key: str) -> str | None:
         """The current revision in its stored form."""
@@ -498,13 +505,16 @@ class SqliteLookUp:
             return None
         text: str
         text, position, sum = row
-        if sum is None:
-            return text
         try:  # `is_sound_line` without its calls, since each redirect comes here
-            is_sound = sum == crc32((text + key).encode(), position & 0xFFFFFFFF) >> 1
-        except (TypeError, UnicodeEncodeError):
-            is_sound = is_sound_line(key, text, position, sum)
-        if is_sound:
+            if sum == crc32((text + key).encode(), position) >> 1:
+                return text
+        except (TypeError, UnicodeEncodeError):  # no checksum or no position, or another type
+            pass
+        return self._check_slowly(key, text, position, sum)
+
+    def _check_slowly(self, key: str, text: str, position: int | None, sum: int | None) -> str:
+        """The text of a row whose checksum is not the usual one. Raises Corrupt."""
+        if is_sound_line(key, text, position, sum) if sum is not None else not self._all_summed:
             return text
         raise make_altered(_name_key(key))
 
