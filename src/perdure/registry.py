@@ -16,15 +16,12 @@ from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from perdure import formats, parts
 from perdure import settings as setting
-from perdure.archives.library import Library
-from perdure.archives.pwid import known
-from perdure.archives.pwid.known import Archives
 from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
@@ -46,7 +43,6 @@ from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series, require_known
-from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
@@ -57,6 +53,11 @@ from perdure.writing.committer import Committer
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, format_timestamp, utc_now
+
+if TYPE_CHECKING:  # most commands open no web archive and cut no part
+    from perdure.archives.library import Library
+    from perdure.archives.pwid.known import Archives
+    from perdure.reading.extraction import PartExtraction
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 SETTINGS_FILE = setting.FILE
@@ -163,18 +164,28 @@ class Registry:
         self.bytes = self.open_bytes(root)
         self.listings = Listings(self.records, self.bytes, is_minted=self.settings.is_numbered_here)
         self.reading = ReadDoor(self.records, self.settings.templates)
-        self.parts = PartExtraction(root / "indexes")
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
 
     @cached_property
     def archive(self) -> Library:
         """The web archive files of this registry, opened when they are first used."""
+        from perdure.archives.library import Library
+
         return Library(self.root, self.settings, guard=self.fence.check_original)
+
+    @cached_property
+    def parts(self) -> PartExtraction:
+        """Cuts parts out of documents."""
+        from perdure.reading.extraction import PartExtraction
+
+        return PartExtraction(self.root / "indexes")
 
     @cached_property
     def web_archives(self) -> Archives:
         """All web archives that this registry knows."""
+        from perdure.archives.pwid import known
+
         return known.load_archives(self.settings, self.root)
 
     @cached_property
@@ -397,8 +408,8 @@ class Registry:
 
     def close(self) -> None:
         self.door.close()
-        self.parts.close()
-        if "archive" in self.__dict__:
-            self.archive.close()
+        for opened in ("parts", "archive"):
+            if opened in self.__dict__:
+                getattr(self, opened).close()
         self.records.close()
         self.bytes.close()
