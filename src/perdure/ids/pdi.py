@@ -28,6 +28,7 @@ import datetime
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import ClassVar
 
 import msgspec
@@ -43,8 +44,9 @@ from perdure.ids.pdi_key import (
     encode_number,
     find_next_day_key,
     make_key_range,
-    make_plain_resource_key,
+    make_plain_day_key,
     make_resource_key,
+    make_uid_key,
     read_resource_key,
 )
 from perdure.ids.pdi_mistake import DEEPEST, find_mistake
@@ -487,7 +489,9 @@ def _is_same_citation(
 # -------
 
 _plain_resource = grammar.PLAIN_RESOURCE.match
+_plain_name = grammar.PLAIN_NAME.fullmatch
 _resource = grammar.RESOURCE.match
+_MOST_DAYS = 4096  # whose keys are remembered
 
 
 def parse_pdi(text: str) -> Pdi:
@@ -508,19 +512,28 @@ def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     """Return key, format and version of a PDI in canonical form without a part, as `parse_pdi`
     does.
 
-    None for any other text, or if the unique-id may encapsulate a URL. It takes half the time of
-    `parse_pdi`, for callers that look up millions of PDIs.
+    None for any other text, or if the unique-id may encapsulate a URL. It takes a third of the
+    time of `parse_pdi`, for callers that look up millions of PDIs: most are of a day seen before.
 
     >>> read_plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
     ('oma.eop.gov.us/19970901/a1', 'text', '1')
     """
-    plain = _plain_resource(text)
-    if plain is None or plain.end() != len(text):
+    day, _, name = text.rpartition("/")
+    key = _make_day_key(day)
+    plain = _plain_name(name)
+    if key is None or plain is None:
         return None
-    series, date, uid, token, version = plain.groups()
+    uid, token, version = plain.groups()
     if ":" in uid:
         return None
-    return make_plain_resource_key(series, date, uid), token, version
+    return f"{key}/{make_uid_key(uid)}", token, version
+
+
+@lru_cache(_MOST_DAYS)
+def _make_day_key(day: str) -> str | None:
+    """Return the key of a day in canonical form, which names of that day share, or None."""
+    plain = grammar.PLAIN_DAY.fullmatch(day)
+    return None if plain is None else make_plain_day_key(*plain.groups())
 
 
 def _read_pdi(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:

@@ -37,11 +37,9 @@ def encode_number(digits: str) -> str:
     return "z" + encode_number(str(length)) + digits
 
 
-def make_plain_resource_key(series: str, date: str, uid: str) -> str:
-    """Return the key of a resource whose date is `YYYY/MM/DD`, as nearly all are."""
-    if uid.isdigit() and uid[0] != "0" and len(uid) <= _MOST_COUNTED:
-        return f"{series}/{date.replace('/', '')}/{_COUNTS[len(uid)]}{uid}"
-    return f"{series}/{date.replace('/', '')}/{_make_uid_key(uid)}"
+def make_plain_day_key(series: str, date: str) -> str:
+    """Return the key of a day `YYYY/MM/DD`, as nearly all are."""
+    return f"{series}/{date.replace('/', '')}"
 
 
 def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
@@ -52,19 +50,21 @@ def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
     if date is None:
         return f"{series}/"
     if uid is not None and len(date) == 10 and date[4] + date[7] == "//":
-        return make_plain_resource_key(series, date, uid)
+        return f"{make_plain_day_key(series, date)}/{make_uid_key(uid)}"
     year, slash, rest = date.partition("/")
     if len(year) > 4:
         year = encode_number(year)
     day = year + rest.replace("/", "") if slash else year
     if uid is None:
         return f"{series}/{day}"
-    return f"{series}/{day}/{_make_uid_key(uid)}"
+    return f"{series}/{day}/{make_uid_key(uid)}"
 
 
-def _make_uid_key(uid: str) -> str:
+def make_uid_key(uid: str) -> str:
+    """Return the last component of a key. The unique-id must be canonical."""
     if uid.isdigit() and uid[0] != "0":
-        return encode_number(uid)
+        length = len(uid)
+        return f"{_COUNTS[length]}{uid}" if length <= _MOST_COUNTED else encode_number(uid)
     return uid if uid == "*" else f"~{uid}"
 
 

@@ -102,12 +102,9 @@ def read_only_location(text: str) -> tuple[str, Location] | None:
     return at, Location(uri=uri, version=number, format=None if format == NONE else format)
 
 
-def split_location_line(text: str) -> tuple[str, str, str, str] | None:
+def split_location_line(text: str) -> list[str] | None:
     """Return time, version, format and URI of a location line as written, or None."""
-    if text[:1] in _NO_LOCATION:
-        return None
-    at, version, format, uri = text.split(" ", 3)
-    return at, version, format, uri
+    return None if text[:1] in _NO_LOCATION else text.split(" ", 3)
 
 
 def _read_document_line(text: str) -> Record:

@@ -402,10 +402,11 @@ def find_only_uri(stored_text: str, version: str | None, format: str | None) -> 
     if fields is None:
         return None
     _, of_version, of_format, location = fields
-    agreed = (version is None or of_version in (version, stored.NONE)) and (
-        format is None or of_format in (format, stored.NONE)
-    )
-    return location if agreed else None
+    if version is not None and of_version != version and of_version != stored.NONE:
+        return None
+    if format is not None and of_format != format and of_format != stored.NONE:
+        return None
+    return location
 
 
 def _make_frame(fresh: int, base: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
