@@ -25,11 +25,11 @@ import http_sf
 import msgspec
 
 from perdure.errors import (
-    Corrupt,
     DigestMismatch,
     quote,
 )
 from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
+from perdure.errors.corruption import DeliveryAltered
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
@@ -371,8 +371,6 @@ def write_bytes(found: DeliveredBytes, file: BinaryIO) -> WrittenBytes:
     ):
         if promised is not None and promised != seen:
             if found.where == "this registry":
-                raise Corrupt(
-                    identifier=found.identifier, where=found.where, promised=promised, found=seen
-                )
+                raise DeliveryAltered(identifier=found.identifier, promised=promised, found=seen)
             raise DigestMismatch(algorithm=algorithm, promised=promised, found=seen)
     return WrittenBytes(length, sha512.hexdigest())

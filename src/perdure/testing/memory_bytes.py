@@ -21,6 +21,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import FileEndsEarly
+from perdure.errors.segment_corruption import SegmentMissing
 from perdure.model.commands import Content
 from perdure.model.records import Representation, Tombstone
 from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
@@ -109,9 +111,7 @@ class MemoryBytes:
         try:
             return self._segments[number]
         except KeyError:
-            raise Corrupt(
-                identifier=f"segment {number}", where="memory", promised="bytes", found="none"
-            ) from None
+            raise SegmentMissing(segment=number) from None
 
     def create(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
@@ -353,9 +353,4 @@ def _is_only_erased(ours: MemorySegment, other: MemorySegment) -> bool:
 
 
 def _make_short(number: int, *, promised: int, found: int) -> Corrupt:
-    return Corrupt(
-        identifier=f"segment {number}",
-        where=f"offset {found}",
-        promised=f"{promised - found} more bytes",
-        found="the end of the file",
-    )
+    return FileEndsEarly(file=f"segment {number}", at=found, missing=promised - found)

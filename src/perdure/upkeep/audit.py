@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.segment_corruption import HeadContradictory
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
@@ -233,11 +234,8 @@ def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
             held.segment, held.offset, identifier.key, kept.version, held.format
         )
     if not is_sound:
-        raise Corrupt(
-            identifier=kept.name,
-            where="the head of its record",
-            promised="its name, version and format",
-            found=f"version {kept.version}, format {held.format if held else 'none'}",
+        raise HeadContradictory(
+            identifier=kept.name, version=kept.version, format=held.format if held else None
         )
 
 

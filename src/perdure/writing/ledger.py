@@ -24,6 +24,7 @@ from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.errors.quotas import SeriesQuotaUsedUp
+from perdure.errors.unavailable import NextWriteBlocked
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
@@ -220,7 +221,7 @@ class Ledger:
             self.journal.tidy_up()
         except JournalError as error:
             if not error.passes:
-                self.broken = StorageFailed(what="the next write", reason=str(error))
+                self.broken = NextWriteBlocked(reason=str(error))
 
     def close(self) -> None:
         self.bytes.close()

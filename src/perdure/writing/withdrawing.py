@@ -17,8 +17,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perdure.errors import PerdureError, StorageFailed
+from perdure.errors import PerdureError
 from perdure.errors.conflicts import CapturesNotErasable
+from perdure.errors.unavailable import ErasureUnfinished
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
@@ -82,7 +83,7 @@ class Withdrawing:
         try:
             unreached = tuple(self.finish_work())
         except OSError as error:
-            failed = StorageFailed(what="the erasure; repeat it", reason=str(error))
+            failed = ErasureUnfinished(reason=str(error))
             return [
                 failed if isinstance(command, Withdraw) and isinstance(answer, Receipt) else answer
                 for command, answer in zip(commands, answers, strict=True)

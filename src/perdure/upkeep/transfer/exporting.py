@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from perdure import formats
 from perdure.errors import Corrupt
+from perdure.errors.corruption import RepresentationAltered
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
@@ -202,9 +203,10 @@ def _check_pieces(name: str, one: Representation, held: Bytes) -> Iterator[bytes
         digest.update(piece)
         yield piece
     if digest.hexdigest() != one.sha512:
-        raise Corrupt(
+        raise RepresentationAltered(
             identifier=name,
-            where=f"segment {one.segment}, offset {one.offset}",
+            segment=one.segment,
+            offset=one.offset,
             promised=one.sha512,
             found=digest.hexdigest(),
         )
