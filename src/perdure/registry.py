@@ -40,6 +40,7 @@ from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Blank, Reading, Record, Representation
+from perdure.model.timestamps import format_timestamp
 from perdure.parts import Selector
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
@@ -56,7 +57,7 @@ from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
-from perdure.writing.registrar import Registrar, format_timestamp, utc_now
+from perdure.writing.registrar import Registrar, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 SETTINGS_FILE = setting.FILE

@@ -15,6 +15,7 @@ from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content
 from perdure.model.records import Representation
+from perdure.model.timestamps import format_timestamp
 from perdure.policy.advice import (
     AddressFragment,
     Advice,
@@ -25,7 +26,6 @@ from perdure.policy.advice import (
 )
 from perdure.policy.naming import qualify_identifier
 from perdure.registry import Registry
-from perdure.writing.registrar import format_timestamp
 
 _MOST_SEARCHED = 64 << 20  # bytes
 _MOST_DOCUMENTS = 256

@@ -172,7 +172,7 @@ def withhold(
     from perdure.archives.withholding import Withholding
     from perdure.errors.conflicts import NothingWithheld
     from perdure.model.records import LOCAL
-    from perdure.writing.registrar import format_timestamp
+    from perdure.model.timestamps import format_timestamp
 
     with here().open_registry() as registry:
         one = Withholding(

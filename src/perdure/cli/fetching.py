@@ -48,12 +48,12 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import LOCAL
+from perdure.model.timestamps import format_timestamp
 from perdure.parts import Selector, spell_part
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck.health import Health
-from perdure.writing.registrar import format_timestamp
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds

@@ -162,8 +162,8 @@ def proposals() -> None:
     """List the withdrawals and erasures that one person has proposed and no second person has
     confirmed yet."""
     from perdure.cli import steps
+    from perdure.model.timestamps import format_timestamp
     from perdure.policy.proposals import show_proposal
-    from perdure.writing.registrar import format_timestamp
 
     with here().open_registry() as registry:
         for row in registry.listings.list_proposals(format_timestamp(registry.clock())):

@@ -13,6 +13,7 @@ import enum
 
 import msgspec
 
+from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
 from perdure.model.records import LOCAL, Blank, Location, Token, Value
@@ -276,3 +277,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0
+
+
+Answer = Receipt | PerdureError
+"""The answer of the write door to a command."""

@@ -41,11 +41,10 @@ from perdure.errors.requests import MalformedBody
 from perdure.errors.tree import pack_error, unpack_error
 from perdure.ids import Identifier, parse
 from perdure.model import commands as model
-from perdure.model.commands import Command, Receipt
+from perdure.model.commands import Answer, Command, Receipt
 from perdure.writing.committer import Committer
 from perdure.writing.door import Arrive, Door, Then, Turn
 from perdure.writing.frames import LARGEST, Frames
-from perdure.writing.registrar import Answer
 
 LOCK = "writer.lock"
 SOCKET = "writer.sock"

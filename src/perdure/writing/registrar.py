@@ -41,6 +41,7 @@ from perdure.ids.scheme import NewName
 from perdure.model.about import read_pairs
 from perdure.model.commands import (
     Alias,
+    Answer,
     Assign,
     Bind,
     Break,
@@ -62,6 +63,7 @@ from perdure.model.commands import (
 )
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Record
+from perdure.model.timestamps import format_timestamp
 from perdure.policy import (
     binding,
     correcting,
@@ -89,16 +91,9 @@ _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
-Answer = Receipt | PerdureError
-
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def format_timestamp(moment: datetime) -> str:
-    """A moment in UTC in the form of all stored dates, such as `2026-11-21T01:02:03Z`."""
-    return f"{moment.isoformat(timespec='seconds')[:19]}Z"  # strftime takes six times as long
 
 
 class Registrar:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perdure.errors import PerdureError
 from perdure.errors.conflicts import CapturesNotErasable
 from perdure.errors.unavailable import ErasureUnfinished
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
-from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
+from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.records import Proposal, Record, Representation, Tombstone
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
@@ -75,8 +74,8 @@ class Withdrawing:
         return self._queue.finish(self._ledger.journal.find_record)
 
     def finish_batch(
-        self, commands: Sequence[Command], answers: Sequence[Receipt | PerdureError]
-    ) -> Sequence[Receipt | PerdureError]:
+        self, commands: Sequence[Command], answers: Sequence[Answer]
+    ) -> Sequence[Answer]:
         """Do what follows the withdrawals of a batch, and add to the receipts what was found."""
         if not self._waiting:
             return answers

@@ -16,6 +16,7 @@ from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, large, text
 from perdure.errors import Corrupt, InvalidRequest, Unavailable
 from perdure.errors.conflicts import SerialsHandedOver
 from perdure.errors.processes import HasWriter
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry, initialise
 from perdure.settings import load_settings
 from perdure.storage.durable import hold_lock
@@ -26,7 +27,6 @@ from perdure.upkeep.transfer.backup import BackupProgress, back_up
 from perdure.upkeep.transfer.promoting import Promotion, promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
 from perdure.writing.peers import LOCK
-from perdure.writing.registrar import format_timestamp
 
 _CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"

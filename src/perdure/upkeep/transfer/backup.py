@@ -31,6 +31,7 @@ from perdure.errors.importing import (
 from perdure.errors.processes import BackupRunning, CopyHasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
@@ -38,7 +39,7 @@ from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_erro
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
-from perdure.writing.registrar import format_timestamp, utc_now
+from perdure.writing.registrar import utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
