@@ -21,18 +21,14 @@ from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.model.references import list_references
 from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.erasing import mark_erased
-from perdure.policy.naming import (
-    contains_representation,
-    list_references,
-    qualify_identifier,
-    spell_name,
-)
+from perdure.policy.naming import contains_representation, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]

@@ -31,7 +31,7 @@ from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
-from perdure.policy import naming
+from perdure.model.references import EQUAL, list_references
 from perdure.policy.proposals import check_alone
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
@@ -320,16 +320,16 @@ class Ledger:
 
         Return those that were minted as two, the canonical text of each.
         """
-        if self.journal.find_referring(naming.EQUAL):
+        if self.journal.find_referring(EQUAL):
             return []
         groups: dict[str, list[str]] = {}
         for key in self.journal.list_keys_with("/~"):
             record = self.journal.find_record(key) if ":" in key else None
             equal = parse(record.name).equal_key if record and record.name else None
             if record is not None and equal is not None:
-                self._refers.append((reference_hash(naming.EQUAL + equal), key))
+                self._refers.append((reference_hash(EQUAL + equal), key))
                 groups.setdefault(equal, []).append(record.name)
-        self._refers.append((reference_hash(naming.EQUAL), ""))
+        self._refers.append((reference_hash(EQUAL), ""))
         self._flush_records()
         return [tuple(names) for names in groups.values() if len(names) > 1]
 
@@ -339,7 +339,7 @@ class Ledger:
         self.journal.merge_staged()
 
     def _add_references(self, key: str, record: Record) -> None:
-        self._refers += [(reference_hash(text), key) for text in naming.list_references(record)]
+        self._refers += [(reference_hash(text), key) for text in list_references(record)]
 
     def _flush_records(self) -> None:
         if self._added:

@@ -23,6 +23,7 @@ from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.records import Proposal, Record, Representation, Tombstone
+from perdure.model.references import list_references
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
 from perdure.settings import Settings
@@ -225,7 +226,7 @@ class Withdrawing:
         receipt = self._revise(identifier, record, changed, version, (ERASE, command.by), blankings)
         journal = self._ledger.journal
         journal.redact_past(identifier.key, partial(erasing.redact_stored, erasure=erasure))
-        dropped = naming.list_references(record) - naming.list_references(changed)
+        dropped = list_references(record) - list_references(changed)
         journal.drop_references((reference_hash(one), identifier.key) for one in dropped)
         return receipt
 

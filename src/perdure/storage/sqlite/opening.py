@@ -22,7 +22,7 @@ import apsw
 
 from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.processes import DatabaseMissing, FileUnusable, OtherFormat
-from perdure.policy.naming import EQUAL
+from perdure.model.references import EQUAL
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import changelog, references, sums
 

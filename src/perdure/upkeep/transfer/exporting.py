@@ -28,9 +28,9 @@ from perdure.ids.name_set import NameSet, make_set
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.policy.showing import find_withdrawal
+from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
-from perdure.storage.scanning import DamagedRecord, scan_readable
 from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,

@@ -23,8 +23,9 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.errors.processes import HasWriter
 from perdure.model.records import Record, Representation, Version
+from perdure.model.references import list_references
 from perdure.policy.correcting import adopt_reading
-from perdure.policy.naming import identify_record, list_references
+from perdure.policy.naming import identify_record
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors

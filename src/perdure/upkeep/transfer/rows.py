@@ -46,6 +46,7 @@ from perdure.model.records import (
     Tombstone,
     Version,
 )
+from perdure.model.references import list_references
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
@@ -216,7 +217,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         record = _end_versions(identifier, record, line, terms)
         refused.pop_all()
     contents = tuple((one.version, one.content) for one in taken)
-    refers = tuple(map(reference_hash, sorted(naming.list_references(record))))
+    refers = tuple(map(reference_hash, sorted(list_references(record))))
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 
