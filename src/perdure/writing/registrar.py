@@ -34,7 +34,6 @@ from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.errors.requests import KeyReused
-from perdure.fetching.addresses import parse_networks
 from perdure.ids import Identifier, Minting, load_schemes, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.scheme import NewName
@@ -69,7 +68,6 @@ from perdure.policy import (
     correcting,
     moves,
     naming,
-    private_locations,
     rights,
     rules,
 )
@@ -77,6 +75,7 @@ from perdure.policy.equality import find_same_record, spell_alike
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
+from perdure.policy.private_locations import LocationRule
 from perdure.settings import Settings
 from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
@@ -109,7 +108,7 @@ class Registrar:
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings = settings
-        self._networks = parse_networks(settings.private_networks)
+        self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._day = ""
         self._spooled: list[Content] = []
@@ -226,10 +225,8 @@ class Registrar:
     def _carry_out(self, command: Command) -> Receipt:
         check = None
         if self._settings.private_locations == "refuse":
-            private_locations.check_addresses(
-                private_locations.list_command_addresses(command), self._networks
-            )
-            check = self._check_public
+            self._location_rule.check_command(command)
+            check = self._location_rule.check_record
         if command.once is None:
             return self._dispatch_command(command, check)
         return self._answer_once(command, command.once, check)
@@ -267,12 +264,6 @@ class Registrar:
             case Claim():
                 return self._claim_nonce(command)
         raise TypeError(f"no command: {type(command).__name__}")
-
-    def _check_public(self, record: Record) -> None:
-        """Raise InvalidRequest if the record would send readers to a private network."""
-        private_locations.check_addresses(
-            private_locations.list_record_addresses(record), self._networks
-        )
 
     # Carrying out
     # ------------
