@@ -65,7 +65,7 @@ def _find_slices(registry: Registry, authority: str, content: Content) -> Iterat
             return
         if held.length <= len(data):
             continue
-        at = registry.source(name, held).read_bytes().find(data)
+        at = registry.documents.open_source(name, held).read_bytes().find(data)
         if at >= 0:
             yield Slice(str(name), at, at + len(data))
             return

@@ -173,7 +173,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
     step = resolved.step
     match step:
         case Fetch():
-            found, pieces = registry.open_part(resolved, step)
+            found, pieces = registry.documents.open_part(resolved, step)
             return DeliveredBytes(
                 identifier=f"{step.identifier}#{spell_part(resolved.identifier, found.selector)}",
                 pieces=pieces,

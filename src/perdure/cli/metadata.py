@@ -117,7 +117,7 @@ def _describe_resource(
     registry: Registry, resolved: Resolved, url: str | None
 ) -> DescribedResource:
     address = url or _find_actionable_url(registry, resolved.identifier, resolved.part_beside)
-    return registry.described(resolved, address)
+    return registry.documents.describe_resolved(resolved, address)
 
 
 def _resolve_describable(

@@ -171,7 +171,7 @@ def prepare(pattern: NameSet | None) -> None:
                 name, problem = str(one.identifier), None
                 try:
                     registry.parts.prepare_source(
-                        registry.source(one.identifier, one.representation)
+                        registry.documents.open_source(one.identifier, one.representation)
                     )
                 except PerdureError as error:
                     problem = str(error)

@@ -320,7 +320,7 @@ def describe(identifier: Identifier, history: bool) -> None:
             resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
-            registry.select_part(resolved)  # raises if the part is not there
+            registry.documents.select_part(resolved)  # raises if the part is not there
         revisions = [record]
         if history:
             past = registry.records.list_revisions(key)

@@ -118,7 +118,7 @@ def erase(
     with here().open_registry() as registry:
         blanks: tuple[Blank, ...] = ()
         if part is not None or whole is not identifier:
-            blanks = registry.find_stretches(identifier, part, version)
+            blanks = registry.documents.find_stretches(identifier, part, version)
             version = blanks[0].version
         command = Erase(
             identifier=naming.check_bindable(whole),
