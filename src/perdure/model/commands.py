@@ -281,3 +281,13 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 Answer = Receipt | PerdureError
 """The answer of the write door to a command."""
+
+
+def list_contents(command: Command) -> tuple[Content, ...]:
+    """The bytes that a command brings along."""
+    match command:
+        case Mint() | Commit() | Register():
+            return command.contents
+        case Break(content=Content() as content):
+            return (content,)
+    return ()
