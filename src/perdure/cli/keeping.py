@@ -143,14 +143,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
 
 
 @click.command(cls=PerdureCommand)
-@click.option(
-    "--highest",
-    "pairs",
-    metavar="SERIES=NUMBER",
-    multiple=True,
-    type=options.PAIR,
-    help="The highest serial number given out today in a series; may be repeated.",
-)
+@options.highest
 def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """Rebuild the registry file from the segments, if it is damaged or lost.
 

@@ -162,14 +162,7 @@ def metadata() -> None:
     metavar="NAME",
     help="datacite (default), dc, jsonld, turtle, csl, bibtex, ris, json, or an attached one.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    default="-",
-    help="Write to FILE instead of stdout.",
-)
+@options.add_output()
 @_url
 @_part
 def get_record(

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PerdureCommand)
-@click.option(
-    "--highest",
-    "pairs",
-    metavar="SERIES=NUMBER",
-    multiple=True,
-    type=options.PAIR,
-    help="The highest serial number given out today in a series; may be repeated.",
-)
+@options.highest
 @click.option(
     "--predecessor",
     metavar="REGISTRY",
