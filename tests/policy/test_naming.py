@@ -14,10 +14,10 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
+from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Version
 from perdure.model.references import list_references
 from perdure.policy import naming
-from perdure.writing.ledger import make_representation
 
 NOW = "2026-11-21T12:00:00Z"
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from perdure.errors import Corrupt
 from perdure.errors.corruption import FileEndsEarly
 from perdure.errors.segment_corruption import SegmentMissing
-from perdure.model.commands import Content
+from perdure.model.commands import Content, make_representation
 from perdure.model.records import Representation, Tombstone
 from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.spool import HEAD_ROOM
@@ -276,19 +276,8 @@ class MemoryBytesWriter:
     def _make_record(
         self, name: str, version: int, content: Content, number: int, offset: int
     ) -> KeptRecord:
-        representation = Representation(
-            format=content.format,
-            media_type=content.media_type,
-            charset=content.charset,
-            language=content.language,
-            length=content.length,
-            sha512=content.sha512,
-            segment=number,
-            offset=offset,
-        )
-        return KeptRecord(
-            name=name, at=self._now, end=0, version=version, representation=representation
-        )
+        held = make_representation(content, number, offset)
+        return KeptRecord(name=name, at=self._now, end=0, version=version, representation=held)
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         record = KeptRecord(name=name, at=self._now, end=0, version=version, tombstone=tombstone)

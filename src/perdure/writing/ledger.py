@@ -29,7 +29,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
-from perdure.model.commands import Content, Outcome, Receipt
+from perdure.model.commands import Content, Outcome, Receipt, make_representation
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.model.references import EQUAL, list_references
 from perdure.policy.proposals import check_alone
@@ -49,8 +49,6 @@ from perdure.storage.ports import (
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
-NOWHERE = 0
-"""The segment of a representation whose bytes have no place yet."""
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -448,22 +446,6 @@ class Ledger:
         if self.broken:  # the segments may contain more than was committed
             return []
         return self.bytes.list_sealable(now)
-
-
-def make_representation(
-    content: Content, segment: int = NOWHERE, offset: int = 0
-) -> Representation:
-    """The representation of a content whose bytes are at this place."""
-    return Representation(
-        format=content.format,
-        media_type=content.media_type,
-        charset=content.charset,
-        language=content.language,
-        length=content.length,
-        sha512=content.sha512,
-        segment=segment,
-        offset=offset,
-    )
 
 
 def _note_nothing(key: str, record: Record) -> None:

@@ -15,10 +15,18 @@ from collections.abc import Sequence
 
 from perdure.errors import PerdureError
 from perdure.model import stored
-from perdure.model.commands import Answer, Command, Content, Mint, Outcome, Receipt
+from perdure.model.commands import (
+    Answer,
+    Command,
+    Content,
+    Mint,
+    Outcome,
+    Receipt,
+    make_representation,
+)
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
-from perdure.writing.ledger import MINT, Ledger, make_representation
+from perdure.writing.ledger import MINT, Ledger
 
 _Said = tuple[str, str, str, str | None, str | None]
 

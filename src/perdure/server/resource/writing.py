@@ -183,11 +183,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "revision": receipt.revision,
             "replayed": receipt.replayed,
         }
-        | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
-        | ({"copies": receipt.copies} if receipt.copies else {})
-        | ({"unreached": receipt.unreached} if receipt.unreached else {})
-        | ({"dropped": receipt.dropped} if receipt.dropped else {})
-        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
+        | receipt.remarks
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),

@@ -36,7 +36,7 @@ from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
-from perdure.model.commands import Content, Joining, LoadRow
+from perdure.model.commands import NOWHERE, Content, Joining, LoadRow, make_representation
 from perdure.model.records import (
     LOCAL,
     Correction,
@@ -54,7 +54,6 @@ from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
 from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, PlainLine
-from perdure.writing.ledger import NOWHERE, make_representation
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
