@@ -122,6 +122,10 @@ once = click.option(
     metavar="KEY",
     help="Repeating the command with the same key gives the same answer and writes nothing.",
 )
+part = click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+url = click.option(
+    "--url", metavar="URL", help="Address in the citation. Default: that below base_url."
+)
 highest = click.option(
     "--highest",
     "pairs",

@@ -35,7 +35,7 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @options.add_output("Write to FILE; it appears after its digest was checked.")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
-@click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+@options.part
 @click.option("--follow", is_flag=True, help="Fetch bytes that are elsewhere from their location.")
 @_nearest
 @_accept
