@@ -42,7 +42,7 @@ _MODULES = {
     "list": "reading",
     "describe": "reading",
     "history": "history",
-    "cite": "metadata",
+    "cite": "citing",
     "metadata": "metadata",
     "part": "parts",
     "parts": "parts",
@@ -63,7 +63,7 @@ _MODULES = {
     "urlify": "addresses",
     "deurlify": "addresses",
     "archive": "archive",
-    "pwid": "metadata",  # which adds `pwid cite`
+    "pwid": "citing",  # which adds `pwid cite`
     "import": "moving",
     "export": "moving",
     "dedupe": "moving",
