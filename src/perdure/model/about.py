@@ -46,8 +46,9 @@ MOST_VALUES = 20_000
 LARGEST_ATTACHED = 1 << 20
 """Bytes of all attached records together."""
 
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not allow (section 2.2)."""
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that are no `Char` of XML 1.0 (section 2.2). The complement of that rule compiles eight
+times as fast as the rule itself."""
 _SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
 _ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _URI = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]*')

@@ -30,6 +30,7 @@ time.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from perdure.errors import MalformedPart, PartNotSupported
@@ -50,7 +51,7 @@ _START = (
     "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_NCNAME = re.compile(f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+")
+_NCNAME = f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+"
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in addition to surrogates
 _WHITE_SPACE = " \t\r\n"
 
@@ -104,9 +105,15 @@ def split_pointer(whole: PartText, *, joins: bool = False) -> list[PointerPart]:
         at = spaces.end() if spaces else at + 1
 
 
+@cache
+def _compile_ncname() -> re.Pattern[str]:
+    """Compile the pattern of a name when it is first needed: this takes some milliseconds."""
+    return re.compile(_NCNAME)
+
+
 def _find_name_end(text: str, at: int) -> int:
     """Return the end of the name that begins at `at`, or `at` if there is no name."""
-    name = _NCNAME.match(text, at)
+    name = _compile_ncname().match(text, at)
     return name.end() if name else at
 
 
@@ -139,7 +146,7 @@ def read_elements(text: str) -> Selector:
     """
     whole = decode_text(text, _FRAMEWORK)
     refuse_noncharacters(whole)
-    if _NCNAME.fullmatch(whole.plain):
+    if _compile_ncname().fullmatch(whole.plain):
         return ElementById(whole.plain)
     namespaces: dict[str, str] = {}
     choices: list[Selector] = []
@@ -222,7 +229,7 @@ def _bind_namespace(whole: PartText, piece: PointerPart, namespaces: dict[str, s
     # XmlnsSchemeData ::= NCName S? '=' S? EscapedNamespaceName
     name, equals, uri = piece.data.partition("=")
     name, uri = name.rstrip(_WHITE_SPACE), uri.lstrip(_WHITE_SPACE)
-    if not equals or name in ("xml", "xmlns") or not _NCNAME.fullmatch(name):
+    if not equals or name in ("xml", "xmlns") or not _compile_ncname().fullmatch(name):
         return
     if uri.startswith(("http://exslt.org", "https://exslt.org")):
         expected = "a namespace other than EXSLT, whose functions take unbounded time"

@@ -244,7 +244,7 @@ class SqliteRecords:
 
     @property
     def _form(self) -> int:
-        """Whether the rows that this thread reads have checksums."""
+        """The form of the rows that this thread reads: one of `_NO_SUMS`, `_SUMS`, `ALL_SUMS`."""
         form: int = getattr(self._local, "form", self._usual_form)
         return form
 
