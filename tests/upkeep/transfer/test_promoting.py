@@ -114,6 +114,20 @@ def test_the_next_day_has_numbers_and_the_closed_ones_never(copied: Path) -> Non
     copy.registry.close()
 
 
+def test_a_clock_that_is_behind_closes_the_day_of_the_copy_too(copied: Path) -> None:
+    """A new machine may not know the time yet when a backup is promoted on it."""
+    done = promote(copied, "2026-11-19T12:00:00Z")
+    assert (done.day, done.closed) == (DAY, (SERIES,))
+    for days in (-2, -1, 0):
+        copy = opened(copied, days=days)
+        with pytest.raises(SerialsHandedOver, match="2026/11/21"):
+            copy.mint(text("x"))
+        copy.registry.close()
+    copy = opened(copied, days=1)
+    assert copy.mint(text("x")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
+    copy.registry.close()
+
+
 def test_a_backup_carries_the_closed_days_on(copied: Path, place: Path) -> None:
     promote(copied)
     list(back_up(copied, place / "backup", STORE, Segments))
@@ -298,7 +312,7 @@ def test_a_day_is_closed_until_it_is_told(
     found = Handover()
     for first, last in stretches:
         found = found.close_days(first, last)
-    closed = any(min(pair) <= day <= pair[1] for pair in stretches)
+    closed = any(min(pair) <= day <= max(pair) for pair in stretches)
     assert found.is_closed(SERIES, day) == closed
     told = found.tell_highest(day, {SERIES: number})
     assert told.find_floor(SERIES, day) == number

@@ -109,9 +109,10 @@ def promote_copy(
                 plan.is_complete = True
             plan.look_up_names()
             is_open = plan.is_complete and not _has_closed_days(predecessor, known)
-            settled = known if is_open else known.close_days(plan.first_day, day)
+            closed = known.close_days(min(plan.first_day, plan.today), plan.day)
+            settled = known if is_open else closed
             if told:
-                settled = settled.tell_highest(day, told)
+                settled = settled.tell_highest(plan.day, told)
             if not dry_run:
                 _take_over(root, store, guard, plan, settled, now)
             return _describe_promotion(plan, tuple(signs), settled, settings)
@@ -161,10 +162,13 @@ class _Plan:
 
     def __init__(self, records: Records, day: str, predecessor: Predecessor | None) -> None:
         self.head = records.find_head()
-        self.day = day
         self._shared = _find_shared_head(records, self.head)
         """The last change that the predecessor has, too."""
         self.first_day = _find_day(records, self._shared)
+        self.today = day
+        self.day = max(day, self.first_day)
+        """The last day on which the predecessor may have given out names. It is later than today if
+        the clock of one of them is wrong."""
         self.predecessor = predecessor
         self.is_complete = False
         self.names: dict[str, Record] = {}
