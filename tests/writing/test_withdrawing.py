@@ -16,7 +16,7 @@ from tests.conftest import NOON, TODAY, Clock, Desk, large, sha512, text
 from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from perdure.errors import Conflict, NoSuchVersion, StorageFailed
+from perdure.errors import Conflict, Corrupt, NoSuchVersion, StorageFailed
 from perdure.errors.conflicts import CapturesNotErasable, NameWithdrawn, SecondPersonNeeded
 from perdure.ids import parse
 from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
@@ -445,3 +445,17 @@ def test_a_capture_is_not_erased_and_not_withdrawn_instead(desk: Desk) -> None:
     desk.register(f"{name}x", text(SECRET))  # its bytes are in a segment
     erase(desk, f"{name}x")
     assert is_on_disk(desk.root, SECRET) == []
+
+
+def test_a_damaged_note_of_an_erasure_says_how_to_repair_it(desk: Desk) -> None:
+    """What was to be erased is not forgotten because of a damaged byte."""
+    desk.mint(text("one"))
+    desk.registry.close()
+    (desk.root / "erasing").mkdir(exist_ok=True)
+    note = desk.root / "erasing" / "00.json"
+    note.write_bytes(b'{"value":{"key":"oma.eop.gov.us/20261121/a1"},"sum":"0"}')
+    desk.reopen()
+    with pytest.raises(Corrupt, match="repeat the erasures"):
+        desk.mint(text("two"))
+    note.unlink()
+    assert desk.mint(text("two")).identifier == f"{TODAY}/2.text.1"

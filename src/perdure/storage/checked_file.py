@@ -20,7 +20,7 @@ import msgspec
 from perdure.errors import Corrupt
 from perdure.storage.durable import write_durably
 
-_Value = TypeVar("_Value", bound=msgspec.Struct)
+_Value = TypeVar("_Value")
 
 
 class _CheckedValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +33,7 @@ def sum_bytes(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def save_checked(path: Path, value: msgspec.Struct) -> None:
+def save_checked(path: Path, value: object) -> None:
     """Write a value durably. Raises OSError."""
     text = msgspec.json.encode(value)
     checked = _CheckedValue(value=msgspec.Raw(text), sum=sum_bytes(text))
@@ -43,7 +43,7 @@ def save_checked(path: Path, value: msgspec.Struct) -> None:
 def load_checked(path: Path, kind: type[_Value]) -> _Value | None:
     """Read a value, or None if there is no such file. Raises Corrupt, OSError.
 
-    `kind` must forbid unknown fields.
+    A `kind` with fields must forbid unknown ones.
     """
     try:
         text = path.read_bytes()
