@@ -128,6 +128,7 @@ def test_a_digest_is_kept_on_purpose() -> None:
 def test_a_silent_erasure_takes_the_descriptions() -> None:
     left = redact_record(RECORD, erase((1, "text"), silent=True))
     assert (left.metadata, left.about, left.attached) == ({}, None, ())
+    assert (left.locations, left.values) == ((), ())
 
 
 def test_what_was_erased_is_not_erased_again() -> None:

@@ -129,6 +129,21 @@ def test_one_version_is_erased(desk: Desk) -> None:
         erase(desk, f"{NAME}.text.3")
 
 
+def test_a_version_that_is_erased_silently_leaves_the_descriptions(desk: Desk) -> None:
+    """They are about the versions that are still served, too."""
+    desk.mint(text(SECRET), metadata={"title": "a title"})
+    desk.commit(NAME, text("without names"))
+    desk.registry.door.execute_command(
+        Erase(identifier=parse(f"{NAME}.text.1"), reason="x", by="anna", silent=True)
+    )
+    assert desk.record(NAME).metadata == {"title": "a title"}
+    desk.registry.door.execute_command(
+        Erase(identifier=parse(NAME), reason="x", by="anna", silent=True)
+    )
+    assert desk.record(NAME).metadata == {}
+    assert is_on_disk(desk.root, b"a title") == []
+
+
 def test_a_part_is_erased_and_its_version_withdrawn(desk: Desk) -> None:
     desk.mint(text(SECRET))
     (stretch,) = desk.registry.find_stretches(parse(f"{NAME}.text.1#char=0,8"), None)

@@ -30,6 +30,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.policy.naming import qualify_identifier
+from perdure.policy.showing import drop_descriptions
 
 
 class Erasable(NamedTuple):
@@ -50,6 +51,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """The erased stretches; all bytes, if there are none."""
     keep_digest: bool = False
     silent: bool = False
+    """Descriptions go, too. They are about all versions, so the resource must be withdrawn."""
 
 
 def list_erasable(
@@ -102,7 +104,7 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
     if not erasure.keep_digest:
         changed = replace(changed, locations=_redact_locations(record.locations, gone))
     if erasure.silent:
-        changed = replace(changed, metadata={}, about=None, attached=())
+        changed = drop_descriptions(changed)
     return changed
 
 
