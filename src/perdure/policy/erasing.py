@@ -158,6 +158,25 @@ def note_erased(record: Record, version: int | None, at: str, by: str) -> Record
     return replace(record, versions=versions, tombstone=whole)
 
 
+def drop_false_erasures(record: Record) -> Record:
+    """A record whose tombstones say that bytes were erased only if they are not held here.
+
+    An export of another registry can say that it erased bytes that this one still has.
+    """
+
+    def state(tombstone: Tombstone | None, versions: tuple[Version, ...]) -> Tombstone | None:
+        if tombstone is None or not tombstone.erased:
+            return tombstone
+        is_held = any(not held.is_erased for one in versions for held in one.representations)
+        return replace(tombstone, erased="", erased_by="") if is_held else tombstone
+
+    versions = tuple(
+        replace(one, tombstone=state(one.tombstone, (one,))) for one in record.versions
+    )
+    whole = state(record.tombstone, record.versions)
+    return replace(record, versions=versions, tombstone=whole)
+
+
 def mark_erased(record: Record) -> Record:
     """Mark the representations whose tombstone says that they were erased, for a rebuild."""
     whole = record.tombstone.erased if record.tombstone else ""
