@@ -167,9 +167,9 @@ class Withholdings:
     def _refresh(self) -> _ReadFile:
         try:
             state = self._path.stat()
-        except FileNotFoundError:
-            if self._path.is_symlink():
-                raise FileUnusable(file=FILE, fault="its symbolic link leads nowhere") from None
+        except FileNotFoundError as error:
+            if self._path.is_symlink():  # it leads nowhere
+                raise FileUnusable(file=FILE, fault=str(error)) from error
             return self._read
         except OSError as error:
             raise FileUnusable(file=FILE, fault=str(error)) from error

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import CheckedFileDamaged
 from perdure.storage.durable import write_durably
 
 _Value = TypeVar("_Value")
@@ -52,11 +52,8 @@ def load_checked(path: Path, kind: type[_Value]) -> _Value | None:
     try:
         return msgspec.json.decode(_take_value(text), type=kind)
     except (ValueError, UnicodeDecodeError) as error:
-        raise Corrupt(
-            identifier=path.name,
-            where=str(path.parent),
-            promised="a value with its checksum",
-            found=str(error),
+        raise CheckedFileDamaged(
+            file=path.name, directory=str(path.parent), fault=str(error)
         ) from error
 
 

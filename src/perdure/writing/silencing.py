@@ -22,14 +22,14 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import Corrupt
-from perdure.extractors.indexes import delete_indexes
+from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
+from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.records import Record, Representation
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import sync_directory
 from perdure.storage.ports import Blanking, Bytes
 
 PLACE = "erasing"
-INDEXES = "indexes"
 _log = logging.getLogger(__name__)
 
 
@@ -99,13 +99,9 @@ class SilencingQueue:
 def _load_work(path: Path) -> Silencing:
     try:
         work = load_checked(path, Silencing)
-    except Corrupt as error:
-        repair = "; delete it, and repeat the erasures that were interrupted"
-        raise Corrupt(
-            identifier=error.identifier,
-            where=error.where,
-            promised=error.promised,
-            found=error.found + repair,
+    except CheckedFileDamaged as error:
+        raise ErasureNoteDamaged(
+            file=error.file, directory=error.directory, fault=error.fault
         ) from error
     if work is None:
         raise FileNotFoundError(path)
