@@ -28,6 +28,7 @@ from perdure.policy.erasing import (
     redact_record,
     redact_stored,
 )
+from perdure.policy.joining import join_records
 
 NAME = parse("pdi://oma.eop.gov.us/2026/11/21/1")
 AT = "2026-11-22T09:00:00Z"
@@ -128,6 +129,21 @@ def test_a_digest_is_kept_on_purpose() -> None:
 def test_a_silent_erasure_takes_the_descriptions() -> None:
     left = redact_record(RECORD, erase((1, "text"), silent=True))
     assert (left.metadata, left.about, left.attached) == ({}, None, ())
+    assert (left.locations, left.values) == ((), ())
+
+
+def test_an_erasure_elsewhere_erases_nothing_here() -> None:
+    """An export says that its registry erased the bytes. A registry that has them still says that
+    they are withdrawn, so that `erase` does not take its work for done."""
+    here = replace(RECORD, locations=())
+    erased = note_erased(replace(here, tombstone=WHY), None, AT, "anna")
+    empty = replace(erased, versions=(Version(number=1, at=AT, tombstone=erased.tombstone),))
+    joined = join_records(NAME, here, empty)
+    assert (joined.tombstone, joined.versions[0].tombstone) == (WHY, WHY)
+    assert mark_erased(joined) == joined
+    done = redact_record(here, erase((1, "text"), (1, "html"), (2, "text")))
+    assert join_records(NAME, done, empty).tombstone == erased.tombstone
+    assert join_records(NAME, Record(at=AT), empty).tombstone == erased.tombstone
 
 
 def test_what_was_erased_is_not_erased_again() -> None:

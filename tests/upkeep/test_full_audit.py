@@ -305,6 +305,23 @@ def test_the_structure_of_the_file(full: Desk) -> None:
     assert told(problems(full.root), "registry.sqlite")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fence.json",
+        "handover.json",
+        "home.json",
+        "backup.json",
+        "withheld.jsonl",
+        "segments/erased.json",
+    ],
+)
+def test_small_files_that_hold_promises(full: Desk, name: str) -> None:
+    full.registry.close()
+    (full.root / name).write_bytes(b"\0\n")
+    assert told(problems(full.root), Path(name).name)
+
+
 # References
 # ----------
 

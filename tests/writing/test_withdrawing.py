@@ -16,7 +16,7 @@ from tests.conftest import NOON, TODAY, Clock, Desk, large, sha512, text
 from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from perdure.errors import Conflict, NoSuchVersion, StorageFailed
+from perdure.errors import Conflict, Corrupt, NoSuchVersion, StorageFailed
 from perdure.errors.conflicts import CapturesNotErasable, NameWithdrawn, SecondPersonNeeded
 from perdure.ids import parse
 from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
@@ -127,6 +127,21 @@ def test_one_version_is_erased(desk: Desk) -> None:
     assert desk.served(NAME, 2) == b"without names"
     with pytest.raises(NoSuchVersion):
         erase(desk, f"{NAME}.text.3")
+
+
+def test_a_version_that_is_erased_silently_leaves_the_descriptions(desk: Desk) -> None:
+    """They are about the versions that are still served, too."""
+    desk.mint(text(SECRET), metadata={"title": "a title"})
+    desk.commit(NAME, text("without names"))
+    desk.registry.door.execute_command(
+        Erase(identifier=parse(f"{NAME}.text.1"), reason="x", by="anna", silent=True)
+    )
+    assert desk.record(NAME).metadata == {"title": "a title"}
+    desk.registry.door.execute_command(
+        Erase(identifier=parse(NAME), reason="x", by="anna", silent=True)
+    )
+    assert desk.record(NAME).metadata == {}
+    assert is_on_disk(desk.root, b"a title") == []
 
 
 def test_a_part_is_erased_and_its_version_withdrawn(desk: Desk) -> None:
@@ -445,3 +460,17 @@ def test_a_capture_is_not_erased_and_not_withdrawn_instead(desk: Desk) -> None:
     desk.register(f"{name}x", text(SECRET))  # its bytes are in a segment
     erase(desk, f"{name}x")
     assert is_on_disk(desk.root, SECRET) == []
+
+
+def test_a_damaged_note_of_an_erasure_says_how_to_repair_it(desk: Desk) -> None:
+    """What was to be erased is not forgotten because of a damaged byte."""
+    desk.mint(text("one"))
+    desk.registry.close()
+    (desk.root / "erasing").mkdir(exist_ok=True)
+    note = desk.root / "erasing" / "00.json"
+    note.write_bytes(b'{"value":{"key":"oma.eop.gov.us/20261121/a1"},"sum":"0"}')
+    desk.reopen()
+    with pytest.raises(Corrupt, match="repeat the erasures"):
+        desk.mint(text("two"))
+    note.unlink()
+    assert desk.mint(text("two")).identifier == f"{TODAY}/2.text.1"

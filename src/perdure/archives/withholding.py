@@ -1,6 +1,6 @@
 """Captures that were taken down: which they are, since when and why.
 
-    {"uri":"http://a.example/private/","match":"prefix","first":"20140101000000",…,"reason":"…"}
+    {"uri":"http://a.example/private/","match":"prefix","first":"20140101000000",…,"sum":"…"}
 
 How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown:
 a URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
@@ -11,14 +11,15 @@ when and why. Withdrawing a PWID of one's own archive adds a line, too
 (`perdure.writing.withdrawing`).
 
 What must stay true: a takedown holds from the moment its line is durable, also for archive files
-that are added later; a line is never changed; a line that cannot be read stops the service of
-captures, rather than be ignored.  # ruling: tombstone-silence
+that are added later; a line is never changed; a line that cannot be read, or does not have its
+checksum, stops the service of captures, rather than be ignored.  # ruling: tombstone-silence
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -35,7 +36,8 @@ from perdure.errors import CaptureWithdrawn
 from perdure.errors.processes import FileUnusable
 from perdure.ids.pwid import Pwid
 from perdure.model.records import Tombstone
-from perdure.storage.durable import sync_directory
+from perdure.storage.checked_file import sum_bytes
+from perdure.storage.durable import sync_directory, write_all
 
 FILE = "withheld.jsonl"
 SCOPES = ("subsite", "site")
@@ -45,7 +47,7 @@ _FIRST, _LAST = "0" * 14, "9" * 14
 Match = Literal["capture", "exact", "prefix", "host", "domain", "subsite", "site"]
 
 
-class Withholding(msgspec.Struct, frozen=True, kw_only=True):
+class Withholding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One takedown."""
 
     uri: str
@@ -60,6 +62,8 @@ class Withholding(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     lifts: bool = False
     """This line ends the earlier takedowns of the same URI, match and span."""
+    sum: str = ""
+    """The checksum of the line without it. Empty in memory, and in lines of earlier releases."""
 
     @property
     def scope(self) -> tuple[str, str, str, str]:
@@ -115,11 +119,17 @@ class Withholdings:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            size = os.fstat(fd).st_size
-            end = os.pread(fd, size, 0).rfind(b"\n") + 1
+            text = os.pread(fd, os.fstat(fd).st_size, 0)
+            end = len(text) - len(_find_cut_off(text))
             os.ftruncate(fd, end)  # a line that a crash cut off was never acknowledged
-            os.write(fd, msgspec.json.encode(one) + b"\n")
-            os.fsync(fd)
+            try:
+                write_all(
+                    fd, (b"" if text[:end][-1:] in (b"", b"\n") else b"\n") + _encode_line(one)
+                )
+                os.fsync(fd)
+            except OSError:
+                os.ftruncate(fd, end)  # a complete line holds, and this one is not acknowledged
+                raise
         finally:
             os.close(fd)
         if is_new:
@@ -157,8 +167,12 @@ class Withholdings:
     def _refresh(self) -> _ReadFile:
         try:
             state = self._path.stat()
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if self._path.is_symlink():  # it leads nowhere
+                raise FileUnusable(file=FILE, fault=str(error)) from error
             return self._read
+        except OSError as error:
+            raise FileUnusable(file=FILE, fault=str(error)) from error
         mark = (state.st_ino, state.st_size)
         if mark != self._read.mark:
             self._read = _ReadFile(mark, _read_lines(self._path))
@@ -197,13 +211,48 @@ def _select_in_force(lines: Iterable[Withholding]) -> tuple[Withholding, ...]:
     return tuple(found)
 
 
+def _encode_line(one: Withholding) -> bytes:
+    sum = sum_bytes(msgspec.json.encode(one))
+    return msgspec.json.encode(msgspec.structs.replace(one, sum=sum)) + b"\n"
+
+
+def _decode_line(line: bytes) -> Withholding:
+    """Read a line. Raises ValueError if it is damaged."""
+    found = msgspec.json.decode(line, type=Withholding)
+    bare = msgspec.structs.replace(found, sum="")
+    if found.sum not in ("", sum_bytes(msgspec.json.encode(bare))):
+        raise ValueError("another checksum")
+    return bare
+
+
+def _find_cut_off(text: bytes) -> bytes:
+    """The line at the end of a file that is being written, or that a crash cut off.
+
+    A line with its last member is complete, whatever became of its end. After a power cut, blocks
+    that were never written read as zeros.
+    """
+    rest = text[text.rfind(b"\n") + 1 :]
+    beginning = rest.rstrip(b"\0")
+    is_beginning = beginning[: len(_FIRST_MEMBER)] == _FIRST_MEMBER[: len(beginning)]
+    return rest if is_beginning and not _LAST_MEMBER.search(rest) else b""
+
+
+_FIRST_MEMBER = b'{"uri":"'
+_LAST_MEMBER = re.compile(rb'("lifts":(true|false)|"sum":"[0-9a-f]{16}")}')
+
+
 def _read_lines(path: Path) -> tuple[Withholding, ...]:
-    """Read the complete lines; one without its end is being written, or was cut off."""
+    """Read the complete lines."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise FileUnusable(file=FILE, fault=str(error)) from error
     found = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+    lines = text[: len(text) - len(_find_cut_off(text))].removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(lines if lines != [b""] else (), 1):
         try:
-            found.append(msgspec.json.decode(line, type=Withholding))
-        except msgspec.MsgspecError as error:
+            found.append(_decode_line(line))
+        except ValueError as error:
             raise FileUnusable(file=f"{FILE} line {number}", fault=str(error)) from error
     return tuple(found)
 

@@ -91,6 +91,12 @@ def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
         yield "the predecessor gives out no further name: it is a copy now"
     if done.reserved:
         yield f"{done.reserved} names of the predecessor that were unknown here are reserved"
+    for name in done.withdrawn:
+        yield (
+            f"{name} was withdrawn in the predecessor since, and is served here: take the "
+            "withdrawals over with 'perdure -C PREDECESSOR export | perdure import -', or repeat "
+            "them (and erasures in any case), before you serve this registry"
+        )
     if done.unlisted:
         yield f"{done.unlisted} names of the predecessor cannot be listed over HTTP; see its log"
     if done.epoch is not None and not done.is_looked_up:

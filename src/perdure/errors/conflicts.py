@@ -24,13 +24,15 @@ class SerialsFenced(Conflict):
     """A rebuild could not read everything, so serial numbers of the day may be in use."""
 
     series: str
+    until: str
+    """The last day of which numbers may be in use."""
 
     @property
     def reason(self) -> str:
         return (
             "a rebuild could not read everything, so numbers of this day may be in use; mint again "
-            "on the next day (UTC), or stop the server and tell the highest number that was given "
-            f"out: perdure rebuild --highest {self.series}=NUMBER"
+            f"after {self.until} (UTC), or stop the server and tell the highest number that was "
+            f"given out: perdure rebuild --highest {self.series}=NUMBER"
         )
 
 
@@ -38,13 +40,15 @@ class SerialsHandedOver(Conflict):
     """The registry took over from another one, which may have given out numbers of the day."""
 
     series: str
+    until: str
+    """The last day of which numbers may be in use."""
 
     @property
     def reason(self) -> str:
         return (
             "this registry took over from another one, which may have given out numbers of this "
-            "day; mint again on the next day (UTC), or stop the server and tell the highest number "
-            f"that was given out today: perdure promote --highest {self.series}=NUMBER"
+            f"day; mint again after {self.until} (UTC), or stop the server and tell the highest "
+            f"number that was given out today: perdure promote --highest {self.series}=NUMBER"
         )
 
 

@@ -83,7 +83,7 @@ class FileUnreadable(FaultFound):
 
     file: str
     directory: str
-    contents: Literal["days", "a place", "a fence"]
+    contents: Literal["a place"]
 
     @property
     def identifier(self) -> str:
@@ -96,6 +96,33 @@ class FileUnreadable(FaultFound):
     @property
     def promised(self) -> str:
         return self.contents
+
+
+class CheckedFileDamaged(FaultFound):
+    """A small file with a checksum is damaged; `fault` quotes the parser."""
+
+    file: str
+    directory: str
+
+    @property
+    def identifier(self) -> str:
+        return self.file
+
+    @property
+    def where(self) -> str:
+        return self.directory
+
+    @property
+    def promised(self) -> str:
+        return "a value with its checksum"
+
+
+class ErasureNoteDamaged(CheckedFileDamaged):
+    """The note of an erasure that is under way is damaged."""
+
+    @property
+    def found(self) -> str:
+        return f"{self.fault}; delete it, and repeat the erasures that were interrupted"
 
 
 # representations

@@ -30,6 +30,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.policy.naming import qualify_identifier
+from perdure.policy.showing import drop_descriptions
 
 
 class Erasable(NamedTuple):
@@ -50,6 +51,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """The erased stretches; all bytes, if there are none."""
     keep_digest: bool = False
     silent: bool = False
+    """Descriptions go, too. They are about all versions, so the resource must be withdrawn."""
 
 
 def list_erasable(
@@ -102,7 +104,7 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
     if not erasure.keep_digest:
         changed = replace(changed, locations=_redact_locations(record.locations, gone))
     if erasure.silent:
-        changed = replace(changed, metadata={}, about=None, attached=())
+        changed = drop_descriptions(changed)
     return changed
 
 
@@ -153,6 +155,25 @@ def note_erased(record: Record, version: int | None, at: str, by: str) -> Record
         for one in record.versions
     )
     whole = record.tombstone if version is not None else note(record.tombstone)
+    return replace(record, versions=versions, tombstone=whole)
+
+
+def drop_false_erasures(record: Record) -> Record:
+    """A record whose tombstones say that bytes were erased only if they are not held here.
+
+    An export of another registry can say that it erased bytes that this one still has.
+    """
+
+    def state(tombstone: Tombstone | None, versions: tuple[Version, ...]) -> Tombstone | None:
+        if tombstone is None or not tombstone.erased:
+            return tombstone
+        is_held = any(not held.is_erased for one in versions for held in one.representations)
+        return replace(tombstone, erased="", erased_by="") if is_held else tombstone
+
+    versions = tuple(
+        replace(one, tombstone=state(one.tombstone, (one,))) for one in record.versions
+    )
+    whole = state(record.tombstone, record.versions)
     return replace(record, versions=versions, tombstone=whole)
 
 

@@ -34,6 +34,7 @@ from perdure.model.commands import Joining
 from perdure.model.merging import merge_descriptions
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy import binding, correcting, naming, rules
+from perdure.policy.erasing import drop_false_erasures
 from perdure.policy.handles import changes, values
 
 REPLACEABLE = ("locations", "metadata", "about", "attached", "values")
@@ -56,7 +57,7 @@ def join_records(
     record = _join_places(identifier, held, more, how, given)
     for version in more.versions:
         record = _join_version(identifier, record, version)
-    return replace(
+    joined = replace(
         record,
         minted=held.minted or more.minted,
         metadata=_join_pairs(identifier, held, more, how, given),
@@ -66,6 +67,7 @@ def join_records(
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
         broken=held.broken or more.broken,
     )
+    return drop_false_erasures(joined)
 
 
 # Locations and values

@@ -31,7 +31,12 @@ def show_to_readers(record: Record, current: Record | None = None) -> Record:
     ending = find_withdrawal(None, now)
     if ending is None or not ending.silent:
         return shown
-    return replace(shown, metadata={}, about=None, attached=(), values=(), locations=())
+    return drop_descriptions(shown)
+
+
+def drop_descriptions(record: Record) -> Record:
+    """A record without anything that people had said of the resource, for silent withdrawals."""
+    return replace(record, metadata={}, about=None, attached=(), values=(), locations=())
 
 
 def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone | None:

@@ -45,6 +45,13 @@ def write_durably(path: Path, text: bytes) -> None:
     replace_durably(beside, path)
 
 
+def write_all(fd: int, text: bytes) -> None:
+    """Write all bytes at the position of a file. Raises OSError, also if only some fit."""
+    left = memoryview(text)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
 def replace_durably(source: Path, target: Path) -> None:
     """Rename a file, and flush the directory that now has the name."""
     source.replace(target)

@@ -2,7 +2,8 @@
 
 How it works: names are minted under the current day. If a rebuild loses records, names of its own
 day may be missing, and their numbers look free. `fence.json` in the registry directory then names
-this day. If the names of all lost records are known, it has the highest number of each series, and
+this day, and, if the clock was behind the registry, the days up to the last one that the registry
+knows. If the names of all lost records are known, it has the highest number of each series, and
 minting goes on behind it. Otherwise the day is closed in every series, except in those whose
 highest number an operator has told.
 
@@ -18,17 +19,18 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors.conflicts import SerialsFenced
-from perdure.errors.corruption import FileUnreadable
-from perdure.storage.durable import write_durably
+from perdure.storage.checked_file import load_checked, save_checked
 
 FILE = "fence.json"
 
 
-class Fence(msgspec.Struct, frozen=True, kw_only=True):
-    """A day of which names may be lost."""
+class Fence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Days of which names may be lost."""
 
     day: str
-    """Such as `2026/11/22`."""
+    """The last one, such as `2026/11/22`."""
+    since: str = ""
+    """The first one, unless it is the last."""
     highest: dict[str, int] = {}
     """By series: the highest number that was given out on this day, as an operator said."""
     lost: dict[str, int] = {}
@@ -38,10 +40,10 @@ class Fence(msgspec.Struct, frozen=True, kw_only=True):
 
     def find_floor(self, series: str, day: str) -> int:
         """The number after which numbers may be given out, or 0. Raises Conflict."""
-        if day != self.day:
+        if not (self.since or self.day) <= day <= self.day:
             return 0
         if self.is_closed and series not in self.highest:
-            raise SerialsFenced(identifier=f"pdi://{series}/{day}/", series=series)
+            raise SerialsFenced(identifier=f"pdi://{series}/{day}/", series=series, until=self.day)
         return max(self.highest.get(series, 0), self.lost.get(series, 0))
 
 
@@ -50,36 +52,37 @@ NO_FENCE = Fence(day="")
 
 def load_fence(root: Path) -> Fence:
     """The fence of a registry directory. Raises Corrupt."""
-    try:
-        text = (root / FILE).read_bytes()
-    except FileNotFoundError:
-        return NO_FENCE
-    try:
-        return msgspec.json.decode(text, type=Fence)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FileUnreadable(
-            file=FILE, directory=str(root), contents="a fence", fault=str(error)
-        ) from error
+    return load_checked(root / FILE, Fence) or NO_FENCE
 
 
 def raise_fence(
-    root: Path, day: str, highest: Mapping[str, int], *, lost: Mapping[str, int] | None
+    root: Path,
+    day: str,
+    highest: Mapping[str, int],
+    *,
+    lost: Mapping[str, int] | None,
+    last_day: str = "",
 ) -> None:
     """Fence a day if names of it were lost, and note the highest numbers if the day is fenced.
 
     `lost` has the highest number of a lost record in each series; None if that is not known.
+    `last_day`: the last day that the registry knows. If it is later, the clock was behind, then or
+    now, and the days up to it are fenced, too.
     """
     known = load_fence(root)
-    before = known if known.day == day else Fence(day=day, is_closed=False)
-    if lost == {} and known.day != day:
+    if lost == {} and not (known.since or known.day) <= day <= known.day:
         return
+    before = known if day <= known.day else Fence(day=day, is_closed=False)
+    last = max(before.day, last_day)
     numbers = dict(before.lost)
     for series, number in (lost or {}).items():
         numbers[series] = max(number, numbers.get(series, 0))
+    first = min(before.since or before.day, day)
     fence = Fence(
-        day=day,
+        day=last,
+        since=first if first < last else "",
         highest=({} if lost is None else before.highest) | dict(highest),
         lost=numbers,
         is_closed=lost is None or before.is_closed,
     )
-    write_durably(root / FILE, msgspec.json.encode(fence))
+    save_checked(root / FILE, fence)

@@ -16,13 +16,12 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors.conflicts import SerialsHandedOver
-from perdure.errors.corruption import FileUnreadable
-from perdure.storage.durable import write_durably
+from perdure.storage.checked_file import load_checked, save_checked
 
 FILE = "handover.json"
 
 
-class Handover(msgspec.Struct, frozen=True, kw_only=True):
+class Handover(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The days of all promotions, and the numbers that operators told."""
 
     days: tuple[tuple[str, str], ...] = ()
@@ -38,12 +37,16 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     def find_floor(self, series: str, day: str) -> int:
         """The number after which numbers may be given out, or 0. Raises Conflict."""
         if self.is_closed(series, day):
-            raise SerialsHandedOver(identifier=f"pdi://{series}/{day}/", series=series)
+            until = max(last for first, last in self.days if first <= day <= last)
+            raise SerialsHandedOver(identifier=f"pdi://{series}/{day}/", series=series, until=until)
         return self.highest.get(day, {}).get(series, 0)
 
     def close_days(self, first: str, last: str) -> Handover:
-        """Close the days of one more promotion; their highest numbers are unknown again."""
-        first = min(first, last)
+        """Close the days of one more promotion; their highest numbers are unknown again.
+
+        `first` is the later one if the clock of the promotion was behind.
+        """
+        first, last = min(first, last), max(first, last)
         told = {day: told for day, told in self.highest.items() if not first <= day <= last}
         return Handover(days=(*self.days, (first, last)), highest=told)
 
@@ -57,16 +60,9 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_handover(root: Path) -> Handover:
     """The handover of a registry directory. Raises Corrupt."""
-    try:
-        return msgspec.json.decode((root / FILE).read_bytes(), type=Handover)
-    except FileNotFoundError:
-        return Handover()
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FileUnreadable(
-            file=FILE, directory=str(root), contents="days", fault=str(error)
-        ) from error
+    return load_checked(root / FILE, Handover) or Handover()
 
 
 def save_handover(root: Path, handover: Handover) -> None:
     """Make a handover durable."""
-    write_durably(root / FILE, msgspec.json.encode(handover))
+    save_checked(root / FILE, handover)

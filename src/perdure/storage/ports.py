@@ -289,6 +289,8 @@ class Salvage(Protocol):
 
     problems: list[str]
     """Descriptions of the parts that could not be read."""
+    last_day: str
+    """The last day (`2026/11/22`) of what was read, and, if records were lost, of the changes."""
 
     def __enter__(self) -> Self: ...
 
@@ -304,7 +306,7 @@ class Salvage(Protocol):
         """Note that the record with this key could not be taken over."""
 
     def find_lost_numbers(self, day: str) -> dict[str, int] | None:
-        """By series, the highest number of a day (`2026/11/22`) that a lost record may have had.
+        """By series, the highest number that a lost record may have had from a day on.
 
         None if it is not known which records were lost. Call it after `read_records`.
         """

@@ -23,6 +23,7 @@ import blake3
 from perdure.errors import DigestMismatch, Incomplete, StorageFailed
 from perdure.errors.limits import ContentTooLarge, UploadTooLarge
 from perdure.model.commands import Content
+from perdure.storage.durable import write_all
 
 IN_MEMORY = 8 * 1024 * 1024
 HEAD_ROOM = 16 * 1024
@@ -68,7 +69,7 @@ class Spool:
         try:
             if self._fd < 0:
                 self._open_file()
-            _write_all(self._fd, piece)
+            write_all(self._fd, piece)
         except OSError as error:
             raise StorageFailed(what="the upload", reason=error.strerror or str(error)) from error
 
@@ -128,7 +129,7 @@ class Spool:
         self._fd = os.open(self._path, flags, 0o644)  # as segments have; it may become one
         os.lseek(self._fd, HEAD_ROOM, os.SEEK_SET)
         for piece in self._pieces:
-            _write_all(self._fd, piece)
+            write_all(self._fd, piece)
         self._pieces.clear()
 
 
@@ -163,9 +164,3 @@ def make_content(
         data=data,
         stated=stated,
     )
-
-
-def _write_all(fd: int, piece: bytes) -> None:
-    view = memoryview(piece)
-    while view:
-        view = view[os.write(fd, view) :]

@@ -418,6 +418,7 @@ class MemorySalvage:
     def __init__(self, state: _State) -> None:
         self.state = state
         self.problems: list[str] = []
+        self.last_day = ""
 
     def __enter__(self) -> Self:
         return self

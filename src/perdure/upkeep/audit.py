@@ -162,6 +162,8 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     records: int
     problem: str | None = None
     """The places that could not be read, and the reasons."""
+    last_day: str = ""
+    """The last day of its records, such as `2026/11/22`."""
 
 
 Contradict = Callable[[int, int, str, int, str], bool]
@@ -193,7 +195,7 @@ def _rebuild_segment(
     held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
 ) -> RebuiltSegment:
     contradict, waiting = known
-    count, end = 0, 0
+    count, end, last_day = 0, 0, ""
     problems: list[str] = []
     journal.begin_batch()
     try:
@@ -206,6 +208,7 @@ def _rebuild_segment(
                 _check_head(kept, contradict)
                 _replay_record(journal, kept, waiting)
                 count += 1
+                last_day = max(last_day, kept.at[:10].replace("-", "/"))
             except (PerdureError, ValueError) as error:  # a damaged name, for example
                 problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
     except Corrupt as error:  # the segment is missing
@@ -213,7 +216,7 @@ def _rebuild_segment(
     journal.save_segment(number, end, now, grows=False)
     journal.commit_batch()
     journal.tidy_up()
-    return RebuiltSegment(number, count, "; ".join(problems) or None)
+    return RebuiltSegment(number, count, "; ".join(problems) or None, last_day)
 
 
 def _check_head(kept: KeptRecord, contradict: Contradict) -> None:

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from perdure.archives import withholding
+from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
@@ -27,6 +29,7 @@ from perdure.model.records import Record, Representation
 from perdure.model.references import list_references
 from perdure.reading.scanning import ScannedRecord
 from perdure.registry import Registry
+from perdure.storage import fence, handover, home
 from perdure.storage.ports import KeptCorrection, KeptRecord
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.audit import (
@@ -116,6 +119,7 @@ class _Audit:
             self._report(0, "registry file")
             yield from self._describe(self._records.check_integrity())
             yield from self._describe(self._held.check_root())
+            yield from self._check_files()
         size = 0
         for number, length in self._list_segments():
             self._report(size, f"segment {number}")
@@ -128,6 +132,22 @@ class _Audit:
         yield from self._check_metadata()
         if self._within is None:
             yield from self._find_unnamed()
+
+    def _check_files(self) -> Iterator[IntegrityFinding]:
+        """Check the small files of the registry directory that hold promises."""
+        root = self._registry.root
+        checks: dict[str, Callable[[], object]] = {
+            home.FILE: lambda: home.load_home(root),
+            home.MARK: lambda: home.load_mark(root),
+            fence.FILE: lambda: fence.load_fence(root),
+            handover.FILE: lambda: handover.load_handover(root),
+            withholding.FILE: Withholdings(root).list_lines,
+        }
+        for name, check in checks.items():
+            try:
+                check()
+            except (PerdureError, OSError) as error:
+                yield make_finding(name, str(error))
 
     def _describe(self, errors: Iterator[Corrupt]) -> Iterator[IntegrityFinding]:
         for error in errors:

@@ -1,6 +1,6 @@
 """The work on the disk that follows a withdrawal or an erasure, also after a crash.
 
-    {"key":"…","at":"2026-11-22T09:00:00Z","digests":["9b71d2…"],"blankings":[{"held":{…},…}]}
+    {"value":{"key":"…","at":"…","digests":["9b71d2…"],"blankings":[{"held":{…},…}]},"sum":"…"}
 
 How it works: before the batch is committed, a file in `erasing/` says what is to be done: the
 digests of the bytes whose indexes must go, and the bytes to overwrite. After the commit, it is done
@@ -22,17 +22,18 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
 from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.records import Record, Representation
-from perdure.storage.durable import sync_directory, write_durably
+from perdure.storage.checked_file import load_checked, save_checked
+from perdure.storage.durable import sync_directory
 from perdure.storage.ports import Blanking, Bytes
 
 PLACE = "erasing"
 _log = logging.getLogger(__name__)
-_encode = msgspec.json.Encoder().encode
 
 
-class Silencing(msgspec.Struct, frozen=True, kw_only=True):
+class Silencing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The work that follows one withdrawal or erasure."""
 
     key: str
@@ -40,9 +41,6 @@ class Silencing(msgspec.Struct, frozen=True, kw_only=True):
     digests: tuple[str, ...]
     """Those of the bytes whose indexes must go."""
     blankings: tuple[Blanking, ...] = ()
-
-
-_decode = msgspec.json.Decoder(Silencing).decode
 
 
 class SilencingQueue:
@@ -58,16 +56,17 @@ class SilencingQueue:
         if not place.exists():
             place.mkdir()
             sync_directory(self._root)
-        write_durably(place / f"{secrets.token_hex(8)}.json", _encode(work))
+        save_checked(place / f"{secrets.token_hex(8)}.json", work)
 
     def finish(self, find_record: Callable[[str], Record | None]) -> list[str]:
         """Do all work whose batch was committed, and drop the rest.
 
-        Return the places that may still have erased bytes. Raises OSError; then repeat it.
+        Return the places that may still have erased bytes. Raises OSError; then repeat it. Raises
+        Corrupt if a note is damaged: what it says must be erased again.
         """
         unreached: list[str] = []
         for path in self._list_files():
-            work = _decode(path.read_bytes())
+            work = _load_work(path)
             record = find_record(work.key)
             if record is not None and _is_committed(record, work):
                 unreached += self._carry_out(work)
@@ -95,6 +94,18 @@ class SilencingQueue:
             yield f"segment {number}: its old file has another name, such as a backup with --link"
         aside = self._root / "aside"
         yield from (f"aside/{one.name}" for one in sorted(aside.glob("*")))
+
+
+def _load_work(path: Path) -> Silencing:
+    try:
+        work = load_checked(path, Silencing)
+    except CheckedFileDamaged as error:
+        raise ErasureNoteDamaged(
+            file=error.file, directory=error.directory, fault=error.fault
+        ) from error
+    if work is None:
+        raise FileNotFoundError(path)
+    return work
 
 
 def _is_committed(record: Record, work: Silencing) -> bool:

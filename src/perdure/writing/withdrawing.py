@@ -26,6 +26,7 @@ from perdure.model.records import Proposal, Record, Representation, Tombstone
 from perdure.model.references import list_references
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
+from perdure.policy.showing import find_withdrawal
 from perdure.settings import Settings
 from perdure.storage.ports import Blanking, Bytes
 from perdure.storage.reference_hashes import reference_hash
@@ -211,7 +212,7 @@ class Withdrawing:
             },
             blanks=command.blanks,
             keep_digest=command.keep_digest,
-            silent=command.silent,
+            silent=command.silent and find_withdrawal(None, buried) is not None,
         )
         changed = erasing.redact_record(buried, erasure)
         if not command.blanks:

@@ -13,7 +13,7 @@ import apsw
 import pytest
 from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, large, text
 
-from perdure.errors import Corrupt, InvalidRequest, Unavailable
+from perdure.errors import Corrupt, InvalidRequest, PerdureError, Unavailable
 from perdure.errors.conflicts import SerialsHandedOver
 from perdure.errors.processes import HasWriter
 from perdure.model.timestamps import format_timestamp
@@ -76,6 +76,23 @@ def test_what_is_written_meanwhile_is_in_it_or_not_but_never_half(desk: Desk, pl
 
 
 @pytest.mark.corpus
+def test_a_damaged_index_of_captures_is_an_error(desk: Desk, place: Path) -> None:
+    """A disk can damage any file. The backup says which one cannot be copied."""
+    desk.registry.archive.add_file(EXAMPLE)
+    index = desk.root / "captures" / "index.sqlite"
+    with closing(apsw.Connection(str(index))) as connection:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    intact = index.read_bytes()
+    for damaged in (intact[:12288], b"", bytes(4096), intact[:20] + b"\xff" + intact[21:]):
+        index.write_bytes(damaged)
+        with pytest.raises(PerdureError, match="index of captures"):
+            backed_up(desk, place / "copy")
+    index.unlink()
+    index.mkdir()
+    with pytest.raises(PerdureError, match="index of captures"):
+        backed_up(desk, place / "copy")
+
+
 def test_the_web_archive_goes_along(desk: Desk, place: Path) -> None:
     """Archive files that were moved into the registry, and index runs; whatever is added later."""
     desk.reopen(captures_in_sqlite=100)

@@ -295,6 +295,38 @@ def test_no_number_is_given_twice_after_a_loss(desk: Desk) -> None:
     assert desk.mint(text("x")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
 
 
+def test_a_clock_that_is_behind_fences_the_last_day_too(desk: Desk) -> None:
+    """A rebuild on a machine that does not know the time yet."""
+    desk.mint(text("one"))
+    desk.mint()  # reserved: it is in no segment
+    desk.registry.close()
+    for path in desk.root.glob("registry.sqlite*"):
+        path.unlink()
+    assert rebuilt(desk.root, now="2026-11-19T12:00:00Z")
+    desk.reopen()
+    with pytest.raises(Conflict, match="2026/11/21"):
+        desk.mint()
+    desk.registry.close()
+    # The fence stays, although a later rebuild loses everything on an earlier day.
+    for path in (*desk.root.glob("registry.sqlite*"), *(desk.root / "segments").glob("*.warc")):
+        path.unlink()
+    assert rebuilt(desk.root, now="2026-11-20T12:00:00Z")
+    desk.reopen()
+    with pytest.raises(Conflict):
+        desk.mint()
+    desk.clock.advance(days=1)
+    assert desk.mint().identifier.startswith(f"pdi://{SERIES}/2026/11/22/1")
+
+
+def test_numbers_of_lost_records_count_if_the_clock_is_behind(desk: Desk) -> None:
+    desk.mint(text("one"))
+    desk.mint()
+    spoil_record(desk, parse(f"{TODAY}/2").key)
+    assert rebuilt(desk.root, now="2026-11-19T12:00:00Z")
+    desk.reopen()
+    assert desk.mint().identifier.startswith(f"{TODAY}/3")
+
+
 def test_the_next_day_is_free(desk: Desk) -> None:
     desk.registry.close()
     (desk.root / FILE).unlink()

@@ -117,6 +117,7 @@ def test_an_export_has_the_tombstone_and_not_the_bytes(full: Desk, place: Path) 
 
 def test_an_export_is_as_silent_as_a_withdrawal(desk: Desk) -> None:
     desk.mint(text("one"), metadata={"title": "Jane"})
+    desk.bind(f"{TODAY}/1", "https://a.example/Jane")
     desk.withdraw(f"{TODAY}/1", silent=True)
     assert b"Jane" not in exported(desk)
     assert b'"silent":true' in exported(desk)

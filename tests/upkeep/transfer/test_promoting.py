@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import NOON, SERIES, SHOULDER, TODAY, Clock, Desk, text
 
+from perdure.archives.withholding import Withholding, Withholdings
 from perdure.errors import CopyNotPromoted, InvalidRequest, Unavailable, UnknownAuthority
 from perdure.errors.conflicts import SerialsHandedOver
 from perdure.errors.importing import (
@@ -112,6 +113,20 @@ def test_the_next_day_has_numbers_and_the_closed_ones_never(copied: Path) -> Non
             copy.register(f"pdi://{SERIES}/2026/11/{day}/2", text("x"))
     copy.register(f"pdi://{SERIES}/2026/11/20/2", text("x"))
     copy.bind(f"{TODAY}/1", "https://a.example/")  # what is known can change
+    copy.registry.close()
+
+
+def test_a_clock_that_is_behind_closes_the_day_of_the_copy_too(copied: Path) -> None:
+    """A new machine may not know the time yet when a backup is promoted on it."""
+    done = promote(copied, "2026-11-19T12:00:00Z")
+    assert (done.day, done.closed) == (DAY, (SERIES,))
+    for days in (-2, -1, 0):
+        copy = opened(copied, days=days)
+        with pytest.raises(SerialsHandedOver, match="2026/11/21"):
+            copy.mint(text("x"))
+        copy.registry.close()
+    copy = opened(copied, days=1)
+    assert copy.mint(text("x")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
     copy.registry.close()
 
 
@@ -238,17 +253,41 @@ def test_a_copy_that_was_rebuilt_has_the_same_predecessor(desk: Desk, copied: Pa
     assert (done.reserved, done.epoch) == (1, 3)
 
 
+def test_withdrawals_of_the_predecessor_are_not_forgotten(desk: Desk, copied: Path) -> None:
+    """Ruling tombstone-silence: what was withdrawn is not served. The copy still has its bytes, so
+    the operator learns of it before the copy is served."""
+    desk.withdraw(f"{TODAY}/1")
+    desk.mint(text("three"))
+    desk.withdraw(f"{TODAY}/3")  # the copy has no bytes of it
+    takedown = Withholding(uri="http://a.example/", match="host", reason="x", at="2026", by="Ada")
+    Withholdings(desk.root).add(takedown)
+    desk.registry.close()
+    predecessor = PredecessorDirectory(desk.root, STORE)
+    assert promote(copied, predecessor=predecessor, dry_run=True).withdrawn == (f"{TODAY}/1",)
+    assert Withholdings(copied).list_lines() == ()
+    assert promote(copied, predecessor=predecessor).withdrawn == (f"{TODAY}/1",)
+    assert Withholdings(copied).list_lines() == (takedown,)
+
+
+def test_a_withdrawal_is_read_from_a_public_row() -> None:
+    names: dict[str, Any] = {}
+    withdrawn: dict[str, Any] = {}
+    row = {"act": "withdraw", "name": f"{TODAY}/2", "count": 1}
+    assert _add_names(names, row, withdrawn) == 0
+    assert list(withdrawn) == [f"{SERIES}/20261121/a2"]
+
+
 def test_rows_without_all_names_are_counted() -> None:
     names: dict[str, Any] = {}
     serials = {"act": "mint", "first": f"{TODAY}/2", "last": f"{TODAY}/11", "count": 10}
-    assert _add_names(names, serials) == 0
+    assert _add_names(names, serials, {}) == 0
     assert sorted(names)[:2] == [f"{SERIES}/20261121/a2", f"{SERIES}/20261121/a3"]
     assert len(names) == 10
     assert f"{SERIES}/20261121/b11" in names
     loaded = {"act": "import", "first": "hdl:10.1/a", "last": "hdl:10.1/z", "count": 9}
-    assert _add_names(names, loaded) == 7
-    assert _add_names(names, {"act": "import", "name": "a damaged key", "count": 1}) == 1
-    assert _add_names(names, {"leaf": "ab"}) == 0
+    assert _add_names(names, loaded, {}) == 7
+    assert _add_names(names, {"act": "import", "name": "a damaged key", "count": 1}, {}) == 1
+    assert _add_names(names, {"leaf": "ab"}, {}) == 0
     assert len(names) == 12
 
 
@@ -299,7 +338,7 @@ def test_a_day_is_closed_until_it_is_told(
     found = Handover()
     for first, last in stretches:
         found = found.close_days(first, last)
-    closed = any(min(pair) <= day <= pair[1] for pair in stretches)
+    closed = any(min(pair) <= day <= max(pair) for pair in stretches)
     assert found.is_closed(SERIES, day) == closed
     told = found.tell_highest(day, {SERIES: number})
     assert told.find_floor(SERIES, day) == number

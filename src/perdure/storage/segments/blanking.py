@@ -22,7 +22,6 @@ records changes.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,11 +31,12 @@ import blake3
 
 from perdure.errors import Corrupt
 from perdure.errors.segment_corruption import HeadNotFound, OtherRecordFound
+from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import (
     copy_durably,
     replace_durably,
     sync_directory,
-    write_durably,
+    write_all,
 )
 from perdure.storage.ports import CHUNK, Blanking
 from perdure.storage.segments import ocfl, warc
@@ -80,11 +80,8 @@ def blank_segment(root: Path, number: int, blankings: Sequence[Blanking], *, at:
 
 
 def list_erased(root: Path) -> frozenset[int]:
-    """The numbers of the segments in which something was erased."""
-    try:
-        return frozenset(json.loads((root / SEGMENTS / _LIST).read_bytes()))
-    except FileNotFoundError:
-        return frozenset()
+    """The numbers of the segments in which something was erased. Raises Corrupt."""
+    return load_checked(root / SEGMENTS / _LIST, frozenset[int]) or frozenset()
 
 
 def is_only_erased(ours: Path, theirs: Path) -> bool:
@@ -119,8 +116,7 @@ def note_erased(root: Path, number: int) -> None:
     """Note that something was erased in a segment."""
     known = list_erased(root)
     if number not in known:
-        text = json.dumps(sorted({*known, number})).encode() + b"\n"
-        write_durably(root / SEGMENTS / _LIST, text)
+        save_checked(root / SEGMENTS / _LIST, sorted({*known, number}))
 
 
 def _blank_last_name(path: Path, blankings: Iterable[Blanking]) -> bool:
@@ -152,7 +148,7 @@ def _blank_record(fd: int, blanking: Blanking, where: str) -> None:
         raise OtherRecordFound(file=where, offset=held.offset)
     for begin, end in blanking.spans:
         for offset in range(begin, end, CHUNK):
-            os.pwrite(fd, bytes(min(CHUNK, end - offset)), held.offset + offset)
+            _write_at(fd, bytes(min(CHUNK, end - offset)), held.offset + offset)
     sha512, other = hashlib.sha512(), blake3.blake3()
     for piece in _read_stretch(fd, held.offset, held.length):
         sha512.update(piece)
@@ -160,7 +156,12 @@ def _blank_record(fd: int, blanking: Blanking, where: str) -> None:
     head = head.replace(old.sha512.encode(), sha512.hexdigest().encode())
     if old.blake3:
         head = head.replace(old.blake3.encode(), other.hexdigest().encode())
-    os.pwrite(fd, head, start)
+    _write_at(fd, head, start)
+
+
+def _write_at(fd: int, text: bytes, offset: int) -> None:
+    os.lseek(fd, offset, os.SEEK_SET)
+    write_all(fd, text)
 
 
 def _find_head(fd: int, offset: int, where: str) -> tuple[int, bytes]:

@@ -32,7 +32,7 @@ from perdure.errors.segment_corruption import (
     SegmentRecordCutOff,
     SegmentRecordDamaged,
 )
-from perdure.storage.segments import directory, ocfl, warc
+from perdure.storage.segments import blanking, directory, ocfl, warc
 
 _PIECE = 1 << 20
 _SMALL = 1 << 16  # bytes that are hashed sooner than another thread wakes up
@@ -238,7 +238,11 @@ def _read_promise(inventory: bytes | None, number: int) -> str | None:
 
 
 def check_root(root: Path) -> Iterator[Corrupt]:
-    """Check the files that declare the archive an OCFL storage root."""
+    """Check the files that declare the archive an OCFL storage root, and the list of erasures."""
+    try:
+        blanking.list_erased(root)
+    except Corrupt as error:
+        yield error
     for name, text in ocfl.list_declarations():
         found = _read_file(root / "archive" / name)
         if found != text:

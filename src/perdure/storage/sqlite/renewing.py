@@ -127,6 +127,7 @@ class SqliteSalvage:
         """True if its changes certainly never had numbers."""
         self.lost_changes = False
         """True if some of its last changes cannot be read."""
+        self.last_day = ""
         path = root / FILE
         if not path.exists():
             self.problems.append("it does not exist")
@@ -170,7 +171,9 @@ class SqliteSalvage:
             try:
                 if not (position is None or isinstance(position, int)):
                     raise make_unreadable(str(key), "a position", TypeError(repr(position)))
-                yield str(key), decode_record(str(key), text), position
+                record = decode_record(str(key), text)
+                self.last_day = max(self.last_day, record.at[:10].replace("-", "/"))
+                yield str(key), record, position
             except Corrupt as error:
                 self.note_lost(str(key), str(error))
 
@@ -179,7 +182,7 @@ class SqliteSalvage:
         self.problems.append(problem)
 
     def find_lost_numbers(self, day: str) -> dict[str, int] | None:
-        """By series, the highest number of a day that a lost record may have had, or None.
+        """By series, the highest number that a lost record may have had from a day on, or None.
 
         If something was lost, the changes tell all names that were ever given out, unless they
         are damaged, too.
@@ -202,6 +205,7 @@ class SqliteSalvage:
             words = dict(self._ask_old("SELECT number, text FROM words", ()))
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 keys |= {change.first, change.last}
+                self.last_day = max(self.last_day, change.at[:10].replace("-", "/"))
         except (Corrupt, apsw.Error, TypeError, ValueError):
             return None
         return keys
@@ -368,15 +372,13 @@ class SqliteSalvage:
 
 
 def _find_highest(keys: Iterable[str], day: str) -> dict[str, int]:
-    """By series, the highest serial number of a day among these keys."""
+    """By series, the highest serial number from a day on among these keys."""
     found: dict[str, int] = {}
-    middle = f"/{day.replace('/', '')}/"
     for key in keys:
-        if middle in key:
-            with suppress(MalformedIdentifier, ValueError):
-                number = Pdi.from_key(key).serial or 0
-                series = key.partition("/")[0]
-                found[series] = max(number, found.get(series, 0))
+        with suppress(MalformedIdentifier, ValueError):
+            name = Pdi.from_key(key)
+            if name.date is not None and name.date >= day:
+                found[name.series] = max(name.serial or 0, found.get(name.series, 0))
     return found
 
 

@@ -16,7 +16,7 @@ import apsw
 
 from perdure.archives import library
 from perdure.archives.index import runs, zipnum
-from perdure.archives.index.sqlite_index import FILE, SqliteCaptures
+from perdure.archives.index.sqlite_index import FILE, SqliteCaptures, storage_errors
 from perdure.errors.processes import ChangedMeanwhile
 from perdure.storage.durable import replace_durably
 
@@ -29,7 +29,8 @@ Copy = Callable[[Path, Path], None]
 def back_up_captures(root: Path, target: Path, copy: Copy) -> None:
     """Copy the web archive of the registry in `root`, if it has one, into that in `target`.
 
-    Raises OSError, apsw.Error, and Unavailable if runs are merged faster than they are copied.
+    Raises OSError, StorageFailed if the disk refuses to copy the index, and Unavailable if the
+    index is damaged or in use, or runs are merged faster than they are copied.
     """
     source = root / library.DIRECTORY
     if not (source / FILE).exists():
@@ -40,7 +41,8 @@ def back_up_captures(root: Path, target: Path, copy: Copy) -> None:
     for _ in range(_ATTEMPTS):
         fresh = work / FILE
         fresh.unlink(missing_ok=True)
-        _copy_index(source / FILE, fresh)
+        with storage_errors("the index of captures"):
+            _copy_index(source / FILE, fresh)
         try:
             for place in _named_files(work):
                 _copy_once(source / place, target / library.DIRECTORY / place, copy)

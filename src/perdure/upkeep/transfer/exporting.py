@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from perdure import formats
 from perdure.errors import Corrupt
@@ -27,7 +26,7 @@ from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import covers_record, qualify_identifier
-from perdure.policy.showing import find_withdrawal
+from perdure.policy.showing import drop_descriptions, find_withdrawal
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
@@ -103,7 +102,7 @@ def line_without_bytes(identifier: Identifier, record: Record) -> Line:
 def _make_line(identifier: Identifier, record: Record, contents: tuple[LineContent, ...]) -> Line:
     ending = find_withdrawal(None, record)
     if ending is not None and ending.silent:
-        record = replace(record, metadata={}, about=None, attached=())
+        record = drop_descriptions(record)
     return Line(
         id=str(identifier.resource),
         locations=tuple(map(_export_location, record.locations)),

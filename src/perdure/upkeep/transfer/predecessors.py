@@ -26,11 +26,12 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import BEGIN, TOKEN, ChainHead, ChangeMark
-from perdure.model.records import Record
+from perdure.model.records import Record, Tombstone
 from perdure.policy.naming import spell_name
 from perdure.settings import load_settings
 from perdure.storage import home
 from perdure.storage.ports import Records, Store
+from perdure.writing.withdrawing import ERASE, WITHDRAW
 
 _PAGE = 1000
 _SECONDS = 30
@@ -42,6 +43,8 @@ class LaterNames(msgspec.Struct, frozen=True, kw_only=True):
 
     names: dict[str, Record]
     """By key."""
+    withdrawn: dict[str, Record] = {}
+    """By key: records with the tombstones that the predecessor has, of later withdrawals."""
     unlisted: int = 0
     """Number of names that could not be listed."""
 
@@ -75,7 +78,7 @@ class PredecessorDirectory:
             load_settings(self.root, {})
             with closing(self._store.open_records(self.root)) as records:
                 self._check_related(records, head)
-                return LaterNames(names=_list_names(records, head))
+                return _list_names(records, head)
         except PredecessorUnrelated:
             raise
         except PerdureError as error:
@@ -93,8 +96,9 @@ class PredecessorDirectory:
             raise PredecessorUnrelated(predecessor=str(self.root), mark=str(head.mark))
 
 
-def _list_names(records: Records, head: ChainHead | None) -> dict[str, Record]:
+def _list_names(records: Records, head: ChainHead | None) -> LaterNames:
     found: dict[str, Record] = {}
+    withdrawn: dict[str, Record] = {}
     since = head.mark if head else None
     while page := records.list_changes(since, limit=_PAGE):
         for change in page:
@@ -102,8 +106,11 @@ def _list_names(records: Records, head: ChainHead | None) -> dict[str, Record]:
             if change.act in (BEGIN, TOKEN):
                 continue
             for key, line in records.find_lines(change):
-                found.setdefault(key, _reserve_record(stored.decode_stored(line)))
-    return found
+                record = stored.decode_stored(line)
+                found.setdefault(key, _reserve_record(record))
+                if record.tombstone or any(one.tombstone for one in record.versions):
+                    withdrawn[key] = record
+    return LaterNames(names=found, withdrawn=withdrawn)
 
 
 def _reserve_record(there: Record) -> Record:
@@ -125,13 +132,14 @@ class PredecessorUrl:
             if place != (head.epoch, head.number, head.chain):
                 raise PredecessorUnrelated(predecessor=self._url, mark=str(head.mark))
         names: dict[str, Record] = {}
+        withdrawn: dict[str, Record] = {}
         unlisted = 0
         since = f"{head.epoch}.{head.number}" if head else "0.0"
         while page := self._read_rows(since, _PAGE):
             for row in page:
                 since = f"{row['epoch']}.{row['number']}"
-                unlisted += _add_names(names, row)
-        return LaterNames(names=names, unlisted=unlisted)
+                unlisted += _add_names(names, row, withdrawn)
+        return LaterNames(names=names, withdrawn=withdrawn, unlisted=unlisted)
 
     def _read_rows(self, since: str, limit: int) -> list[dict[str, Any]]:
         """The public rows after a mark. Raises InvalidRequest."""
@@ -150,8 +158,11 @@ class PredecessorUrl:
             raise PredecessorUnreadable(predecessor=self._url, fault=str(error)) from error
 
 
-def _add_names(names: dict[str, Record], row: dict[str, Any]) -> int:
-    """Add the names of a public row. Return the number of those that it does not list."""
+def _add_names(names: dict[str, Record], row: dict[str, Any], withdrawn: dict[str, Record]) -> int:
+    """Add the names of a public row. Return the number of those that it does not list.
+
+    The row of a withdrawal does not say of which versions, so they count as all.
+    """
     if row.get("act") in (None, BEGIN, TOKEN):  # a row without an act is private: of a token
         return 0
     try:
@@ -160,6 +171,9 @@ def _add_names(names: dict[str, Record], row: dict[str, Any]) -> int:
         return int(row.get("count", 1))
     for one in ends:
         names.setdefault(one.key, Record(name=spell_name(one)))
+        if row["act"] in (WITHDRAW, ERASE):
+            why = Tombstone(reason="", at=str(row.get("at", "")), by="")
+            withdrawn[one.key] = Record(name=spell_name(one), tombstone=why)
     between = int(row.get("count", 1)) - len({one.key for one in ends})
     if between <= 0:
         return 0

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from perdure.archives.withholding import Withholdings
 from perdure.errors import UnknownAuthority
 from perdure.errors.importing import NothingToPromote
 from perdure.errors.processes import HasWriter
@@ -28,6 +29,7 @@ from perdure.errors.root import quote
 from perdure.model import stored
 from perdure.model.changes import ChainHead, ChangeMark, Deed
 from perdure.model.records import LOCAL, Record
+from perdure.policy.naming import identify_record
 from perdure.settings import Settings
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import hold_lock
@@ -65,6 +67,8 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
     """Number of names of the predecessor that were unknown here."""
     unlisted: int = 0
     """Number of names of the predecessor that are unknown, and could not be listed."""
+    withdrawn: tuple[str, ...] = ()
+    """Names that the predecessor has withdrawn since, and that are served here."""
     is_complete: bool = False
     """True if the predecessor was stopped for good, so that all its names are known."""
     is_looked_up: bool = False
@@ -109,9 +113,10 @@ def promote_copy(
                 plan.is_complete = True
             plan.look_up_names()
             is_open = plan.is_complete and not _has_closed_days(predecessor, known)
-            settled = known if is_open else known.close_days(plan.first_day, day)
+            closed = known.close_days(min(plan.first_day, plan.today), plan.day)
+            settled = known if is_open else closed
             if told:
-                settled = settled.tell_highest(day, told)
+                settled = settled.tell_highest(plan.day, told)
             if not dry_run:
                 _take_over(root, store, guard, plan, settled, now)
             return _describe_promotion(plan, tuple(signs), settled, settings)
@@ -161,14 +166,18 @@ class _Plan:
 
     def __init__(self, records: Records, day: str, predecessor: Predecessor | None) -> None:
         self.head = records.find_head()
-        self.day = day
         self._shared = _find_shared_head(records, self.head)
         """The last change that the predecessor has, too."""
         self.first_day = _find_day(records, self._shared)
+        self.today = day
+        self.day = max(day, self.first_day)
+        """The last day on which the predecessor may have given out names. It is later than today if
+        the clock of one of them is wrong."""
         self.predecessor = predecessor
         self.is_complete = False
         self.names: dict[str, Record] = {}
         self.unlisted = 0
+        self.withdrawn: list[str] = []
         self._records = records
 
     def look_up_names(self) -> None:
@@ -180,6 +189,21 @@ class _Plan:
         for key, record in sorted(found.names.items()):
             if self._records.find_record(key) is None:
                 self.names[key] = record
+        for key, there in sorted(found.withdrawn.items()):
+            ours = self._records.find_record(key)
+            if ours is not None and _is_served_longer(ours, there):
+                self.withdrawn.append(str(identify_record(key, ours)))
+
+
+def _is_served_longer(ours: Record, there: Record) -> bool:
+    """Return whether bytes are served from one record that were withdrawn in the other."""
+    if ours.tombstone is not None:
+        return False
+    ended = {one.number for one in there.versions if one.tombstone or there.tombstone}
+    return any(
+        one.tombstone is None and (one.number in ended or (there.tombstone and not there.versions))
+        for one in ours.versions
+    ) or (there.tombstone is not None and not ours.versions)
 
 
 def _find_shared_head(records: Records, head: ChainHead | None) -> ChainHead | None:
@@ -202,6 +226,8 @@ def _take_over(
     root: Path, store: Store, guard: CopyFence, plan: _Plan, settled: Handover, now: str
 ) -> None:
     handover.save_handover(root, settled)
+    if isinstance(plan.predecessor, PredecessorDirectory):
+        _take_over_takedowns(root, plan.predecessor.root)
     with closing(store.open_journal(root)) as journal:
         journal.number_changes(now)
         journal.begin_batch()
@@ -216,6 +242,15 @@ def _take_over(
     with Generation(root) as generation:  # wakes those who wait for changes
         generation.note_revision()
         generation.note_change()
+
+
+def _take_over_takedowns(root: Path, there: Path) -> None:
+    """Add the takedowns of captures that the predecessor knows alone."""
+    ours = Withholdings(root)
+    known = ours.list_lines()
+    for line in Withholdings(there).list_lines():
+        if line not in known:
+            ours.add(line)
 
 
 def _reserve_names(journal: Journal, names: Mapping[str, Record], now: str) -> None:
@@ -242,6 +277,7 @@ def _describe_promotion(
         highest=settled.highest.get(plan.day, {}),
         reserved=len(plan.names),
         unlisted=plan.unlisted,
+        withdrawn=tuple(plan.withdrawn),
         is_complete=plan.is_complete,
         is_looked_up=plan.predecessor is not None,
     )

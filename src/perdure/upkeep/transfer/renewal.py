@@ -59,12 +59,14 @@ def rebuild_registry(
 
     If records are lost, their numbers are not given out again on the day of `now`. If it is not
     known which records are lost, no number of that day is given out any more, except in a series
-    whose highest number `highest` tells (`perdure.storage.fence`).  # ruling: copy-fence
+    whose highest number `highest` tells (`perdure.storage.fence`). If the registry knows a later
+    day than that of `now`, the same holds up to that day.  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
+    today, last_day = now[:10].replace("-", "/"), ""
     lock = hold_lock(root / LOCK, HasWriter(used="the registry"))
     with lock, storage_errors("the new registry"):
         try:
@@ -81,10 +83,12 @@ def rebuild_registry(
                         held, journal, now=now, contradict=claims.contradict
                     )
                     for number, step in enumerate(segments, 1):
+                        last_day = max(last_day, step.last_day)
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
                     yield from _take_over_records(old, journal, now)
-                    lost = old.find_lost_numbers(now[:10].replace("-", "/"))
-            fence.raise_fence(root, now[:10].replace("-", "/"), highest or {}, lost=lost)
+                    lost = old.find_lost_numbers(today)
+                    last_day = max(last_day, old.last_day)
+            fence.raise_fence(root, today, highest or {}, lost=lost, last_day=last_day)
             aside = _name_aside(root, now)
             here, fresh = store.find_file(root), store.find_file(work)
             is_home = not home.list_signs(root, here)
