@@ -79,7 +79,7 @@ class Node:
     """A node of JSON-LD, which remembers the properties that were read."""
 
     def __init__(self, members: dict[str, Any]) -> None:
-        self._members = {name.removeprefix("schema:"): members[name] for name in members}
+        self._members = members
         self._children: dict[str, list[Any]] = {}
 
     def list_values(self, name: str) -> list[Any]:
@@ -112,7 +112,7 @@ class Node:
         """Yield the names of properties that were not read, with those that lead to them."""
         for name in self._members:
             if name not in self._children:
-                if not name.startswith("@") and ":" not in name:
+                if not name.startswith(("@", "prov:")):  # PROV repeats what schema.org says
                     yield f"{before}{name}"
                 continue
             for one in self._children[name]:
@@ -432,12 +432,13 @@ def _read_rights(node: Node) -> Iterator[Rights]:
     conditions = "; ".join(node.read_all("conditionsOfAccess"))
     values = node.list_values("isAccessibleForFree")
     is_free = next((str(one).lower().rpartition("/")[2] for one in values), "")
-    known = (*OPEN, *CLOSED)
-    told = any(uri in known or any(word in uri for word in FREE_LICENCES) for uri in uris)
-    if not told and is_free in ("true", "false"):
-        uri = OPEN[0] if is_free == "true" else CLOSED[0]
-        found.append(Rights(value=conditions, uri=uri))
-    elif conditions and not told:
+    is_closed = any(uri in CLOSED for uri in uris)
+    is_open = any(uri in OPEN or any(word in uri for word in FREE_LICENCES) for uri in uris)
+    if is_free == "false" and not is_closed:  # also under a licence that would allow it
+        found.append(Rights(value=conditions, uri=CLOSED[0]))
+    elif is_free == "true" and not (is_open or is_closed):
+        found.append(Rights(value=conditions, uri=OPEN[0]))
+    elif conditions and not is_closed:
         found.append(Rights(value=conditions))
     yield from (one for one in found if one != Rights())
 
