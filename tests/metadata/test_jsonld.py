@@ -390,6 +390,17 @@ def test_names_of_schema_org_are_read_in_every_form(record: Any) -> None:
     assert metadata.list_unread(data, "jsonld") == ()
 
 
+@pytest.mark.parametrize(
+    ("pagination", "expected"),
+    [("12-19", ("12", "19")), ("e12 – e19", ("e12", "e19")), ("7", ("7", "")), ("3, 5", ("", ""))],
+)
+def test_a_range_of_pages_is_read(pagination: str, expected: tuple[str, str]) -> None:
+    record: dict[str, Any] = {"@type": "ScholarlyArticle", "name": "N", "pagination": pagination}
+    record["isPartOf"] = {"@type": "Periodical", "name": "J"}
+    (item,) = metadata.read_record(json.dumps(record).encode(), "jsonld").related
+    assert (item.first_page, item.last_page) == expected
+
+
 def test_names_of_other_vocabularies_are_reported() -> None:
     record = {"@type": "Dataset", "name": "N", "dct:title": "T", "http://purl.org/dc/terms/type": 1}
     unread = metadata.list_unread(json.dumps(record).encode(), "jsonld")
