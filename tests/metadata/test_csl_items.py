@@ -153,6 +153,37 @@ def test_keys_of_bibtex_are_unique_and_stable() -> None:
     assert all(key.startswith(b"@misc{Doe2024-") for key in keys)
 
 
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (
+            {"type": "book", "volume": "3", "collection-title": "S"},
+            {"volume = {3}", "series = {S}"},
+        ),
+        ({"type": "book", "collection-title": "S", "collection-number": "9"}, {"number = {9}"}),
+        ({"type": "report", "number": "17"}, {"number = {17}"}),
+        ({"type": "patent", "number": "US 1"}, {"number = {US 1}"}),
+        (
+            {"type": "article-journal", "container-title": "J", "volume": 4, "issue": "2"},
+            {"journal = {J}", "volume = {4}", "number = {2}"},
+        ),
+    ],
+)
+def test_volume_and_number_of_what_has_no_container(
+    item: dict[str, Any], expected: set[str]
+) -> None:
+    """BibTeX has `volume`, `number` and `series` for books and reports, too; RIS has VL and IS."""
+    data = msgspec.json.encode({"id": "x", "title": "T"} | item)
+    about = metadata.read_record(data, "csl")
+    what = DescribedResource(identifier=NAME, about=about, url=URL)
+    written = metadata.write_record(what, "bibtex").decode()
+    assert expected <= {line.strip().rstrip(",") for line in written.splitlines()}
+    number = str(item.get("issue") or item.get("number") or item.get("collection-number") or "")
+    lines = metadata.write_record(what, "ris").decode().splitlines()
+    assert ("VL  - " + str(item.get("volume", "")) in lines) == ("volume" in item)
+    assert (f"IS  - {number}" in lines) == bool(number)
+
+
 def test_bibtex_keeps_the_case_of_words_and_writes_markup() -> None:
     what = describe({"type": "book", "title": "The <i>E. coli</i> genome: DNA & H<sub>2</sub>O"})
     written = metadata.write_record(what, "bibtex").decode()

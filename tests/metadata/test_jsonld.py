@@ -351,3 +351,68 @@ def test_what_repositories_write_is_read_and_what_is_dropped_is_named() -> None:
         Funding(funder="DFG", code=Code(value="https://ror.org/018mejw64", scheme="ROR")),
     )
     assert metadata.list_unread(data, "jsonld") == ("audience", "variableMeasured.minValue")
+
+
+# Records of other repositories
+# -----------------------------
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"@context": "https://schema.org/", "@type": "Dataset", "name": "N"},
+        {
+            "@context": {"schema": "https://schema.org/"},
+            "@type": "schema:Dataset",
+            "schema:name": "N",
+        },
+        {"@context": {"s": "http://schema.org/"}, "@type": ["s:Dataset"], "s:name": "N"},
+        {"@context": [{"s": "https://schema.org"}, 5], "@type": "s:Dataset", "s:name": "N"},
+        {"@type": "https://schema.org/Dataset", "https://schema.org/name": "N"},
+        [{"@type": ["http://schema.org/Dataset"], "http://schema.org/name": [{"@value": "N"}]}],
+        {
+            "@context": "https://schema.org/",
+            "@graph": [
+                5,
+                {"@type": "Person", "@id": "#p", "name": "P"},
+                {"@type": "Dataset", "@id": "#d", "name": "N", "creator": {"@id": "#p"}},
+            ],
+        },
+    ],
+    ids=["plain", "schema", "prefix", "list", "complete", "expanded", "graph"],
+)
+def test_names_of_schema_org_are_read_in_every_form(record: Any) -> None:
+    """JSON-LD 1.1 sections 3.1, 3.2 and 3.3: a term, an IRI and a compact IRI are one property."""
+    data = json.dumps(record).encode()
+    found = metadata.read_record(data, "jsonld")
+    assert [one.value for one in found.titles] == ["N"]
+    assert found.resource_type == "Dataset"
+    assert metadata.list_unread(data, "jsonld") == ()
+
+
+@pytest.mark.parametrize(
+    ("pagination", "expected"),
+    [("12-19", ("12", "19")), ("e12 – e19", ("e12", "e19")), ("7", ("7", "")), ("3, 5", ("", ""))],
+)
+def test_a_range_of_pages_is_read(pagination: str, expected: tuple[str, str]) -> None:
+    record: dict[str, Any] = {"@type": "ScholarlyArticle", "name": "N", "pagination": pagination}
+    record["isPartOf"] = {"@type": "Periodical", "name": "J"}
+    (item,) = metadata.read_record(json.dumps(record).encode(), "jsonld").related
+    assert (item.first_page, item.last_page) == expected
+
+
+def test_names_of_other_vocabularies_are_reported() -> None:
+    record = {"@type": "Dataset", "name": "N", "dct:title": "T", "http://purl.org/dc/terms/type": 1}
+    unread = metadata.list_unread(json.dumps(record).encode(), "jsonld")
+    assert unread == ("dct:title", "http://purl.org/dc/terms/type")
+
+
+@pytest.mark.parametrize("licence", ["https://creativecommons.org/licenses/by/4.0/", ""])
+def test_what_is_not_free_stays_so_under_a_free_licence(licence: str) -> None:
+    """A record that says `isAccessibleForFree: false` is never written as free."""
+    record = {"@type": "Dataset", "name": "N", "license": licence, "isAccessibleForFree": False}
+    record["conditionsOfAccess"] = "on request"
+    found = metadata.read_record(json.dumps(record).encode(), "jsonld")
+    shown = json.loads(written(found))
+    assert (shown["isAccessibleForFree"], shown["conditionsOfAccess"]) == (False, "on request")
+    assert ordered(read(written(found))) == ordered(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.conftest import sha512
 
 from perdure.errors.conflicts import (
@@ -122,3 +123,30 @@ def test_a_value_is_contradicted_only_where_one_says_so() -> None:
         join_records(name, held, more)
     assert [one.data for one in join_records(name, held, more, Joining.MERGE).values] == ["new"]
     assert join_records(name, held, Record(at=AT)) == held
+
+
+@pytest.mark.parametrize("how", Joining)
+@pytest.mark.parametrize("giver", ["", "clerk"])
+def test_a_secret_that_comes_back_still_depends_on_its_token(how: Joining, giver: str) -> None:
+    """A file that undoes an import, or an earlier export, gives no revoked token its password
+    back."""
+    handle = parse("hdl:1839/1")
+    secret = Value(
+        index=300, type="HS_SECKEY", format="sealed", data="scrypt$1$2", granted_by="clerk"
+    )
+    row = Record(at=AT, values=(replace(secret, granted_by=giver),))
+    joined = join_records(handle, Record(at=AT, values=(secret,)), row, how, frozenset({"values"}))
+    assert [one.granted_by for one in joined.values] == ["clerk"]
+
+
+@pytest.mark.parametrize("how", Joining)
+def test_a_secret_that_comes_from_a_file_depends_on_the_token_that_the_file_says(
+    how: Joining,
+) -> None:
+    handle = parse("hdl:1839/1")
+    secret = Value(
+        index=300, type="HS_SECKEY", format="sealed", data="scrypt$1$2", granted_by="clerk"
+    )
+    row = Record(at=AT, values=(secret,))
+    joined = join_records(handle, Record(at=AT), row, how, frozenset({"values"}))
+    assert [one.granted_by for one in joined.values] == ["clerk"]

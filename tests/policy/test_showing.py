@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perdure.ids import parse
 from perdure.model.about import About
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy.showing import find_withdrawal, show_to_readers
 
 AT = "2026-11-22T09:00:00Z"
@@ -83,3 +83,13 @@ def test_a_name_is_withdrawn_with_its_version_or_the_whole() -> None:
     elsewhere = replace(alone, locations=(Location(uri="https://a.example/"),))
     assert find_withdrawal(NAME, elsewhere) is None
     assert find_withdrawal(NAME, Record()) is None
+
+
+def test_an_address_that_is_private_now_is_in_no_past_revision() -> None:
+    """A value without the third bit of its permissions is shown to administrators only."""
+    public = Value(index=1, type="URL", data="https://a.example/", at=AT)
+    private = replace(public, permissions="1100")
+    place, other = Location(uri=public.data), Location(uri="https://b.example/")
+    past = Record(at=AT, values=(public,), locations=(place, other))
+    assert show_to_readers(past).locations == (place, other)
+    assert show_to_readers(past, replace(past, values=(private,))).locations == (other,)

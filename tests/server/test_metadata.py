@@ -350,6 +350,16 @@ def test_the_receipt_names_what_a_description_cannot_have(site: Deployment, blan
     assert json.loads(answer.body)["dropped"] == ["audience"]
 
 
+def test_the_receipt_names_misspelt_members_of_a_patch(site: Deployment, blank: str) -> None:
+    body = b'{"titel":"T","titles":[{"value":"T","lang":"de"}],"language":null}'
+    fields = (
+        f"Authorization: Bearer {site.token('misspells')}",
+        "Content-Type: application/merge-patch+json",
+    )
+    answer = site.ask("POST", f"/{blank}?metadata", *fields, body=body)
+    assert (answer.status, json.loads(answer.body)["dropped"]) == (200, ["titel", "titles.lang"])
+
+
 def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str) -> None:
     """ "a metadata record in XML format and compliant with a declared schema … Citation information
     should be included in the metadata record" (ISO 24619 section 5.3)."""

@@ -144,7 +144,7 @@ def set_record(
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
         receipt = registry.door.execute_command(command)
-    if name != cmdi.NAME and not merge:
+    if name != cmdi.NAME:
         receipt = msgspec.structs.replace(receipt, dropped=formats.list_unread(data, name))
     print_receipt(receipt)
 

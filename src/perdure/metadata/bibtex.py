@@ -14,7 +14,7 @@ import re
 import unicodedata
 
 from perdure.metadata.citation.markup import replace_markup
-from perdure.metadata.csl import WITHDRAWN, make_item, split_given
+from perdure.metadata.csl import WITHDRAWN, find_number, make_item, split_given
 from perdure.metadata.datacite_writing import find_version
 from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource, Format
@@ -68,8 +68,9 @@ def write_record(described: DescribedResource) -> bytes:
         "editor": _write_names(tuple(one for one in about.contributors if one.role == "Editor")),
         "title": _write_markup(cited.get("title", "")),
         where: _write_markup(held_in.titles[0].value if held_in and held_in.titles else ""),
-        "volume": _escape_text(held_in.volume if held_in else ""),
-        "number": _escape_text((held_in.issue or held_in.number) if held_in else ""),
+        "volume": _escape_text(str(cited.get("volume", ""))),
+        "number": _escape_text(find_number(cited, about)),
+        "series": _escape_text(str(cited.get("collection-title", ""))),
         "pages": _escape_text(cited.get("page", "")).replace("–", "--"),
         "publisher": _escape_text(cited.get("publisher", "")),
         "address": _escape_text(cited.get("publisher-place", "")),

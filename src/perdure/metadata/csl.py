@@ -112,6 +112,13 @@ def make_item(described: DescribedResource) -> Item:
     return found | _restore_variables(found, about)
 
 
+def find_number(item: Item, about: About) -> str:
+    """The number of an issue or, of a report, patent or volume of a series, its own number."""
+    held_in = about.container
+    number = item.get("issue") or item.get("number") or (held_in.number if held_in else "")
+    return str(number or item.get("collection-number", ""))
+
+
 def _write_title(about: About) -> str:
     subtitle = next((one.value for one in about.titles if one.kind == "Subtitle"), "")
     return f"{about.title}: {subtitle}" if subtitle else about.title

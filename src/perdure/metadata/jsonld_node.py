@@ -14,7 +14,7 @@ class Node:
     """A node of JSON-LD, which remembers the properties that were read."""
 
     def __init__(self, members: dict[str, Any]) -> None:
-        self._members = {name.removeprefix("schema:"): members[name] for name in members}
+        self._members = members
         self._children: dict[str, list[Any]] = {}
 
     def list_values(self, name: str) -> list[Any]:
@@ -47,7 +47,7 @@ class Node:
         """Yield the names of properties that were not read, with those that lead to them."""
         for name in self._members:
             if name not in self._children:
-                if not name.startswith("@") and ":" not in name:
+                if not name.startswith(("@", "prov:")):  # PROV repeats what schema.org says
                     yield f"{before}{name}"
                 continue
             for one in self._children[name]:

@@ -73,6 +73,7 @@ _OWN = ("distribution", "url", "contentSize", "contentUrl", "mainEntityOfPage", 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
+_PAGES = re.compile(r"(\w+)(?:\s?[-–]\s?(\w+))?\Z")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+\Z", re.ASCII)
 
 
@@ -381,12 +382,13 @@ def _read_rights(node: Node) -> Iterator[Rights]:
     conditions = "; ".join(node.read_all("conditionsOfAccess"))
     values = node.list_values("isAccessibleForFree")
     is_free = next((str(one).lower().rpartition("/")[2] for one in values), "")
-    known = (*OPEN, *CLOSED)
-    told = any(uri in known or any(word in uri for word in FREE_LICENCES) for uri in uris)
-    if not told and is_free in ("true", "false"):
-        uri = OPEN[0] if is_free == "true" else CLOSED[0]
-        found.append(Rights(value=conditions, uri=uri))
-    elif conditions and not told:
+    is_closed = any(uri in CLOSED for uri in uris)
+    is_open = any(uri in OPEN or any(word in uri for word in FREE_LICENCES) for uri in uris)
+    if is_free == "false" and not is_closed:  # also under a licence that would allow it
+        found.append(Rights(value=conditions, uri=CLOSED[0]))
+    elif is_free == "true" and not (is_open or is_closed):
+        found.append(Rights(value=conditions, uri=OPEN[0]))
+    elif conditions and not is_closed:
         found.append(Rights(value=conditions))
     yield from (one for one in found if one != Rights())
 
@@ -499,14 +501,20 @@ def _read_target(one: Any, relation: str) -> Relation | None:
 def _read_related(node: Node) -> Iterator[RelatedItem]:
     containers = [one for one in node.list_nodes("isPartOf") if _is_container(one)]
     for one in containers[:1]:
-        pages = (node.read_first("pageStart"), node.read_first("pageEnd"))
-        yield _read_item(one, "IsPublishedIn", pages)
+        yield _read_item(one, "IsPublishedIn", _read_pages(node))
     for word, one in _list_roles(node, "citation"):
         if word and isinstance(one, Node):
             relation = _choose_word(word, RELATION_WORDS, "Cites")
-            yield _read_item(
-                one, relation, (one.read_first("pageStart"), one.read_first("pageEnd"))
-            )
+            yield _read_item(one, relation, _read_pages(one))
+
+
+def _read_pages(node: Node) -> tuple[str, str]:
+    """Read the first and the last page, also from a range such as `12-19` (`pagination`)."""
+    first, last = node.read_first("pageStart"), node.read_first("pageEnd")
+    found = _PAGES.match(node.read_first("pagination"))
+    if found is None or first or last:
+        return first, last
+    return found[1], found[2] or ""
 
 
 def _read_item(part: Node, relation: str, pages: tuple[str, str]) -> RelatedItem:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.metadata.csl import WITHDRAWN, make_item
+from perdure.metadata.csl import WITHDRAWN, find_number, make_item
 from perdure.metadata.datacite_writing import find_version
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
@@ -38,8 +38,9 @@ def _list_fields(described: DescribedResource) -> Iterator[tuple[str, str]]:
     held_in = about.container
     if held_in is not None:
         yield "T2", held_in.titles[0].value if held_in.titles else ""
-        yield "VL", held_in.volume
-        yield "IS", held_in.issue or held_in.number
+    yield "VL", str(cited.get("volume", ""))
+    yield "IS", find_number(cited, about)
+    if held_in is not None:
         yield "SP", held_in.first_page
         yield "EP", held_in.last_page
     issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]

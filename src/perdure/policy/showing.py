@@ -1,6 +1,7 @@
 """Records as readers may see them: nothing private, and of what was withdrawn only its tombstone.
 
-How it works: `show_to_readers` hides locations that only private values state. Of withdrawn bytes
+How it works: `show_to_readers` hides locations that only private values state, also in revisions
+from the time when they were public. Of withdrawn bytes
 it hides digests and lengths, which could confirm a guess, unless they were kept on purpose; an
 empty digest says so. After a silent withdrawal, it hides what people had said of the resource, too.
 The read door and the history show no record that did not pass through it.
@@ -23,7 +24,7 @@ from perdure.policy.rules import list_versions
 def show_to_readers(record: Record, current: Record | None = None) -> Record:
     """The record as readers may see it. For a past revision, `current` is the present one."""
     now = current or record
-    shown = hide_private_locations(record)
+    shown = hide_private_locations(record, now)
     if now.tombstone is None and not any(one.tombstone for one in now.versions):
         return shown
     versions = tuple(_show_version(one, _find_ending(now, one.number)) for one in shown.versions)

@@ -431,9 +431,9 @@ class ReadDoor:
     def _follow_aliases(self, found: IdentifiedRecord) -> IdentifiedRecord:
         """The record of the handle that a handle is an alias of (RFC 3651 section 3.2.5).
 
-        If it is not registered here, its location is that in the public resolver; with our own
-        prefix, it does not exist. A handle that is
-        an alias of itself, directly or through others, answers itself.
+        If it is not registered here, its location is that in the public resolver. With our own
+        prefix, or without a public resolver (a PDI), it does not exist. A handle that is an alias
+        of itself, directly or through others, answers itself.
         """
         current = found
         for _ in range(_MOST_ALIASES):
@@ -442,10 +442,10 @@ class ReadDoor:
                 return current
             record = self._records.find_record(target.key)
             if record is None:
-                home = find_home_prefix(target)
-                if home == find_home_prefix(current.identifier):
-                    return current  # the public resolver does not know it, either
-                there = Location(uri=find_public_address(target))
+                home, address = find_home_prefix(target), find_public_address(target)
+                if home == find_home_prefix(current.identifier) or not address:
+                    return current  # no other resolver knows it, either
+                there = Location(uri=address)
                 return IdentifiedRecord(
                     current.identifier,
                     msgspec.structs.replace(current.record, locations=(there,)),

@@ -76,9 +76,9 @@ _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
 """Words of the proxies of the Handle System. Ours is always the authoritative answer (`auth`)."""
 _OF_HANDLES = ("index", "type", "locatt")
 """Parameters of the same proxies; each can be given several times."""
-_HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*/[^/?#]", re.ASCII)
-"""The beginning of a Handle or DOI without its label, as in the links of the public proxies. A
-timestamp of an archive is longer."""
+_HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*(?:/|%2[Ff])[^/?#]", re.ASCII)
+"""The beginning of a Handle or DOI without its label, as in the links of the public proxies. Some
+clients escape its slash. A timestamp of an archive is longer."""
 
 
 class RequestTarget(msgspec.Struct, frozen=True):

@@ -123,6 +123,10 @@ def test_a_location_that_becomes_private_is_named_by_no_reason() -> None:
         ("http://a/\r\nX: y", None),
         ("", None),
         ("no address", None),
+        ("https://[::1/", None),  # no IP literal
+        ("https://a.example:65536/", None),  # no port
+        ("https:///a", None),
+        ("https://a.example:/", "https://a.example:/"),  # RFC 3986 section 3.2.3: may be empty
     ],
 )
 def test_an_address_is_kept_as_it_came_and_located_as_it_can_be(

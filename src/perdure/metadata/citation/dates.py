@@ -106,6 +106,8 @@ def _write_interval(
     shared = first[0] < _PLAIN_FROM and last[0] < _PLAIN_FROM and (first[0] < 0) == (last[0] < 0)
     left = _write_day(first, parts[start:stop], delimiter, locale, era=not shared)
     right = _write_day(last, parts[start:stop], delimiter, locale)
+    if not left and not right:  # the months of two years, for example
+        between = ""
     after = _write_day(last, parts[stop:], delimiter, locale)
     # the affixes next to the range delimiter belong to the complete date
     tail = parts[stop - 1].suffix

@@ -11,7 +11,7 @@ style does not fail for any item.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from perdure.metadata.citation import dates, names
@@ -309,19 +309,20 @@ class Style:
         labelled = None if label is None else self._compile_role(label, leads=leads)
         substitutes = self._compile_substitutes(element)
 
-        def write_variables(entry: _Entry, wanted: Iterable[str]) -> str:
+        def write_variables(entry: _Entry, wanted: Sequence[str]) -> str:
             texts = []
-            for variable in wanted:
-                people = entry.take_value(variable)
+            taken = {one: entry.take_value(one) for one in wanted}
+            for role, variable in _list_roles(taken, self.locale):
+                people = taken[variable]
                 if isinstance(people, list) and people:
                     text = names.write_names(people, look)
                     if labelled is not None:
-                        text = labelled(text, variable, len(people), entry)
+                        text = labelled(text, role, len(people), entry)
                     texts.append(text)
             return join_parts(texts, delimiter)
 
         def render_names(entry: _Entry) -> RenderedText:
-            text = write_variables(entry, _merge_variables(entry, variables, self.locale))
+            text = write_variables(entry, variables)
             if not text:
                 for substitute in substitutes:
                     outer, entry.substituting = entry.substituting, []
@@ -359,7 +360,7 @@ class Style:
         wanted = str(element.get("variable", "")).split()
 
         def write_shorthand(entry: _Entry, write: Callable[[_Entry, list[str]], str]) -> str:
-            return write(entry, _merge_variables(entry, wanted, self.locale))
+            return write(entry, wanted)
 
         return write_shorthand
 
@@ -432,13 +433,16 @@ def _find_inherited(above: Iterable[Mapping[str, str]], name: str) -> str:
     return next((level[name] for level in above if name in level), "")
 
 
-def _merge_variables(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
-    """Return the variables; only the first if editor and translator are the same people."""
-    if sorted(variables) == ["editor", "translator"]:
-        same = entry.item.get("editor")
-        if same and same == entry.item.get("translator") and locale.has_term("editortranslator"):
-            return variables[:1]
-    return variables
+def _list_roles(taken: Mapping[str, Any], locale: Locale) -> list[tuple[str, str]]:
+    """Return the roles to write, each with its variable.
+
+    The same people as editor and translator have one role (CSL 1.0.2, "Names").
+    """
+    if taken.keys() == {"editor", "translator"} and locale.has_term("editortranslator"):
+        first = next(iter(taken))
+        if taken["editor"] and taken["editor"] == taken["translator"]:
+            return [("editortranslator", first)]
+    return [(one, one) for one in taken]
 
 
 def _compile_tests(name: str, value: str) -> list[Callable[[_Entry], bool]]:

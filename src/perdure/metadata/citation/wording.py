@@ -162,12 +162,27 @@ _NOTHING_BETWEEN = re.compile(r"\.(?: \.){1,3}(?= |$)")
 
 def typeset_text(text: str, quotes: Quotes) -> str:
     """Replace the apostrophes and straight quotation marks of data by typographic ones."""
-    if quotes.close != "’" and quotes.open in text:  # otherwise every apostrophe would match
+    if quotes.close != "’" and _has_pairs(text, quotes):  # otherwise every apostrophe would match
         text = text.replace(quotes.open, OPEN).replace(quotes.close, CLOSE)
     if _TYPED.search(text) is None:
         return text
     opened = _STRAIGHT_OPEN.sub(lambda found: OPEN if found[1] == '"' else "‘", text)
     return opened.replace('"', CLOSE).replace("'", "’")
+
+
+def _has_pairs(text: str, quotes: Quotes) -> bool:
+    """Return True if the quotation marks of a language are in a text, in pairs.
+
+    Other languages use the same characters in other ways: „Buch“ ends with “.
+    """
+    if quotes.open not in text:
+        return False
+    depth = 0
+    for mark in re.findall(f"{re.escape(quotes.open)}|{re.escape(quotes.close)}", text):
+        depth += 1 if mark == quotes.open else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def finish_entry(text: str, quotes: Quotes) -> str:

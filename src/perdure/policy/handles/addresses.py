@@ -11,21 +11,21 @@ converted to its ASCII form. Other texts are values, but not locations.
 >>> read_address("www.a.example"), read_address("mailto:a@b.example"), read_address("")
 (None, None, None)
 
-What must stay true: an address that is a valid location is returned unchanged; a result is a valid
+What must stay true: an address that readers can open is returned unchanged; a result is a valid
 location.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from functools import lru_cache
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from perdure.errors import InvalidRequest
 from perdure.policy.binding import check_uri
 
 _LONGEST = 8192  # characters
+_HOSTED = ("http", "https", "ftp", "ftps")
 _AROUND = " \t\r\n\f"
 _SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
@@ -36,16 +36,21 @@ def read_address(text: str) -> str | None:
     """The location that a text means, or None if it is not an address that readers can open."""
     if len(text) > _LONGEST:
         return None
-    with suppress(InvalidRequest):
-        check_uri(text)
+    if _is_location(text):
         return text
     address = _escape_address(text.strip(_AROUND))
-    if address is None:
-        return None
-    with suppress(InvalidRequest):
+    return address if address is not None and _is_location(address) else None
+
+
+def _is_location(address: str) -> bool:
+    """Return True for a valid location whose host and port a client can use."""
+    try:
         check_uri(address)
-        return address
-    return None
+        parts = urlsplit(address)
+        port = parts.port  # raises ValueError if it is not a number up to 65535
+    except (InvalidRequest, ValueError):
+        return False
+    return port != 0 and (parts.scheme not in _HOSTED or bool(parts.hostname))
 
 
 def _escape_address(text: str) -> str | None:

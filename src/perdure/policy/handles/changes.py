@@ -31,19 +31,23 @@ def put_values(
 ) -> tuple[Value, ...]:
     """The values after a write: with `whole` only the sent ones, else all, with the sent ones.
 
-    A secret that the client sends back as it was shown does not change. A new one is marked with
-    the name of the token by which it was written, `granted_by`.
+    A secret that the client sends back as it was shown, or that a file has as it was exported, does
+    not change: it still depends on the token by which it was written. A new one is marked with the
+    name of that token, `granted_by`, unless a file says another.
     """
     before = {one.index: one for one in current}
     kept = {} if whole else dict(before)
     for one in sent:
         held = before.get(one.index)
-        if is_secret(one) and not one.data:
-            if held is None or not is_secret(held):
+        if is_secret(one):
+            same = held is not None and is_secret(held) and one.data in ("", held.data)
+            if not one.data and not same:
                 continue
-            one = msgspec.structs.replace(one, data=held.data, granted_by=held.granted_by)
-        elif is_secret(one):
-            one = msgspec.structs.replace(one, granted_by=granted_by)
+            if held is not None and same:
+                one = msgspec.structs.replace(one, data=held.data, granted_by=held.granted_by)
+            else:
+                giver = granted_by or one.granted_by
+                one = msgspec.structs.replace(one, granted_by=giver)
         kept[one.index] = one
     return tuple(kept[index] for index in sorted(kept))
 

@@ -348,12 +348,13 @@ def find_private_addresses(values: Iterable[Value]) -> set[str]:
     return private - public
 
 
-def hide_private_locations(record: Record) -> Record:
+def hide_private_locations(record: Record, current: Record) -> Record:
     """The record as readers may see it: without locations that only private values state.
 
-    Such values no longer become locations, but they did in older registries.
+    `record` may be a past revision: an address that was public then, and is private in `current`,
+    is hidden. Private values no longer become locations, but they did in older registries.
     """
-    private = find_private_addresses(record.values)
+    private = find_private_addresses(record.values) | find_private_addresses(current.values)
     if not any(one.uri in private for one in record.locations):
         return record
     return msgspec.structs.replace(

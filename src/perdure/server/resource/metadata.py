@@ -347,8 +347,8 @@ async def _take_description(service: Service, request: Request) -> Answer:
         command = Describe(identifier=identifier, patch=patch)
     else:
         command = await service.run_cutter(_make_command, identifier, record, name, data, url)
-        if name.lower() != cmdi.NAME:
-            dropped = await service.run_cutter(metadata.list_unread, data, name)
+    if name.lower() != cmdi.NAME:
+        dropped = await service.run_cutter(metadata.list_unread, data, name)
     command = msgspec.structs.replace(
         command, by=token.name, expect=expect, once=writing.read_idempotency_key(request)
     )
