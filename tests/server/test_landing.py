@@ -306,7 +306,9 @@ def _has_arrays(target: dict[str, object]) -> bool:
     """ "The value of an extension attribute MUST be represented by an array" (section 4.2.4.3);
     those of section 4.2.4.1 that are not repeatable are strings."""
     strings = {"href", "media", "type", "title"}
-    return all(isinstance(value, str if name in strings else list) for name, value in target.items())
+    return all(
+        isinstance(value, str if name in strings else list) for name, value in target.items()
+    )
 
 
 def test_a_profile_is_in_the_forms_where_it_is_a_string(site: Deployment, letter: str) -> None:

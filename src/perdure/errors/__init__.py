@@ -27,6 +27,8 @@ another (`perdure.cli.exits`); a test checks that both are complete.
 from __future__ import annotations
 
 from perdure.errors.invalid import (
+    ContentNotSupported,
+    ContentNotSupportedThere,
     InvalidRequest,
     RefusedThere,
     UnknownChoice,
@@ -90,6 +92,8 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "ContentNotSupported",
+    "ContentNotSupportedThere",
     "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",

@@ -18,12 +18,14 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
+from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone
+from perdure.errors.requests import BodyEncoded
 from perdure.ids import Identifier
 from perdure.model.queries import Gone
 from perdure.server import pages
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, Fields, make_answer
+from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.protocol.head import REFUSALS, make_title
@@ -37,6 +39,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.UnknownScheme: HTTPStatus.BAD_REQUEST,
     errors.MalformedPart: HTTPStatus.BAD_REQUEST,
     errors.InvalidRequest: HTTPStatus.BAD_REQUEST,
+    errors.ContentNotSupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.InvalidMetadata: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.BadSettings: HTTPStatus.INTERNAL_SERVER_ERROR,
     # look elsewhere
@@ -106,11 +109,22 @@ def make_problem(error: PerdureError) -> Problem:
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
         fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)
+    fields += _list_supported(error)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(
         status=status, code=error.code, detail=str(error), members=members, fields=tuple(fields)
     )
+
+
+def _list_supported(error: PerdureError) -> Fields:
+    """Make the field that says which content is supported instead (RFC 9110 section 15.5.16)."""
+    match error:
+        case BodyEncoded():
+            return [(b"accept-encoding", b"identity")]
+        case UnknownMetadataType(known=known):
+            return [(b"accept", clean_value(", ".join(known)).encode())]
+    return []
 
 
 def log_problem(error: PerdureError, method: str) -> Problem:

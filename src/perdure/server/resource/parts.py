@@ -21,7 +21,6 @@ from http import HTTPStatus
 
 import http_sf
 from http_sf.types import BareItemType
-from werkzeug.http import parse_etags
 
 from perdure.extractors.port import Part
 from perdure.formats import make_token
@@ -33,7 +32,11 @@ from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
-from perdure.server.common.conditions import find_last_modified, is_unmodified
+from perdure.server.common.conditions import (
+    find_last_modified,
+    is_unmodified,
+    read_entity_tags,
+)
 from perdure.server.common.part_bodies import CutPart
 from perdure.server.common.redirects import link_description, make_redirect
 from perdure.server.common.request import Request
@@ -130,8 +133,8 @@ def _is_known(request: Request, tag: bytes) -> bool:
     """Return True if the client names this tag. `*` asks if the part exists, so it must be cut."""
     if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
         return False
-    asked = parse_etags(request.read_field(b"if-none-match"))
-    return not asked.star_tag and asked.contains_weak(tag.decode()[1:-1])
+    asked = read_entity_tags(request.read_field(b"if-none-match"))
+    return not asked.any and asked.names_weakly(tag)
 
 
 def _make_validators(
