@@ -34,6 +34,7 @@ from perdure.extractors.port import (
     Budgeted,
     Extent,
     Extractor,
+    Indexes,
     Lengthy,
     Outlining,
     Part,
@@ -81,7 +82,7 @@ class PartExtraction:
 
     def __init__(self, indexes: Path | None = None, confined: Confined | None = None) -> None:
         self._place = indexes
-        self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
+        self.indexes: Indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
         self._confined = confined or Confined()
         self._rank_extractors = lru_cache(_MOST_RANKED)(self._rank_extractors_of)
         self._list_able = lru_cache(_MOST_RANKED)(self._list_able_of)
@@ -105,7 +106,7 @@ class PartExtraction:
             return self._confined.extract_part(
                 place, source, selector, self._place, seconds=seconds
             )
-        return extractor.extract_part(source, selector, self._indexes)
+        return extractor.extract_part(source, selector, self.indexes)
 
     def outline_part(self, source: Source, selector: Selector) -> Part:
         """The part without its body if this saves decoding, or else the complete part.
@@ -147,7 +148,7 @@ class PartExtraction:
                 if _is_confined(extractor, source):
                     found += self._confined.list_extents(place, source, self._place)
                 else:
-                    found += extractor.list_extents(source, self._indexes)
+                    found += extractor.list_extents(source, self.indexes)
             except PartNotSupported:
                 pass  # an unknown codec or charset: the extents of other extractors are still valid
         return tuple(found)
@@ -166,10 +167,10 @@ class PartExtraction:
 
     def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
         if self._place is None or not isinstance(reader, Extractor):
-            return reader.read_text(source, self._indexes)
+            return reader.read_text(source, self.indexes)
         if _is_confined(reader, source):  # another process makes the index, which is read here
             self._confined.list_extents(place, source, self._place)
-        return reader.read_text(source, self._indexes)
+        return reader.read_text(source, self.indexes)
 
     def prepare_source(self, source: Source) -> None:
         """Build the indexes of a source, so that its parts are cut faster later.
