@@ -576,7 +576,7 @@ def _check_text(name: str, value: str) -> None:
     words = _WORDS.get(name)
     if words is not None and value not in words:
         raise WordUnknown(name=name, text=value, known=tuple(sorted(words)))
-    if name.endswith(_LINKS) and not is_safe_link(value):
+    if _is_link(name, value) and not is_safe_link(value):
         raise LinkActive(name=name, text=value)
     if name.endswith("uri") and not _URI.fullmatch(value):
         raise TextNotUri(name=name, text=value)
@@ -586,6 +586,13 @@ def _check_text(name: str, value: str) -> None:
         most = 90 if name.endswith(("latitude", "north", "south")) else 180
         if not _DEGREES.fullmatch(value) or abs(float(value)) > most:
             raise DegreesInvalid(name=name, text=value, most=most)
+
+
+def _is_link(name: str, value: str) -> bool:
+    """Return True if a value is a link, or a text that may be one and looks like it."""
+    return name.endswith(_LINKS) or (
+        name.endswith("rights.value") and _URI.fullmatch(value) is not None
+    )
 
 
 def is_safe_link(uri: str) -> bool:
