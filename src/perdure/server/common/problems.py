@@ -28,6 +28,7 @@ from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.trail import find_page_of
 from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.protocol.limits import DAY, write_rate_fields
 from perdure.server.protocol.rates import Rate
@@ -198,8 +199,14 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
     """Answer with the problem, as JSON or as a page."""
     vary = (b"vary", b"accept")
     if choose_type(request.accept, _OFFERS) == "text/html":
+        said = {name: one for name, one in problem.members.items() if _adds_to(problem, one)}
+        page = find_page_of(problem.members.get("identifier")) if problem.code in _OF_KNOWN else ""
         body = pages.render_template(
-            "problem.html", problem=problem, title=make_title(problem.code)
+            "problem.html",
+            problem=problem,
+            members=said,
+            page=page,
+            title=make_title(problem.code),
         )
         return pages.make_page(problem.status, body, *problem.fields, vary)
     document = {
@@ -211,6 +218,24 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
         **problem.members,
     }
     return make_answer(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
+
+
+def _adds_to(problem: Problem, value: object) -> bool:
+    """Return True if a page should show a member, because its sentence does not have it."""
+    return value not in (None, "", [], ()) and str(value) not in problem.detail
+
+
+_OF_KNOWN = frozenset(
+    one.code
+    for one in (
+        errors.NoSuchVersion,
+        errors.NotAcceptable,
+        errors.PartCheckFailed,
+        errors.PartNotFound,
+        errors.PartOutOfRange,
+    )
+) | {"gone", "no-location"}
+"""Codes of problems about a name that is known here, so that it has a landing page."""
 
 
 # what each code means

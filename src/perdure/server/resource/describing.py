@@ -40,6 +40,7 @@ from perdure.server.common.answers import (
 from perdure.server.common.conditions import has_already
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.trail import make_trail
 
 TYPES = ("application/json", "application/xml", "text/xml")
 """Media types in an Accept field that ask for the record instead of the resource."""
@@ -76,7 +77,8 @@ def describe_record(
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     if kind == "text/html":
-        return pages.make_page(status, pages.render_template("record.html", record=shown), *fields)
+        body = pages.render_template("record.html", record=shown, trail=make_trail(identifier))
+        return pages.make_page(status, body, *fields)
     if kind == "text/plain":
         return make_answer(status, "text/plain; charset=utf-8", write_erc(shown), *fields)
     if kind == "application/json":

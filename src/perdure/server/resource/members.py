@@ -59,6 +59,7 @@ from perdure.server.common.negotiate import choose_type, names_first, prefers_ty
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import make_trail
 from perdure.server.resource import held
 from perdure.upkeep.collection import forms
 
@@ -224,6 +225,7 @@ def _render_page(
                 page=append_question(f"{base}/{spell_path(whole)}", "landing"),
                 rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
                 following=following,
+                trail=make_trail(whole),
             )
         case "application/linkset+json":
             body = _write_linkset(whole, base, rows)
