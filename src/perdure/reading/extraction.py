@@ -46,7 +46,7 @@ from perdure.extractors.port import (
     iterate_body,
     slice_body,
 )
-from perdure.parts import Between, Extension, First, Selector, Within, pdi
+from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
 from perdure.plugins import Plugin, load_plugins
 
@@ -136,6 +136,10 @@ class PartExtraction:
             case _:
                 places = []
         return next(filter(None, places), "")
+
+    def can_play(self, essence: str) -> bool:
+        """Return True if there are renditions of this media type for browsers."""
+        return bool(self._list_able(essence, Playback))
 
     def list_extents(self, source: Source) -> tuple[Extent, ...]:
         """The addressable extents of a source, the most specific first.

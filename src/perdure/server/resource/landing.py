@@ -45,7 +45,7 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import Trail, find_page, make_trail
-from perdure.server.resource import describing, quoting, signposting
+from perdure.server.resource import describing, playing, quoting, signposting
 from perdure.server.resource.describing import make_public_record, make_record_etag
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
@@ -91,6 +91,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
+        player=playing.find_player(service, resolved) if gone is None else None,
         withdrawn=gone,
         contact=service.settings.contact,
         quotable=_find_quotable_url(shown, record) if passage is None else "",
