@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -40,7 +40,7 @@ from perdure.model.about import About
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Fetch
 from perdure.model.records import Blank, Reading, Record, Representation
-from perdure.parts import Selector
+from perdure.parts import Information, Selector
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
@@ -288,6 +288,24 @@ class Registry:
             source = self.source(step.identifier, step.representation)
             return self._find_part(resolved.identifier, source, resolved.part_beside)
         return self.described(resolved, "").part
+
+    def describe_stored_pixels(self, resolved: Resolved) -> dict[str, object] | None:
+        """The pixels on which a part of an image counts, if they are not those of the upright
+        picture: their size, the EXIF orientation, and the matrices between both.
+
+        Raises the same errors as `select_part`.
+        """
+        step = resolved.usual_step
+        if not isinstance(step, Fetch) or not step.representation.media_type.startswith("image/"):
+            return None
+        source = self.source(step.identifier, step.representation)
+        try:
+            part = self.parts.cut_part(source, Information())
+        except PartNotSupported:  # an image that is not made of pixels
+            return None
+        known: dict[str, Any] = msgspec.json.decode(b"".join(iterate_body(part.body, source)))
+        stored: dict[str, object] | None = known.get("stored")
+        return stored
 
     def find_stretches(
         self, identifier: Identifier, part: str | None, version: int | None = None

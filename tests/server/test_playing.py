@@ -1,4 +1,4 @@
-"""Renditions of sound and film that no browser plays: for listening and viewing, never the thing."""
+"""Renditions of sound and film that no browser plays: to hear and to see, never the thing."""
 
 from __future__ import annotations
 

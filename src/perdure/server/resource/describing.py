@@ -9,7 +9,7 @@ have the same content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -56,10 +56,12 @@ def describe_record(
     fresh: int,
     status: int = HTTPStatus.OK,
     selector: Selector | None = None,
+    stored: Mapping[str, object] | None = None,
 ) -> Answer:
     """Answer `?info`, N2C, and requests for which there is nothing else to show.
 
-    `selector` is the requested part. Raises NotAcceptable if the client accepts none of the forms.
+    `selector` is the requested part; `stored` describes the pixels on which it counts. Raises
+    NotAcceptable if the client accepts none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _choose_form(request.accept, offers)
@@ -68,6 +70,8 @@ def describe_record(
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = make_record_etag(record, kind)
     shown = make_public_record(record, identifier, request.base_url, selector)
+    if stored is not None:
+        shown = {"storedPixels": dict(stored)} | shown
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
@@ -249,6 +253,8 @@ _ONE_OF = {
     "attached": "record",
     "corrections": "correction",
     "reading_aliases": "format",
+    "uprightToStored": "number",
+    "storedToUpright": "number",
 }
 
 

@@ -290,10 +290,13 @@ async def answer_description(service: Service, request: Request, resolved: Resol
     Raises NotFound and, for a part of a resource that is held here, the errors of cutting it.
     """
     record, fresh = resolved.known, service.settings.fresh_seconds
-    selector = None
+    selector = stored = None
     if resolved.inside is not None:
         selector = await service.run_cutter(service.registry.select_part, resolved)
-    return describe_record(request, resolved.identifier, record, fresh=fresh, selector=selector)
+        stored = await service.run_cutter(service.registry.describe_stored_pixels, resolved)
+    return describe_record(
+        request, resolved.identifier, record, fresh=fresh, selector=selector, stored=stored
+    )
 
 
 def answer_history(service: Service, request: Request, resolved: Resolved) -> Answer:
