@@ -195,7 +195,12 @@ def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: 
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     link = write_link(f"{request.base_url}/{spell_path(identifier)}", "describes")
     return make_answer(
-        HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *join_links((link,))
+        HTTPStatus.OK,
+        "text/plain; charset=utf-8",
+        body,
+        fresh,
+        (b"vary", b"accept"),
+        *join_links((link,)),
     )
 
 

@@ -178,7 +178,8 @@ def _describe_page(
         for one in page.records
     ]
     body = msgspec.json.encode({"about": about, "records": shown, "next": following})
-    return make_answer(HTTPStatus.OK, "application/json", body, fresh, *_link_following(following))
+    fields = (fresh, (b"vary", b"accept"), *_link_following(following))
+    return make_answer(HTTPStatus.OK, "application/json", body, *fields)
 
 
 def _link_following(following: str | None) -> Fields:

@@ -148,8 +148,6 @@ async def list_members(
 ) -> Answer:
     """Answer `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
     identifier, kind = resolved.identifier, choose_type(request.accept, OFFERS)
-    if names_first(request.accept, "text/html", before=OFFERS):
-        kind = "text/html"  # also for a client that accepts other types as much by a wildcard
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)

@@ -44,11 +44,13 @@ from perdure.reading.targets import (
 from perdure.server import pages
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
-from perdure.server.common.negotiate import choose_type
+from perdure.server.common.negotiate import choose_type, read_preferences
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page, make_trail
 
+_TEXT_FIRST = read_preferences("text/plain, text/*;q=0.9, */*;q=0.1")
+"""The form of a document that is quoted. The client's Accept is about the answer."""
 _FRESHLY_MADE = ((b"cache-control", b"no-store"), (b"vary", b"accept"))
 _SHOWN = 4000  # bytes of a passage that a landing page shows
 
@@ -72,7 +74,7 @@ async def redirect_to_passage(
     quote = TextQuote(
         exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
     )
-    step = resolved.choose(Want.RESOURCE, whole=True)
+    step = resolved.choose(Want.RESOURCE, accept=_TEXT_FIRST, whole=True)
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
