@@ -104,8 +104,7 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.read_field(b"if-unmodified-since"))
         if since is not None and modified > since:
-            current = f"entity tag {tag.decode()}"
-            raise ModifiedSince(identifier=request.target.text, current=current)
+            raise ModifiedSince(identifier=request.target.text, state=tag.decode())
     if b"if-none-match" in request.fields:
         return has_already(request, tag)
     if b"if-modified-since" in request.fields:
@@ -122,8 +121,7 @@ def has_already(request: Request, tag: bytes) -> bool:
 def _check_match(request: Request, tag: bytes) -> None:
     """Raise PreconditionFailed if `If-Match` names another state."""
     if not read_entity_tags(request.read_field(b"if-match")).names_strongly(tag):
-        current = f"entity tag {tag.decode()}"
-        raise StateNotNamed(identifier=request.target.text, current=current)
+        raise StateNotNamed(identifier=request.target.text, state=tag.decode())
 
 
 # computed answers

@@ -60,10 +60,10 @@ async def play_resource(service: Service, request: Request, resolved: Resolved) 
     if not isinstance(step, Fetch):
         raise PartElsewhere(selector=str(Playback()))
     one, registry = step.representation, service.registry
-    source = registry.source(step.identifier, one)
+    source = registry.documents.open_source(step.identifier, one)
     selector: Selector = Playback()
     if resolved.inside is not None:
-        outer = registry.selector(resolved.identifier, source, resolved.part_beside)
+        outer = registry.documents.find_selector(resolved.identifier, source, resolved.part_beside)
         selector = Within(outer=outer, inner=selector)
     tag, modified = _make_tag(one, selector), find_last_modified(resolved.known, one)
     fields = _make_fields(service, request, resolved, tag)

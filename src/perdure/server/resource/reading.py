@@ -292,8 +292,10 @@ async def answer_description(service: Service, request: Request, resolved: Resol
     record, fresh = resolved.known, service.settings.fresh_seconds
     selector = stored = None
     if resolved.inside is not None:
-        selector = await service.run_cutter(service.registry.select_part, resolved)
-        stored = await service.run_cutter(service.registry.describe_stored_pixels, resolved)
+        selector = await service.run_cutter(service.registry.documents.select_part, resolved)
+        stored = await service.run_cutter(
+            service.registry.documents.describe_stored_pixels, resolved
+        )
     return describe_record(
         request, resolved.identifier, record, fresh=fresh, selector=selector, stored=stored
     )
