@@ -24,6 +24,7 @@ from perdure.parts import (
     Information,
     Media,
     Octets,
+    Playback,
     PluginSelector,
     Rendering,
     Selector,
@@ -171,7 +172,10 @@ def test_the_canonical_text_is_the_part(syntax: str, data: st.DataObject) -> Non
 
 
 def test_every_kind_has_a_form() -> None:
-    put_together = {Between, Extension, First, Information, PluginSelector, Rendering, Within}
+    put_together = {
+        *(Between, Extension, First, Information),
+        *(Playback, PluginSelector, Rendering, Within),
+    }
     assert {*load_forms(), *pdi.SCHEMES, *put_together} == set(get_args(Selector))
 
 

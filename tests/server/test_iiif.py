@@ -19,6 +19,7 @@ from perdure.server.routes.dispatch import is_page
 
 pytest.importorskip("pyvips")
 Image = pytest.importorskip("PIL.Image")
+ImageOps = pytest.importorskip("PIL.ImageOps")
 
 WIDTH, HEIGHT = 120, 80
 RED, BLUE, WHITE = (254, 0, 0), (0, 0, 254), (255, 255, 255)
@@ -203,14 +204,68 @@ def test_what_is_no_image_of_ours(site: Deployment, image: str) -> None:
     assert site.get(f"/iiif/3/{escaped(damaged)}/full/max/0/default.jpg").status == 422
 
 
+def turned(orientation: int) -> bytes:
+    """A picture without two equal pixels, stored in one of the eight orientations of EXIF."""
+    picture = Image.new("RGB", (60, 40))
+    picture.putdata([(x * 4, y * 6, x ^ y) for y in range(40) for x in range(60)])
+    data = io.BytesIO()
+    picture.save(data, "tiff", tiffinfo={274: orientation})
+    return data.getvalue()
+
+
+def apply_matrix(matrix: list[int], x: int, y: int) -> tuple[int, int]:
+    a, b, c, d, e, f = matrix
+    return a * x + c * y + e, b * x + d * y + f
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_viewer_learns_which_pixels_a_part_counts(site: Deployment, orientation: int) -> None:
+    """ruling: rect-frame: "pixel grid of the image as stored, before any EXIF rotation"."""
+    name = site.mint(text(turned(orientation), "tiff", "image/tiff"))
+    documents = {version: described(site, version, name) for version in (2, 3)}
+    if orientation == 1:
+        assert all("service" not in one for one in documents.values())
+        assert b"storedPixels" not in site.get(f"/{name}%23rect=(0,0),(1,1)?info").body
+        return
+    (stored,) = documents[3]["service"]
+    assert (stored["id"], stored["orientation"]) == (f"{site.base}/{name}", orientation)
+    assert (stored["width"], stored["height"]) == (60, 40)
+    (older,) = documents[2]["service"]
+    assert older["@id"] == stored["id"]
+    there, back = stored["uprightToStored"], stored["storedToUpright"]
+    assert (older["uprightToStored"], older["storedToUpright"]) == (there, back)
+    upright = (5, 7, 25, 17)
+    corners = [apply_matrix(there, *upright[:2]), apply_matrix(there, *upright[2:])]
+    assert apply_matrix(back, *corners[0]) == upright[:2]
+    (left, right), (top, bottom) = (sorted(pair) for pair in zip(*corners, strict=True))
+    part = f"/{name}%23rect=({left},{top}),({right},{bottom})"
+    seen = shown(site.get(f"/iiif/3/{escaped(name)}/5,7,20,10/max/0/default.png"))
+    cut = shown(site.get(f"{part}?bytes"))
+    cut.getexif()[274] = orientation
+    assert ImageOps.exif_transpose(cut).tobytes() == seen.tobytes()
+    for question in ("?info", "?info&x=y"):
+        told = json.loads(site.get(part + question, "Accept: application/json").body)
+        assert told["storedPixels"]["uprightToStored"] == there
+    assert b"<uprightToStored>" in site.get(f"{part}?info", "Accept: application/xml").body
+
+
 @pytest.mark.skipif(
     not validation.can_run(),
     reason="iiif-validator cannot run here (it needs libmagic1)",
 )
+@pytest.mark.parametrize("orientation", [1, 6])
 @pytest.mark.parametrize("version", ["2.0", "3.0"])
-def test_the_validator_of_iiif_passes_at_level_2(site: Deployment, version: str) -> None:
+def test_the_validator_of_iiif_passes_at_level_2(
+    site: Deployment, version: str, orientation: int
+) -> None:
     picture = validation.squares(validation.colours())
-    name = escaped(site.mint(text(picture, "png", "image/png")))
+    kind = ("png", "image/png")
+    if orientation == 6:  # turned back, so that it is the same upright
+        data = io.BytesIO()
+        stored = Image.open(io.BytesIO(picture)).transpose(Image.Transpose.ROTATE_90)
+        stored.save(data, "tiff", tiffinfo={274: orientation})
+        picture, kind = data.getvalue(), ("tiff", "image/tiff")
+    name = escaped(site.mint(text(picture, *kind)))
     found = validation.validate(f"127.0.0.1:{site.port}", version, name, level=2)
     print(found.stderr)
     assert found.returncode == 0, found.stderr

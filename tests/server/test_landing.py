@@ -103,7 +103,7 @@ def test_the_citation_stands_there(site: Deployment, letter: str) -> None:
 
 def test_json_ld_is_inside(site: Deployment, letter: str) -> None:
     scripts = page(site.get(f"/{letter}?landing")).findall(".//script")
-    assert [one.get("type") for one in scripts] == ["application/ld+json"]
+    assert [one.get("type") for one in scripts] == ["application/ld+json", None]
     said = json.loads(scripts[0].text or "")
     assert said["@context"] == "https://schema.org/"
     assert said["name"] == "A letter"
@@ -136,10 +136,10 @@ def test_nothing_that_was_said_is_markup(site: Deployment) -> None:
     answer = site.get(f"/{name}?landing")
     found = page(answer)
     assert found.findtext(".//h1") == NASTY
-    assert len(found.findall(".//script")) == 1
+    assert len(found.findall(".//script")) == 2  # the JSON-LD, and our own
     assert not found.findall(".//b")
     assert json.loads(found.findtext(".//script") or "")["name"] == NASTY
-    assert "script-src" not in answer.headers["content-security-policy"]
+    assert answer.headers["content-security-policy"].count("script-src 'sha256-") == 1
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
@@ -302,6 +302,21 @@ def test_a_linkset_is_negotiated(site: Deployment, letter: str) -> None:
         assert site.get("/hdl:21.T14999/set").status == 302
 
 
+def _has_arrays(target: dict[str, object]) -> bool:
+    """ "The value of an extension attribute MUST be represented by an array" (section 4.2.4.3);
+    those of section 4.2.4.1 that are not repeatable are strings."""
+    strings = {"href", "media", "type", "title"}
+    return all(
+        isinstance(value, str if name in strings else list) for name, value in target.items()
+    )
+
+
+def test_a_profile_is_in_the_forms_where_it_is_a_string(site: Deployment, letter: str) -> None:
+    schema = 'profile="http://schema.datacite.org/meta/'
+    assert schema in site.get(f"/{letter}?landing").headers["link"]
+    assert schema in site.get(f"/{letter}?linkset", "Accept: application/linkset").body.decode()
+
+
 def test_a_linkset_is_as_rfc_9264_has_it(site: Deployment, letter: str) -> None:
     """ "The value of the "linkset" member is an array" of objects with an "anchor" each, whose
     other members are relations with arrays of target objects, each with "href" (section 4.2)."""
@@ -310,6 +325,7 @@ def test_a_linkset_is_as_rfc_9264_has_it(site: Deployment, letter: str) -> None:
         assert isinstance(context.pop("anchor"), str)
         for targets in context.values():
             assert all(isinstance(one["href"], str) for one in targets)
+            assert all(_has_arrays(one) for one in targets)
     assert {"describes"} in [set(one) for one in contexts]
 
 

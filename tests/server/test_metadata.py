@@ -325,7 +325,7 @@ def test_a_repeated_description_is_written_once(site: Deployment, blank: str) ->
         (b"<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "datacite", 422, "invalid-metadata"),
         (b"{", "jsonld", 422, "invalid-metadata"),
         (b"x" * (1 << 20) + b"xx", "csl", 413, "too-large"),
-        (b"@misc{a}", "bibtex", 400, "invalid-request"),
+        (b"@misc{a}", "bibtex", 415, "content-not-supported"),
     ],
 )
 def test_what_is_invalid_changes_nothing(
@@ -372,9 +372,24 @@ def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str)
     assert shown["about"]["titles"][0]["value"] == "Words & <Things>"
 
 
-def test_a_type_that_is_no_metadata_is_a_bad_request(site: Deployment, blank: str) -> None:
-    found = put(site, blank, b"x", "text/plain", token=site.token("sends text"))
-    problem(found, 400, "invalid-request")
+def test_a_type_that_is_no_metadata_is_not_supported(site: Deployment, blank: str) -> None:
+    """ "if the cause was an unsupported media type, the Accept response header field can be used to
+    indicate which media types would have been accepted" (RFC 9110 section 15.5.16)."""
+    secret = site.token("sends text")
+    for kind in ("text/plain", "application/x-research-info-systems"):
+        found = put(site, blank, b"x", kind, token=secret)
+        problem(found, 415, "content-not-supported")
+        accepted = found.headers["accept"].split(", ")
+        assert "application/vnd.datacite.datacite+xml" in accepted
+        assert kind not in accepted
+        assert "text/x-bibliography" not in accepted
+
+
+def test_plain_json_is_that_of_perdure(site: Deployment, blank: str) -> None:
+    own = b'{"titles": [{"value": "Plainly"}]}'
+    answer = put(site, blank, own, "application/json", token=site.token("sends JSON"))
+    assert answer.status == 200, answer.body
+    assert b"Plainly" in site.get(f"/{blank}?metadata=json").body
 
 
 def test_a_pwid_is_cited_without_being_known_here(site: Deployment) -> None:

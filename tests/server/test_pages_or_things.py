@@ -192,3 +192,45 @@ def test_the_setting(
                 assert is_page(answer) == expected, name
         assert ("vary" in own.get(f"/{letter}").headers) == plain
         assert ("vary" in own.get(f"/{marked}").headers) == html
+
+
+# every route
+# -----------
+
+
+@pytest.fixture(scope="module")
+def routes(site: Deployment, letter: str) -> dict[str, bool]:
+    """What can be asked, and whether the answer has a form for people."""
+    name, kind = resource(letter), "application/vnd.perdure.collection+json"
+    collection = site.mint(text(COLLECTION, "json", kind))
+    site.bind("ark:99999/fk4browsed", "https://a.example/1")
+    day = "/".join(letter.split("/")[:6])
+    with_pages = (
+        *("/", "/authorities", "/pdi://oma.eop.gov.us/", f"/{day}/", f"/{day}/?info"),
+        *(f"/{day}/?locations", f"/{name}?info", f"/{name}?locations", f"/{name}?landing"),
+        *(f"/uri-res/{one}?{name}" for one in ("N2C", "N2Ls", "N2Ns")),
+        *(f"/{collection}?members", "/problems/not-found", "/nowhere", f"/{name}?quote=x+y+z"),
+        *("/pdi://oma.eop.gov.us/1990/01/01/1", f"/{letter}%23char=0,99999", f"/{letter}?play"),
+    )
+    without = (
+        *(f"/{name}?{one}" for one in ("linkset", "history", "metadata", "cite", "quote=plain")),
+        *(f"/{day}/?cite=apa", f"/uri-res/N2L?{name}", f"/uri-res/N2R?{name}", "/openapi.json"),
+        *("/ark:99999/fk4browsed?", "/ark:99999/fk4browsed", "/api/handles/0.na/none"),
+        *("/metrics", "/healthz", f"/{letter}?bytes", "/cdx?url=http://a.example/"),
+    )
+    return dict.fromkeys(with_pages, True) | dict.fromkeys(without, False)
+
+
+def test_every_route_answers_every_client(site: Deployment, routes: dict[str, bool]) -> None:
+    for target, has_page in routes.items():
+        kinds, varied = set(), True
+        for row in TABLE["fields"]:
+            answer = ask(site, target, row)
+            kind = answer.headers.get("content-type", "").partition(";")[0]
+            assert answer.status < 500 or answer.status == 501, (target, row)
+            assert answer.status != 406 or row["gets"] not in ("thing", "record"), (target, row)
+            if has_page and row["gets"] == "page":
+                assert kind == "text/html", (target, row)
+            kinds.add((answer.status, kind))
+            varied = varied and "accept" in answer.headers.get("vary", "")
+        assert len(kinds) == 1 or varied, (target, kinds)

@@ -41,6 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.response(f"{DR}s.css", "2016-01-22T11:20:31Z", b"p{}", media_type="text/css")
     warc.response(f"{DR}a.png", date, b"\x89PNG", media_type="image/png")
     warc.response(f"{DR}gone", date, b"not here", status="404 Not Found")
+    warc.response(f"{DR}torn/", date, b'<img src="lost.png">')
+    warc.response(f"{DR}torn/lost.png", date, b"not here", status="404 Not Found")
     warc.response(f"{DR}list", date, b"pwid:a.org:2016:page:http://a/", media_type="text/plain")
     for path in ("x?a=1&b=2", "50%25 off", "a#b", "?info", "?nearest", "%3Cscript%3E"):
         warc.response(f"{DR}crooked/{path}", date, path.encode())
@@ -284,6 +286,17 @@ def test_a_page_is_told_with_its_resources(site: Deployment) -> None:
     )  # so that a page that knows it is replayed is known
     pictured = site.get(f"/{name('page', f'{DR}a.png')}")
     assert (pictured.status, pictured.body) == (200, b"\x89PNG")
+
+
+def test_the_page_says_the_status_of_what_was_captured(site: Deployment) -> None:
+    """A piece whose captured answer was 404 is captured exactly, and still missing."""
+    page = site.get(f"/{name('page', f'{DR}torn/')}", HTML).body.decode()
+    row = page[page.index("Resources of the page") :]
+    assert "lost.png" in row
+    assert ", status 404" in row
+    assert (
+        "status" not in site.get(f"/{name('page')}", HTML).body.decode().partition("Resources")[2]
+    )
 
 
 def test_a_site_is_listed(site: Deployment) -> None:

@@ -82,7 +82,9 @@ def test_words_that_occur_twice_are_no_reference(site: Deployment, letter: str) 
     assert [one["before"][-4:] for one in found] == ["Bis ", "bis "]
     assert found[0]["after"].startswith(", bis bald.")
     shown = html.fromstring(site.get(f"/{letter}?quote=bald", "Accept: text/html").body)
-    links = [str(one.attrib["href"]).removeprefix(site.base) for one in shown.cssselect("ol a")]
+    links = [
+        str(one.attrib["href"]).removeprefix(site.base) for one in shown.cssselect("main ol a")
+    ]
     assert links == [f"/{one.replace('#', '%23')}?landing" for one in named]
     assert site.get(links[1]).status == 200
     (typed,) = shown.cssselect("form input")
@@ -135,7 +137,9 @@ def test_the_characters_of_a_slice_cut_that_slice(
     span = Span(lead + len(written[:start].encode(codec)), lead + len(written[:stop].encode(codec)))
     if "\r\n" in (written[max(start - 1, 0) : start + 1], written[stop - 1 : stop + 1]):
         return  # a line break that was torn apart
-    part = TextExtractor().extract_part(source, find_characters(source, span), NoIndexes())
+    part = TextExtractor().extract_part(
+        source, find_characters(source, span, NoIndexes()), NoIndexes()
+    )
     canonical = re.sub("\r\n|\r|\n", "\r\n", written[start:stop])
     assert part.slices == (span,)
     assert b"".join(iterate_body(part.body, source)) == canonical.encode(codec)

@@ -28,6 +28,8 @@ another (`perdure.cli.exits`); a test checks that both are complete.
 from __future__ import annotations
 
 from perdure.errors.invalid import (
+    ContentNotSupported,
+    ContentNotSupportedThere,
     InvalidRequest,
     RefusedThere,
     UnknownChoice,
@@ -91,6 +93,8 @@ __all__ = [
     "BadSettings",
     "CaptureWithdrawn",
     "Conflict",
+    "ContentNotSupported",
+    "ContentNotSupportedThere",
     "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",

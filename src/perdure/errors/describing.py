@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.invalid import InvalidRequest, UnknownChoice
+from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
 from perdure.errors.root import quote
 
 _MANUAL = "docs/reference/metadata.md"
@@ -15,8 +15,8 @@ class UnknownMetadataFormat(UnknownChoice):
     rule = _MANUAL
 
 
-class UnknownMetadataType(UnknownChoice):
-    """No metadata format has this media type."""
+class UnknownMetadataType(UnknownChoice, ContentNotSupported):
+    """perdure reads no metadata format with this media type."""
 
     kind = "content-type"
     rule = _MANUAL

@@ -32,12 +32,23 @@ class InvalidRequest(SubjectNamed, ReasonedError, ValueError):
         return f"see {self.rule}" if self.rule else ""
 
 
+class ContentNotSupported(InvalidRequest):
+    """The body of a request has a media type or a content coding that perdure does not read there.
+    Abstract: each reason has a class."""
+
+    code = "content-not-supported"
+
+
 class RefusedThere(InvalidRequest):
     """Another server or process refuses the request, in its own words."""
 
     what: str
     reason: str
     rule: str | None = None
+
+
+class ContentNotSupportedThere(RefusedThere, ContentNotSupported):
+    """Another server does not read this kind of content, in its own words."""
 
 
 class UnknownChoice(InvalidRequest):

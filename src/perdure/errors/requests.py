@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.invalid import InvalidRequest, UnknownChoice
+from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
 from perdure.errors.root import FaultQuoted, quote
 
 _MANUAL = "docs/reference/http.md"
@@ -240,17 +240,30 @@ class TrailerNotRead(InvalidRequest):
         return f"trailer {self.trailer}"
 
 
-class BytesEncoded(InvalidRequest):
-    """The bytes are sent with a content coding, or are only a range of the document."""
+class BodyEncoded(ContentNotSupported):
+    """The body is sent with a content coding."""
 
-    field: str
-    text: str
-    reason = "bytes are stored exactly as sent; send the complete document without content coding"
-    rule = "ruling bytes-verbatim"
+    coding: str
+    reason = (
+        "bodies are read, and bytes are stored, exactly as sent; send it without content coding"
+    )
+    rule = "RFC 9110 section 15.5.16"
 
     @property
     def what(self) -> str:
-        return f"{self.field} {quote(self.text)}"
+        return f"content-encoding {quote(self.coding)}"
+
+
+class BytesPartial(InvalidRequest):
+    """The bytes are only a range of the document."""
+
+    range: str
+    reason = "bytes are stored exactly as sent; send the complete document"
+    rule = "RFC 9110 section 14.5"
+
+    @property
+    def what(self) -> str:
+        return f"content-range {quote(self.range)}"
 
 
 class MalformedKey(InvalidRequest):

@@ -16,7 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
-from perdure.errors.invalid import InvalidRequest, RefusedThere
+from perdure.errors.invalid import (
+    ContentNotSupported,
+    ContentNotSupportedThere,
+    InvalidRequest,
+    RefusedThere,
+)
 from perdure.errors.parts import (
     OverBudget,
     OverBudgetThere,
@@ -74,6 +79,7 @@ AREAS = (
 )
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
+    ContentNotSupported: ContentNotSupportedThere,
     Unavailable: UnavailableThere,
     ShareUsedUp: ShareUsedUpThere,
     Forbidden: ForbiddenThere,

@@ -9,8 +9,9 @@ What must stay true: the code runs confined. The library gets the bytes of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from perdure.errors import PerdureError
@@ -28,9 +29,13 @@ _LONGEST_PROBE = str(5 << 20)  # bytes that a demuxer may look at to find the st
 
 @contextmanager
 def open_container(
-    source: Source, demuxer: str, selector: Selector | str
+    source: Source,
+    demuxer: str,
+    selector: Selector | str,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[InputContainer]:
     """Open a container. If FFmpeg finds a fault in it while it is open, Undecodable is raised.
+    `more` has options of the demuxer.
 
     Raises MissingLibrary if PyAV or numpy is not installed.
     """
@@ -43,6 +48,7 @@ def open_container(
         "format_whitelist": _ALIASES.get(demuxer, demuxer),
         "probesize": _LONGEST_PROBE,
     }
+    options |= more
     if demuxer == "mov":
         options["enable_drefs"] = "0"  # media in other files
     try:

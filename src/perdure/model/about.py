@@ -47,8 +47,8 @@ LARGEST_ATTACHED = 1 << 20
 """Bytes of all attached records together."""
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that are no `Char` of XML 1.0 (section 2.2), listed because the complement of that rule
-takes eight times as long to compile."""
+"""Characters that are no `Char` of XML 1.0 (section 2.2). They are listed because the complement of
+that rule takes eight times as long to compile."""
 _SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
 _ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _URI = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]*')
@@ -577,7 +577,7 @@ def _check_text(name: str, value: str) -> None:
     words = _WORDS.get(name)
     if words is not None and value not in words:
         raise WordUnknown(name=name, text=value, known=tuple(sorted(words)))
-    if name.endswith(_LINKS) and not is_safe_link(value):
+    if _is_link(name, value) and not is_safe_link(value):
         raise LinkActive(name=name, text=value)
     if name.endswith("uri") and not _URI.fullmatch(value):
         raise TextNotUri(name=name, text=value)
@@ -587,6 +587,13 @@ def _check_text(name: str, value: str) -> None:
         most = 90 if name.endswith(("latitude", "north", "south")) else 180
         if not _DEGREES.fullmatch(value) or abs(float(value)) > most:
             raise DegreesInvalid(name=name, text=value, most=most)
+
+
+def _is_link(name: str, value: str) -> bool:
+    """Return True if a value is a link, or a text that may be one and looks like it."""
+    return name.endswith(_LINKS) or (
+        name.endswith("rights.value") and _URI.fullmatch(value) is not None
+    )
 
 
 def is_safe_link(uri: str) -> bool:

@@ -562,6 +562,16 @@ class Information(PartSelector, frozen=True):
         return "info.json"
 
 
+class Playback(PartSelector, frozen=True):
+    """All of a sound or film, in a form that browsers play: a rendition, which nothing cites."""
+
+    reading = "playback"
+    conforms_to = "https://www.w3.org/TR/media-frags/"  # which selects all without a dimension
+
+    def __str__(self) -> str:
+        return "play"
+
+
 # selectors of plug-ins
 # ---------------------
 
@@ -668,6 +678,7 @@ Selector = (
     | TextDirective
     | Rendering
     | Information
+    | Playback
     | PluginSelector
     | Between
     | Within

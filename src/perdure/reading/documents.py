@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,7 +30,7 @@ from perdure.model import collection
 from perdure.model.about import About
 from perdure.model.queries import Fetch
 from perdure.model.records import Blank, Reading, Record, Representation
-from perdure.parts import Selector
+from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import require_known
@@ -142,6 +143,24 @@ class Documents:
             source = self.open_source(step.identifier, step.representation)
             return self._find_part(resolved.identifier, source, resolved.part_beside)
         return self.describe_resolved(resolved, "").part
+
+    def describe_stored_pixels(self, resolved: Resolved) -> dict[str, object] | None:
+        """The pixels on which a part of an image counts, if they are not those of the upright
+        picture: their size, the EXIF orientation, and the matrices between both.
+
+        Raises the same errors as `select_part`.
+        """
+        step = resolved.usual_step
+        if not isinstance(step, Fetch) or not step.representation.media_type.startswith("image/"):
+            return None
+        source = self.open_source(step.identifier, step.representation)
+        try:
+            part = self._parts.cut_part(source, Information())
+        except PartNotSupported:  # an image that is not made of pixels
+            return None
+        known: dict[str, Any] = msgspec.json.decode(b"".join(iterate_body(part.body, source)))
+        stored: dict[str, object] | None = known.get("stored")
+        return stored
 
     def find_stretches(
         self, identifier: Identifier, part: str | None, version: int | None = None

@@ -34,6 +34,7 @@ from perdure.extractors.port import (
     Budgeted,
     Extent,
     Extractor,
+    Indexes,
     Lengthy,
     Outlining,
     Part,
@@ -45,7 +46,7 @@ from perdure.extractors.port import (
     iterate_body,
     slice_body,
 )
-from perdure.parts import Between, Extension, First, Selector, Within, pdi
+from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
 from perdure.plugins import Plugin, load_plugins
 
@@ -81,7 +82,7 @@ class PartExtraction:
 
     def __init__(self, indexes: Path | None = None, confined: Confined | None = None) -> None:
         self._place = indexes
-        self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
+        self.indexes: Indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
         self._confined = confined or Confined()
         self._rank_extractors = lru_cache(_MOST_RANKED)(self._rank_extractors_of)
         self._list_able = lru_cache(_MOST_RANKED)(self._list_able_of)
@@ -105,7 +106,7 @@ class PartExtraction:
             return self._confined.extract_part(
                 place, source, selector, self._place, seconds=seconds
             )
-        return extractor.extract_part(source, selector, self._indexes)
+        return extractor.extract_part(source, selector, self.indexes)
 
     def outline_part(self, source: Source, selector: Selector) -> Part:
         """The part without its body if this saves decoding, or else the complete part.
@@ -136,6 +137,10 @@ class PartExtraction:
                 places = []
         return next(filter(None, places), "")
 
+    def can_play(self, essence: str) -> bool:
+        """Return True if there are renditions of this media type for browsers."""
+        return bool(self._list_able(essence, Playback))
+
     def list_extents(self, source: Source) -> tuple[Extent, ...]:
         """The addressable extents of a source, the most specific first.
 
@@ -147,7 +152,7 @@ class PartExtraction:
                 if _is_confined(extractor, source):
                     found += self._confined.list_extents(place, source, self._place)
                 else:
-                    found += extractor.list_extents(source, self._indexes)
+                    found += extractor.list_extents(source, self.indexes)
             except PartNotSupported:
                 pass  # an unknown codec or charset: the extents of other extractors are still valid
         return tuple(found)
@@ -166,10 +171,10 @@ class PartExtraction:
 
     def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
         if self._place is None or not isinstance(reader, Extractor):
-            return reader.read_text(source, self._indexes)
+            return reader.read_text(source, self.indexes)
         if _is_confined(reader, source):  # another process makes the index, which is read here
             self._confined.list_extents(place, source, self._place)
-        return reader.read_text(source, self._indexes)
+        return reader.read_text(source, self.indexes)
 
     def prepare_source(self, source: Source) -> None:
         """Build the indexes of a source, so that its parts are cut faster later.

@@ -45,7 +45,7 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|nearest|metadata|cite"
+    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|nearest|metadata|cite"
     r"|register|correct|bind|break|alias|withdraw|refuse"
     r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
@@ -65,7 +65,7 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
-_VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members")
+_VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play")
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",

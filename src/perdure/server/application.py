@@ -77,6 +77,7 @@ from perdure.errors.processes import Stopping
 from perdure.server.apis import replay
 from perdure.server.common import logs, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, send_answer
+from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.request import Receive, Request, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.protocol.doctor import make_echo_answer
@@ -138,6 +139,8 @@ class Application:
             if found.asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate_request(self._service, request)
             answer = await found.handler(self._service, request)
+            if request.method in ("GET", "HEAD"):
+                answer = settle_conditions(request, add_entity_tag(answer))
             return answer if request.method == "HEAD" else await begin_answer(answer)
         except CitationUnresolved as error:
             found = await self._service.run_cutter(explain_refusal, self._service.registry, error)

@@ -33,7 +33,7 @@ _PACKED = {"gbrp": "bgr0"}  # formats that FFV1 takes with their samples in anot
 _PCM |= {"dbl": "pcm_f64le"}
 
 
-class _Outbox:
+class Outbox:
     """A write-only file that collects what was written since it was last emptied."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class MatroskaWriter(msgspec.Struct, frozen=True):
         """Encode these shots, at least one of them a picture, as a Matroska file."""
         import av
 
-        outbox = _Outbox()
+        outbox = Outbox()
         before: list[Shot | FilmSound] = []
         rest = iter(shots)
         for one in rest:

@@ -61,12 +61,45 @@ class RenderingExtractor:
 def _describe_image(frame: Frame) -> Part:
     width, height = _upright_size(frame)
     colours = frame.image.interpretation not in ("b-w", "grey16") and frame.image.bands > 2
-    known = {"width": width, "height": height, "color": colours}
+    known: dict[str, object] = {"width": width, "height": height, "color": colours}
+    if frame.orientation != 1:
+        known["stored"] = _describe_grid(frame)
     return Part(
         selector=Information(),
         media_type="application/json",
         body=(msgspec.json.encode(known),),
     )
+
+
+def _describe_grid(frame: Frame) -> dict[str, object]:
+    """Describe the pixel grid as stored, and how places in it and in the upright picture relate.
+
+    A matrix [a, b, c, d, e, f] maps the place (x, y) to (ax + cy + e, bx + dy + f), as in SVG.
+    Places are counted in pixels from the top left corner.
+    """
+    start, right, down = (_locate_point(frame, *place) for place in ((0, 0), (1, 0), (0, 1)))
+    a, b = right[0] - start[0], right[1] - start[1]
+    c, d = down[0] - start[0], down[1] - start[1]
+    e, f = start
+    # The inverse of a turn or reflection is its transpose.
+    back = [a, c, b, d, -(a * e + b * f), -(c * e + d * f)]
+    return {
+        "width": frame.width,
+        "height": frame.height,
+        "orientation": frame.orientation,
+        "uprightToStored": [a, b, c, d, e, f],
+        "storedToUpright": back,
+    }
+
+
+def _locate_point(frame: Frame, x: int, y: int) -> tuple[int, int]:
+    """Return the place in the file of a place in the upright picture: the corner that the boxes on
+    both sides of it have in common, because a box that is turned begins at another corner."""
+    near = _locate_box(frame, (x, y, x + 1, y + 1))
+    far = _locate_box(frame, (x - 1, y - 1, x, y))
+    across = {near.left, near.right} & {far.left, far.right}
+    along = {near.top, near.bottom} & {far.top, far.bottom}
+    return across.pop(), along.pop()
 
 
 def _render_picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:

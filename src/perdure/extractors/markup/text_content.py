@@ -17,6 +17,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from html.entities import html5
 from typing import NamedTuple
 
 import msgspec
@@ -129,10 +130,25 @@ def read_text_content(markup: Markup) -> TextContent:
     def build_content(_: Source) -> bytes:
         return _Building(markup).build_bytes()
 
-    kind = f"content-{markup.name_index(encoding.codec)}-1"
+    kind = f"content-{markup.name_index(encoding.codec)}-2"
     kept = msgspec.msgpack.decode(markup.indexes.get_index(source, kind, build_content), type=_Kept)
     columns = [array(code, column) for code, column in zip("IIIBI", kept.columns, strict=True)]
     return TextContent(source, encoding.codec, kept.text, *columns)
+
+
+def _cut_reference(written: str, *, strict: bool) -> str:
+    """Return the beginning of a text that is a character reference, or an empty string.
+
+    HTML reads a name without a semicolon as the longest known one that it begins with (HTML
+    section 13.2.5.73): `&notanentity;` is `&not`, and text. If `strict`, a name must be complete.
+
+    >>> _cut_reference("&notanentity;", strict=False), _cut_reference("&notanentity;", strict=True)
+    ('&not', '')
+    """
+    if written[1] == "#" or written[1:] in html5:
+        return written
+    stops = () if strict else range(len(written) - 1, 1, -1)
+    return next((written[:stop] for stop in stops if written[1:stop] in html5), "")
 
 
 class _Building:
@@ -187,13 +203,15 @@ class _Building:
         at = piece.start
         pattern = _LINE_END if piece.verbatim else _MADE
         for made in pattern.finditer(self._view, piece.start, piece.stop):
-            start, stop = made.span()
+            start = made.start()
             written = made[0].decode("ascii")
-            read_as = "\n" if written[0] == "\r" else html.unescape(written)
+            if written[0] == "&":
+                written = _cut_reference(written, strict=self._markup.rule is not HTML)
+            read_as = "\n" if written[:1] == "\r" else html.unescape(written)
             if read_as != written:
                 self._add_literal(at, start)
-                self._add_run(read_as, start, stop, literal=False)
-                at = stop
+                at = start + len(written)
+                self._add_run(read_as, start, at, literal=False)
         self._add_literal(at, piece.stop)
 
     def _add_literal(self, start: int, stop: int) -> None:

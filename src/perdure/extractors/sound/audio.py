@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
 
-_DEMUXERS = {
+DEMUXERS = {
     "audio/flac": "flac",
     "audio/x-flac": "flac",
     "audio/mpeg": "mp3",
@@ -110,7 +110,7 @@ class SampleForm(msgspec.Struct, frozen=True):
 class AudioExtractor:
     """Intervals of sound in lossy and compressed formats."""
 
-    media_types = tuple(_DEMUXERS)
+    media_types = tuple(DEMUXERS)
     selectors = samples.SELECTORS
     confined = True
     install = f"perdure[{container.EXTRA}]"
@@ -295,7 +295,7 @@ def _find_bounds(source: Source, selector: Selector, rate: int) -> tuple[int, in
 @contextmanager
 def _open_sound(source: Source, selector: Selector | str) -> Iterator[_Sound]:
     """Open the first stream of sound. Raises Undecodable or PartNotSupported."""
-    with container.open_container(source, _DEMUXERS[source.essence], selector) as found:
+    with container.open_container(source, DEMUXERS[source.essence], selector) as found:
         streams = found.streams.audio
         if not streams:
             raise SoundMissing(**source.subject)

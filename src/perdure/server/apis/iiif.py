@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote as escape
 from urllib.parse import unquote
 
@@ -67,6 +67,7 @@ _PARAMETERS = 4
 _JSON, _JSON_LD = "application/json", "application/ld+json"
 _EXTRA_FORMATS = ("webp", "tif", "gif")
 _BEYOND_LEVEL_2 = ("canonicalLinkHeader", "mirroring", "profileLinkHeader", "rotationArbitrary")
+_EXIF = "http://www.w3.org/2003/12/exif/ns#"
 _TILE = 512  # pixels
 _SMALLEST = 64  # pixels of the longer side of an offered picture
 
@@ -205,10 +206,13 @@ def _answer_picture(
 def _answer_information(
     service: Service, request: Request, asked: _ImageRequest, image: _Image, part: Part
 ) -> Answer:
-    known: dict[str, int] = msgspec.json.decode(_join_body(part, image))
+    known: dict[str, Any] = msgspec.json.decode(_join_body(part, image))
     described = _describe_2 if asked.version == 2 else _describe_3
     base = _write_base_uri(request, asked.version, asked.name)
     document = described(base, known["width"], known["height"], colours=bool(known["color"]))
+    if "stored" in known:
+        name = f"{request.base_url}/{spell_path(image.step.identifier)}"
+        document["service"] = _describe_stored(name, known["stored"], asked.version)
     kind = _choose_json_type(request, asked.version)
     body = msgspec.structs.replace(part, body=(msgspec.json.encode(document),))
     fields: Fields = [
@@ -315,6 +319,16 @@ def _describe_3(base: str, width: int, height: int, *, colours: bool) -> dict[st
         "extraQualities": _list_qualities(colours=colours)[1:],
         "extraFeatures": sorted((*_BEYOND_LEVEL_2, "sizeUpscaling")),
     }
+
+
+def _describe_stored(name: str, stored: dict[str, Any], version: int) -> list[dict[str, object]]:
+    """The service that relates the upright picture to the pixels as stored, on which parts of the
+    document count. It is named by the vocabulary of the orientation (3.0 section 5.8, 2.1 section
+    5.5).  # ruling: rect-frame
+    """
+    if version == 2:
+        return [{"@context": _EXIF, "@id": name, "profile": _EXIF, **stored}]
+    return [{"id": name, "type": "StoredPixels", "profile": _EXIF, **stored}]
 
 
 def _list_qualities(*, colours: bool) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ from perdure.server.common.negotiate import prefers_types
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import find_page
 from perdure.server.resource import held, reading
 from perdure.server.resource.listings import list_set, write_urn
 from perdure.server.resource.locating import find_by_url, list_locations, list_urls
@@ -199,7 +200,11 @@ def _list_names(
     """List all names of the same resource, as URNs if their scheme has that form."""
     names = {name.key: name for one in known for name in service.listings.list_resolved_names(one)}
     entries = [
-        lists.ListEntry(write_urn(one), f"{request.base_url}/{spell_path(one)}")
+        lists.ListEntry(
+            write_urn(one),
+            f"{request.base_url}/{spell_path(one)}",
+            page=find_page(one) if service.find_record(one) is not None else None,
+        )
         for one in names.values()
     ]
     return _answer_list(service, request, about, entries)

@@ -1,20 +1,31 @@
 """Conditions and ranges of requests (RFC 9110 sections 13 and 14).
 
-What must stay true: an entity tag is strong. It is made of the SHA-512 and the format, so it
-changes whenever one of them does, and with each correction of the media type, charset or language.
+How it works: bytes that are held here have a tag that is known before they are read. An answer that
+is computed and has no tag of its own gets one of its body and its media type (`add_entity_tag`),
+and then `settle_conditions` compares it with those of the client. `Application` calls both for
+every answer, so no handler can forget the conditions; a handler that knows its tag before it
+computes the body may ask `has_already` first, to save the work.
+
+What must stay true: an entity tag is strong. That of bytes is made of the SHA-512 and the format,
+so it changes whenever one of them does, and with each correction of the media type, charset or
+language.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from http import HTTPStatus
+from typing import NamedTuple
 
-from werkzeug.http import parse_date, parse_etags
+from werkzeug.http import parse_date
 
 from perdure.errors.conflicts import ModifiedSince, StateNotNamed
 from perdure.model.records import Record, Representation
 from perdure.policy.correcting import is_corrected, name_reading
+from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 
 CONDITIONS = frozenset(
@@ -23,8 +34,44 @@ CONDITIONS = frozenset(
 Span = tuple[int, int]
 """First byte, counted from 0, and the byte after the last."""
 
+_TAG = re.compile(r'(?:^|,)[ \t]*+(W/)?"([!#-~\x80-\xff]*+)"[ \t]*+(?=,|$)')
+"""An element of the list in `If-Match` or `If-None-Match` (RFC 9110 section 8.8.3)."""
 _RANGE = re.compile(r"([0-9]{1,99})-([0-9]{1,99})?|-([0-9]{1,99})", re.ASCII)
 _MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
+
+
+class EntityTags(NamedTuple):
+    """The entity tags of a condition, without their quotation marks."""
+
+    any: bool
+    """True for `*`."""
+    strong: frozenset[str]
+    weak: frozenset[str]
+
+    def names_strongly(self, tag: bytes) -> bool:
+        """Compare strongly (RFC 9110 section 8.8.3.2), as `If-Match` does."""
+        return self.any or tag.decode()[1:-1] in self.strong
+
+    def names_weakly(self, tag: bytes) -> bool:
+        """Compare weakly, as `If-None-Match` does."""
+        return self.any or tag.decode()[1:-1] in self.strong | self.weak
+
+
+def read_entity_tags(field: str) -> EntityTags:
+    """Read the value of `If-Match` or `If-None-Match`.
+
+    An element that is not a tag, such as one without quotation marks, names no state: it never
+    matches, so that it neither hides an answer nor permits a write.
+
+    >>> read_entity_tags('W/"a", "b,c", d').names_weakly(b'"d"')
+    False
+    """
+    found = [(bool(one[1]), one[2]) for one in _TAG.finditer(field)]
+    return EntityTags(
+        field.strip(" \t") == "*",
+        frozenset(text for is_weak, text in found if not is_weak),
+        frozenset(text for is_weak, text in found if is_weak),
+    )
 
 
 def make_etag(held: Representation) -> bytes:
@@ -53,9 +100,7 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
     The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
     """
     if b"if-match" in request.fields:
-        asked = parse_etags(request.read_field(b"if-match"))
-        if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
-            raise StateNotNamed(identifier=request.target.text, state=tag.decode())
+        _check_match(request, tag)
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.read_field(b"if-unmodified-since"))
         if since is not None and modified > since:
@@ -70,8 +115,59 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
 
 def has_already(request: Request, tag: bytes) -> bool:
     """Return True if the client already has this (`If-None-Match`)."""
-    asked = parse_etags(request.read_field(b"if-none-match"))
-    return asked.star_tag or asked.contains_weak(tag.decode()[1:-1])
+    return read_entity_tags(request.read_field(b"if-none-match")).names_weakly(tag)
+
+
+def _check_match(request: Request, tag: bytes) -> None:
+    """Raise PreconditionFailed if `If-Match` names another state."""
+    if not read_entity_tags(request.read_field(b"if-match")).names_strongly(tag):
+        raise StateNotNamed(identifier=request.target.text, state=tag.decode())
+
+
+# computed answers
+# ----------------
+
+
+def add_entity_tag(answer: Answer) -> Answer:
+    """Give a computed answer a tag of its body and its media type, unless it has one.
+
+    Answers that must not be stored get none.
+    """
+    if answer.status != HTTPStatus.OK or answer.stream is not None:
+        return answer
+    fields = dict(answer.fields)
+    if b"etag" in fields or fields.get(b"cache-control") == b"no-store":
+        return answer
+    digest = hashlib.sha256(fields.get(b"content-type", b"") + b"\n" + answer.body).hexdigest()
+    answer.fields.append((b"etag", f'"{digest[:40]}"'.encode()))
+    return answer
+
+
+def settle_conditions(request: Request, answer: Answer) -> Answer:
+    """Return the answer, or 304 without its body if the client already has it.
+
+    Raises PreconditionFailed.
+    """
+    if answer.status != HTTPStatus.OK or answer.stream is not None:
+        return answer
+    tag = dict(answer.fields).get(b"etag")
+    if tag is None:
+        return answer
+    if b"if-match" in request.fields:
+        _check_match(request, tag)
+    if b"if-none-match" not in request.fields or not has_already(request, tag):
+        return answer
+    kept = [one for one in answer.fields if _describes_unmodified(one[0])]
+    return Answer(HTTPStatus.NOT_MODIFIED, kept)
+
+
+def _describes_unmodified(name: bytes) -> bool:
+    """Return True for a field that a 304 has, too (RFC 9110 section 15.4.5)."""
+    return name == b"content-location" or not name.startswith(b"content-")
+
+
+# ranges
+# ------
 
 
 def read_ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:

@@ -20,6 +20,7 @@ from perdure.server import pages
 from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.trail import Trail
 
 URI_LIST = "text/uri-list"
 TYPES = (URI_LIST, "text/plain")
@@ -45,10 +46,13 @@ def answer_list(
     following: str | None = None,
     damaged: Sequence[str] = (),
     told: Mapping[str, object] = MappingProxyType({}),
+    page: str = "",
+    trail: Trail | None = None,
 ) -> Answer:
     """Answer with a list in the form that the client prefers. `following` is the address of the
     next page; `damaged` are names that may belong to the list, but whose records cannot be read;
-    `told` has further members for the JSON form.
+    `told` has further members for the JSON form; `page` is the address of the landing page of what
+    the list is about, and `trail` the way up from it, for the HTML form.
 
     Raises NotAcceptable if the client accepts none of the forms.
     """
@@ -62,7 +66,13 @@ def answer_list(
     if kind in ("text/html", "application/html"):
         shown = [(one.uri, one.href or one.uri, one.page) for one in entries]
         body = pages.render_template(
-            "listing.html", what=about, entries=shown, following=following, damaged=damaged
+            "listing.html",
+            what=about,
+            entries=shown,
+            following=following,
+            damaged=damaged,
+            page=page,
+            trail=trail or [],
         )
         return pages.make_page(HTTPStatus.OK, body, *fields)
     if kind == "application/json":

@@ -18,6 +18,7 @@ from perdure.model.queries import Preference
 from perdure.parts.media_types import strip_parameters
 from perdure.policy.preference import media_quality
 
+_HTML = "text/html"
 _LONGEST = 1024  # characters; longer fields are cut: no real client lists so many types
 
 
@@ -41,9 +42,18 @@ def _parse_preferences(field: str) -> tuple[Preference, ...]:
 def choose_type(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
     """Choose the offer that the client prefers (the first of equals), or None if it accepts none.
 
+    A client that names HTML, with no lower quality than anything else, gets it, although it may
+    rate another type as high: so do text browsers.  # ruling: page-or-thing
+
     >>> choose_type(read_preferences("text/*, */*;q=0.1"), ("application/json", "text/html"))
     'text/html'
+    >>> w3m = read_preferences("text/html, text/*;q=0.5, image/*, application/*, multipart/*")
+    >>> choose_type(w3m, ("application/json", "text/html"))
+    'text/html'
     """
+    others = tuple(one for one in offers if one != _HTML)
+    if len(others) < len(offers) and names_first(accept, _HTML, before=others):
+        return _HTML
     best = max(offers, key=lambda offer: media_quality(accept, offer))
     return best if media_quality(accept, best) > 0 else None
 

@@ -51,6 +51,8 @@ class CutPart(msgspec.Struct, frozen=True, kw_only=True):
     """The time when the representation was committed."""
     kind: bytes
     """Its content type."""
+    has_digest: bool = True
+    """False if its digest is never sent."""
 
     def with_body(self, body: Body) -> CutPart:
         return msgspec.structs.replace(self, found=msgspec.structs.replace(self.found, body=body))
@@ -112,7 +114,7 @@ async def _add_digest(service: Service, request: Request, cut: CutPart) -> tuple
     The digest is computed only if it is requested or cheap.
     """
     body = cut.found.body
-    algorithm = digests.choose_algorithm(request, digests.ALGORITHMS)
+    algorithm = digests.choose_algorithm(request, digests.ALGORITHMS) if cut.has_digest else None
     if isinstance(body, Stream) or (cut.found.length or 0) > _DIGESTED:
         algorithm = algorithm if b"want-repr-digest" in request.fields else None
     if isinstance(body, Stream) and body.length is None:

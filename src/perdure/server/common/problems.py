@@ -18,14 +18,17 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
+from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone
+from perdure.errors.requests import BodyEncoded
 from perdure.ids import Identifier
 from perdure.model.queries import Gone
 from perdure.server import pages
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, Fields, make_answer
+from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.trail import find_page_of
 from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.protocol.limits import DAY, write_rate_fields
 from perdure.server.protocol.rates import Rate
@@ -37,6 +40,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.UnknownScheme: HTTPStatus.BAD_REQUEST,
     errors.MalformedPart: HTTPStatus.BAD_REQUEST,
     errors.InvalidRequest: HTTPStatus.BAD_REQUEST,
+    errors.ContentNotSupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.InvalidMetadata: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.BadSettings: HTTPStatus.INTERNAL_SERVER_ERROR,
     # look elsewhere
@@ -106,11 +110,22 @@ def make_problem(error: PerdureError) -> Problem:
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
         fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)
+    fields += _list_supported(error)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(
         status=status, code=error.code, detail=str(error), members=members, fields=tuple(fields)
     )
+
+
+def _list_supported(error: PerdureError) -> Fields:
+    """Make the field that says which content is supported instead (RFC 9110 section 15.5.16)."""
+    match error:
+        case BodyEncoded():
+            return [(b"accept-encoding", b"identity")]
+        case UnknownMetadataType(known=known):
+            return [(b"accept", clean_value(", ".join(known)).encode())]
+    return []
 
 
 def log_problem(error: PerdureError, method: str) -> Problem:
@@ -184,8 +199,14 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
     """Answer with the problem, as JSON or as a page."""
     vary = (b"vary", b"accept")
     if choose_type(request.accept, _OFFERS) == "text/html":
+        said = {name: one for name, one in problem.members.items() if _adds_to(problem, one)}
+        page = find_page_of(problem.members.get("identifier")) if problem.code in _OF_KNOWN else ""
         body = pages.render_template(
-            "problem.html", problem=problem, title=make_title(problem.code)
+            "problem.html",
+            problem=problem,
+            members=said,
+            page=page,
+            title=make_title(problem.code),
         )
         return pages.make_page(problem.status, body, *problem.fields, vary)
     document = {
@@ -197,6 +218,24 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
         **problem.members,
     }
     return make_answer(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
+
+
+def _adds_to(problem: Problem, value: object) -> bool:
+    """Return True if a page should show a member, because its sentence does not have it."""
+    return value not in (None, "", [], ()) and str(value) not in problem.detail
+
+
+_OF_KNOWN = frozenset(
+    one.code
+    for one in (
+        errors.NoSuchVersion,
+        errors.NotAcceptable,
+        errors.PartCheckFailed,
+        errors.PartNotFound,
+        errors.PartOutOfRange,
+    )
+) | {"gone", "no-location"}
+"""Codes of problems about a name that is known here, so that it has a landing page."""
 
 
 # what each code means

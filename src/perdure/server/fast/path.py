@@ -50,7 +50,7 @@ from perdure.server.apis import cdx as captures
 from perdure.server.apis import handles
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day
-from perdure.server.common.conditions import CONDITIONS, Span
+from perdure.server.common.conditions import CONDITIONS, Span, add_entity_tag
 from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import HOST
@@ -74,7 +74,7 @@ _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower
 _USUAL = b"/pdi:"
 _HANDLES = f"/{find_route('readHandle').lead}/".encode()
 _CDX = f"/{find_route('listCaptures').lead}?".encode()
-_NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
+_NOT_FOR_HANDLES = CONDITIONS | {b"authorization", b"expect", ECHO.lower().encode()}
 _NO_RECORD = (msgspec.DecodeError, TypeError, ValueError)
 """Errors of decoding a malformed stored form. The plain way reports them."""
 _LARGEST_KEPT = 4096  # bytes of an answer
@@ -218,7 +218,7 @@ class FastPath:
             return None
         self.bodies += 1
         self.sent += len(answer.body)
-        return write_answer(answer)
+        return write_answer(add_entity_tag(answer))
 
     def _write_handle(self, name: str) -> bytes | None:
         try:
@@ -234,7 +234,7 @@ class FastPath:
             )
         except _NO_RECORD:
             return None
-        return None if answer is None else write_answer(answer)
+        return None if answer is None else write_answer(add_entity_tag(answer))
 
     def _find_answer(self, target: bytes) -> bytes | ReadyRepresentation | None:
         """Return the recent result of resolving a target, or None."""

@@ -1,10 +1,13 @@
 """The pages for people: templates, and the header fields that every page gets.
 
 How it works: Jinja with escaping always on; the templates are in this directory. All style is in
-one template, and the Content-Security-Policy names its digest, so that nothing else, above all no
-script, can have an effect on a page.
+one template, and the Content-Security-Policy names its digest, so that nothing else can have an
+effect on a page. There is one script, in a template too, which the policy of a page allows by its
+digest if the page has it: a browser does not send what follows a `#`, so the script leads from
+`…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). Without it, pages work the
+same.
 
-What must stay true: a template gets only values, never markup.
+What must stay true: a template gets only values, never markup; no other script can run.
 """
 
 from __future__ import annotations
@@ -32,13 +35,18 @@ def _load_environment() -> jinja2.Environment:
 
 
 @cache
-def _write_policy() -> bytes:
-    style = _load_environment().get_template("style.css").render()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+def _write_policy(*, has_script: bool) -> bytes:
+    script = f" script-src '{_digest_template('part.js')}';" if has_script else ""
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        f"default-src 'none';{script} style-src '{_digest_template('style.css')}'; "
+        "media-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ).encode()
+
+
+def _digest_template(name: str) -> str:
+    """Return the digest of a template as a policy names it (Content Security Policy 3, 2.3.1)."""
+    text = _load_environment().get_template(name).render()
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def render_template(name: str, **values: object) -> bytes:
@@ -46,13 +54,15 @@ def render_template(name: str, **values: object) -> bytes:
     return _load_environment().get_template(name).render(values).encode()
 
 
-def make_page(status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Answer:
+def make_page(
+    status: int, body: bytes, *fields: tuple[bytes, bytes], has_script: bool = False
+) -> Answer:
     """Make an answer with a page as its body."""
     return make_answer(
         status,
         HTML,
         body,
-        (b"content-security-policy", _write_policy()),
+        (b"content-security-policy", _write_policy(has_script=has_script)),
         (b"x-content-type-options", b"nosniff"),
         *fields,
     )

@@ -9,7 +9,7 @@ have the same content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -40,6 +40,7 @@ from perdure.server.common.answers import (
 from perdure.server.common.conditions import has_already
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.trail import make_trail
 
 TYPES = ("application/json", "application/xml", "text/xml")
 """Media types in an Accept field that ask for the record instead of the resource."""
@@ -55,10 +56,12 @@ def describe_record(
     fresh: int,
     status: int = HTTPStatus.OK,
     selector: Selector | None = None,
+    stored: Mapping[str, object] | None = None,
 ) -> Answer:
     """Answer `?info`, N2C, and requests for which there is nothing else to show.
 
-    `selector` is the requested part. Raises NotAcceptable if the client accepts none of the forms.
+    `selector` is the requested part; `stored` describes the pixels on which it counts. Raises
+    NotAcceptable if the client accepts none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _choose_form(request.accept, offers)
@@ -67,6 +70,8 @@ def describe_record(
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = make_record_etag(record, kind)
     shown = make_public_record(record, identifier, request.base_url, selector)
+    if stored is not None:
+        shown = {"storedPixels": dict(stored)} | shown
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
@@ -76,7 +81,8 @@ def describe_record(
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     if kind == "text/html":
-        return pages.make_page(status, pages.render_template("record.html", record=shown), *fields)
+        body = pages.render_template("record.html", record=shown, trail=make_trail(identifier))
+        return pages.make_page(status, body, *fields)
     if kind == "text/plain":
         return make_answer(status, "text/plain; charset=utf-8", write_erc(shown), *fields)
     if kind == "application/json":
@@ -245,6 +251,8 @@ _ONE_OF = {
     "attached": "record",
     "corrections": "correction",
     "reading_aliases": "format",
+    "uprightToStored": "number",
+    "storedToUpright": "number",
 }
 
 

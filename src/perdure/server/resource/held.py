@@ -24,7 +24,7 @@ from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import read_qualifiers
-from perdure.reading.targets import spell_path, spell_uri
+from perdure.reading.targets import append_question, spell_path, spell_uri
 from perdure.server.common import bodies, digests, problems
 from perdure.server.common.answers import (
     Answer,
@@ -146,7 +146,7 @@ def make_validators(
             (
                 write_link(f"{base}/{spell_path(step.identifier)}", "cite-as"),
                 link_description(step.identifier),
-                *_link_back(step.identifier, base),
+                *link_back(f"{base}/{spell_path(step.identifier.resource)}"),
                 *_link_newer(step, base),
             )
         ),
@@ -178,12 +178,11 @@ def _write_http_date(moment: datetime) -> bytes:
     return http_date(moment).encode()
 
 
-def _link_back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
+def link_back(url: str) -> tuple[bytes, bytes]:
     """Link a content resource to its landing page and its linkset (FAIR Signposting)."""
-    name = f"{base}/{spell_path(identifier.resource)}"
     return (
-        write_link(f"{name}?landing", "collection", type="text/html"),
-        write_link(f"{name}?linkset", "linkset", type="application/linkset+json"),
+        write_link(append_question(url, "landing"), "collection", type="text/html"),
+        write_link(append_question(url, "linkset"), "linkset", type="application/linkset+json"),
     )
 
 

@@ -3,7 +3,7 @@
 How it works: `?landing` answers with the page whatever the Accept field says, `?info` with the page
 if the client asks for HTML; the identifier alone still leads to the resource. The server makes the
 page from the record, its description (`perdure.metadata`), its citation, and the results of the
-last link check. The page has no script and is usable without its style. Its header has the same
+last link check. The page is usable without its style and its script. Its header has the same
 links (`perdure.server.resource.signposting`).
 
 What must stay true: a template gets only values. The one piece of markup, the JSON-LD, contains no
@@ -29,7 +29,7 @@ from perdure.model.records import Record
 from perdure.policy.shoulders import find_policy
 from perdure.policy.showing import find_withdrawal
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import append_question, spell_path
+from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages
 from perdure.server.common import asking
 from perdure.server.common.answers import (
@@ -44,12 +44,14 @@ from perdure.server.common.conditions import has_already
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import describing, quoting, signposting
+from perdure.server.pages.trail import Trail, find_page, make_trail
+from perdure.server.resource import describing, playing, quoting, signposting
 from perdure.server.resource.describing import make_public_record, make_record_etag
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _FORMS = ("application/json", "text/html")
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_ANY_PART = "line=0,1"
 _LONGEST = 200  # locations and versions that the page shows; the record has all
 
 
@@ -74,9 +76,13 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     citation = await service.run_cutter(_cite_resource, what)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
     shown = make_public_record(record, identifier, request.base_url)
+    part_address = _find_part_address(resolved)
     body = pages.render_template(
         "landing.html",
         record=shown,
+        trail=_list_steps(resolved),
+        is_part=resolved.inside is not None,
+        part_address=part_address,
         get_url=append_question(what.url, "bytes") if shown["status"] == "held" else what.url,
         title=_strip_directions(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
@@ -85,6 +91,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
+        player=playing.find_player(service, resolved) if gone is None else None,
         withdrawn=gone,
         contact=service.settings.contact,
         quotable=_find_quotable_url(shown, record) if passage is None else "",
@@ -96,7 +103,25 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
-    return pages.make_page(status, body, *fields, *join_links(signposting.write_header_links(rows)))
+    links = join_links(signposting.write_header_links(rows))
+    return pages.make_page(status, body, *fields, *links, has_script=bool(part_address))
+
+
+def _list_steps(resolved: Resolved) -> Trail:
+    """Return the way up from the page: to the lists, and from a part to its document."""
+    whole = resolved.whole
+    if resolved.identifier.is_citation:
+        return []
+    steps = make_trail(whole)
+    return steps if resolved.inside is None else [*steps, (str(whole), find_page(whole))]
+
+
+def _find_part_address(resolved: Resolved) -> str:
+    """Return the beginning of the addresses of parts, or an empty string on the page of a part."""
+    name = resolved.identifier
+    if resolved.inside is not None or name.is_citation or resolved.known.tombstone is not None:
+        return ""
+    return "/" + spell_part_path(name, _ANY_PART).removesuffix(_ANY_PART)
 
 
 async def show_linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
@@ -170,7 +195,12 @@ def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: 
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     link = write_link(f"{request.base_url}/{spell_path(identifier)}", "describes")
     return make_answer(
-        HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *join_links((link,))
+        HTTPStatus.OK,
+        "text/plain; charset=utf-8",
+        body,
+        fresh,
+        (b"vary", b"accept"),
+        *join_links((link,)),
     )
 
 

@@ -41,6 +41,7 @@ from perdure.server.common.answers import (
 from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import find_page, make_set_trail
 from perdure.server.resource import metadata
 from perdure.server.resource.describing import make_public_record
 from perdure.server.resource.locating import list_urls
@@ -91,7 +92,15 @@ async def list_set(
             msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
             for one in _make_entries(request, page.identifiers)
         ]
-    return lists.answer_list(request, about, entries, fresh, following=following, damaged=damaged)
+    return lists.answer_list(
+        request,
+        about,
+        entries,
+        fresh,
+        following=following,
+        damaged=damaged,
+        trail=make_set_trail(names),
+    )
 
 
 _ANSWERS = ("info", "locations", "names")
@@ -115,7 +124,8 @@ async def _list_interval(
         raise ListNotPaged(cursor=question.cursor)
     interval = await asyncio.to_thread(service.listings.list_interval, names)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    return lists.answer_list(request, about, _make_entries(request, interval.members), fresh)
+    entries = _make_entries(request, interval.members)
+    return lists.answer_list(request, about, entries, fresh, trail=make_set_trail(names))
 
 
 async def _read_page(
@@ -168,7 +178,8 @@ def _describe_page(
         for one in page.records
     ]
     body = msgspec.json.encode({"about": about, "records": shown, "next": following})
-    return make_answer(HTTPStatus.OK, "application/json", body, fresh, *_link_following(following))
+    fields = (fresh, (b"vary", b"accept"), *_link_following(following))
+    return make_answer(HTTPStatus.OK, "application/json", body, *fields)
 
 
 def _link_following(following: str | None) -> Fields:
@@ -198,7 +209,9 @@ def _list_page_names(
         for other in (one, *service.listings.list_names(one.resource)[1:])
     }
     return [
-        lists.ListEntry(write_urn(one), f"{request.base_url}/{spell_path(one)}")
+        lists.ListEntry(
+            write_urn(one), f"{request.base_url}/{spell_path(one)}", page=find_page(one)
+        )
         for one in names.values()
     ]
 

@@ -7,12 +7,13 @@ from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
 from perdure.model.records import Record
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import read_identifier, spell_part_path, spell_path
+from perdure.reading.targets import append_question, read_identifier, spell_part_path, spell_path
 from perdure.server.common import asking, lists, problems
 from perdure.server.common.answers import Answer
 from perdure.server.common.negotiate import prefers_types
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import make_trail
 from perdure.server.resource import landing, signposting
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
@@ -43,7 +44,17 @@ def list_locations(
     told = {}
     if record is not None and inside is None and _asks_for_json(request):
         told = {"locations": _show_locations(service, record)}
-    return lists.answer_list(request, about or str(identifier), entries, fresh, *more, told=told)
+    page = append_question(f"/{asking.spell_resolved(resolved)}", "landing")
+    return lists.answer_list(
+        request,
+        about or str(identifier),
+        entries,
+        fresh,
+        *more,
+        told=told,
+        page=page if record is not None else "",
+        trail=make_trail(identifier) if record is not None else [],
+    )
 
 
 def _asks_for_json(request: Request) -> bool:

@@ -59,6 +59,7 @@ from perdure.server.common.negotiate import choose_type, names_first, prefers_ty
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import make_trail
 from perdure.server.resource import held
 from perdure.upkeep.collection import forms
 
@@ -147,8 +148,6 @@ async def list_members(
 ) -> Answer:
     """Answer `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
     identifier, kind = resolved.identifier, choose_type(request.accept, OFFERS)
-    if names_first(request.accept, "text/html", before=OFFERS):
-        kind = "text/html"  # also for a client that accepts other types as much by a wildcard
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
@@ -224,6 +223,7 @@ def _render_page(
                 page=append_question(f"{base}/{spell_path(whole)}", "landing"),
                 rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
                 following=following,
+                trail=make_trail(whole),
             )
         case "application/linkset+json":
             body = _write_linkset(whole, base, rows)

@@ -74,6 +74,18 @@ def _map_types() -> dict[str, str]:
     }
 
 
+@cache
+def _map_readable_types() -> dict[str, str]:
+    """Map each media type that a description can be sent in to its format.
+
+    Plain JSON is perdure's own.
+    """
+    formats = metadata.load_formats().values()
+    readable = {one.name for one in formats if one.read is not None} | {cmdi.NAME}
+    known = {kind: name for kind, name in _map_types().items() if name in readable}
+    return known | ({"application/json": "json"} if "json" in readable else {})
+
+
 # Asking
 # ------
 
@@ -360,11 +372,9 @@ def _read_declared_format(request: Request, question: Question) -> str:
     if question.metadata:
         return question.metadata
     kind = request.read_field(b"content-type")
-    essence = strip_parameters(kind)
-    name = _map_types().get(essence)
-    if not name:
-        known = tuple(one for one in _map_types() if one != BIBLIOGRAPHY)
-        raise UnknownMetadataType(text=kind, known=known)
+    name = _map_readable_types().get(strip_parameters(kind))
+    if name is None:
+        raise UnknownMetadataType(text=kind, known=(*_map_readable_types(), MERGE_PATCH))
     return name
 
 

@@ -59,6 +59,7 @@ from perdure.server.resource.writing import (
     read_expected_revision,
     read_idempotency_key,
     read_promised_digests,
+    refuse_coding,
 )
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
@@ -339,8 +340,10 @@ async def submit_command(
 
 
 async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
-    """Read the complete body. Raises TooLarge, DigestMismatch, or Incomplete, because a truncated
-    body may still be valid JSON, or empty if every member is optional."""
+    """Read the complete body. Raises ContentNotSupported if it is encoded, TooLarge,
+    DigestMismatch, or Incomplete, because a truncated body may still be valid JSON, or empty if
+    every member is optional."""
+    refuse_coding(request)
     found = bytearray()
     more = True
     while more:

@@ -21,7 +21,6 @@ from http import HTTPStatus
 
 import http_sf
 from http_sf.types import BareItemType
-from werkzeug.http import parse_etags
 
 from perdure.extractors.port import Part
 from perdure.formats import make_token
@@ -30,14 +29,19 @@ from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi, spell_part
 from perdure.policy.correcting import is_corrected, name_reading
 from perdure.reading.resolve import Resolved
-from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
+from perdure.reading.targets import append_question, spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
-from perdure.server.common.conditions import find_last_modified, is_unmodified
+from perdure.server.common.conditions import (
+    find_last_modified,
+    is_unmodified,
+    read_entity_tags,
+)
 from perdure.server.common.part_bodies import CutPart
 from perdure.server.common.redirects import link_description, make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import find_page, make_trail
 from perdure.server.resource import held, members
 
 _SCHEMES = tuple(pdi.SCHEMES)
@@ -65,11 +69,21 @@ def _list_choices(request: Request, resolved: Resolved, step: Choices) -> Answer
     """List the part in each version: the reader must choose one  # ruling: part-version"""
     meant = resolved.part or ""
     entries = [
-        lists.ListEntry(spell_part_uri(one.identifier, meant), f"{request.base_url}/{path}")
+        lists.ListEntry(
+            spell_part_uri(one.identifier, meant),
+            f"{request.base_url}/{path}",
+            page=append_question(f"/{path}", "landing"),
+        )
         for one in step.fetches
         for path in (spell_part_path(one.identifier, meant),)
     ]
-    answer = lists.answer_list(request, str(resolved.identifier), entries)
+    answer = lists.answer_list(
+        request,
+        str(resolved.identifier),
+        entries,
+        page=find_page(resolved.whole),
+        trail=make_trail(resolved.whole),
+    )
     answer.status = HTTPStatus.MULTIPLE_CHOICES
     return answer
 
@@ -130,8 +144,8 @@ def _is_known(request: Request, tag: bytes) -> bool:
     """Return True if the client names this tag. `*` asks if the part exists, so it must be cut."""
     if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
         return False
-    asked = parse_etags(request.read_field(b"if-none-match"))
-    return not asked.star_tag and asked.contains_weak(tag.decode()[1:-1])
+    asked = read_entity_tags(request.read_field(b"if-none-match"))
+    return not asked.any and asked.names_weakly(tag)
 
 
 def _make_validators(
@@ -148,6 +162,7 @@ def _make_validators(
                 write_link(canonical, "cite-as"),
                 write_link(f"{request.base_url}/{spell_path(step.identifier)}", "up"),
                 link_description(step.identifier),
+                *held.link_back(canonical),
             )
         ),
         (b"vary", b"accept, accept-language"),

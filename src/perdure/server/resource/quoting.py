@@ -17,16 +17,16 @@ several occurrences.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
 from markupsafe import Markup
 
-from perdure.errors import NotFound
+from perdure.errors import NotFound, PartNotFound
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.parts import AmbiguousQuotation
-from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.port import Part, Source, Span, iterate_body
+from perdure.extractors.port import Indexes, Part, Source, Span, iterate_body
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import Unit, open_index
 from perdure.ids import Identifier, scheme_of
@@ -44,10 +44,14 @@ from perdure.reading.targets import (
 from perdure.server import pages
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
-from perdure.server.common.negotiate import choose_type
+from perdure.server.common.negotiate import choose_type, read_preferences
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import find_page, make_trail
 
+_TEXT_FIRST = read_preferences("text/plain, text/*;q=0.9, */*;q=0.1")
+"""The form of a document that is quoted. The client's Accept is about the answer."""
+_FRESHLY_MADE = ((b"cache-control", b"no-store"), (b"vary", b"accept"))
 _SHOWN = 4000  # bytes of a passage that a landing page shows
 
 
@@ -70,7 +74,7 @@ async def redirect_to_passage(
     quote = TextQuote(
         exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
     )
-    step = resolved.choose(Want.RESOURCE, whole=True)
+    step = resolved.choose(Want.RESOURCE, accept=_TEXT_FIRST, whole=True)
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
@@ -82,9 +86,15 @@ async def redirect_to_passage(
         if not quote.exact.strip():
             raise
         return await _list_occurrences(service, request, step.identifier, source, quote, error)
+    except PartNotFound:
+        if not _wants_page(request):
+            raise
+        return _show_passages(step.identifier, quote, HTTPStatus.NOT_FOUND)
     selector = found.selector
     if scheme_of(step.identifier).part_mark:
-        selector = await service.run_cutter(find_characters, source, found.slices[0])
+        selector = await service.run_cutter(
+            find_characters, source, found.slices[0], service.registry.parts.indexes
+        )
     path = spell_part_path(step.identifier, str(selector))
     there = append_question(f"{request.base_url}/{path}", "landing")
     return make_empty_answer(
@@ -109,7 +119,10 @@ async def _list_occurrences(
         selector: Selector = TextQuote(exact=quote.exact, prefix=before, suffix=after)
         if scheme_of(whole).part_mark:
             selector = await service.run_cutter(
-                find_characters, source, Span(int(start), int(stop))
+                find_characters,
+                source,
+                Span(int(start), int(stop)),
+                service.registry.parts.indexes,
             )
         path = spell_part_path(whole, str(selector))
         shown.append(
@@ -120,25 +133,41 @@ async def _list_occurrences(
                 "after": after,
             }
         )
-    fields = ((b"cache-control", b"no-store"), (b"vary", b"accept"))
-    if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
-        body = pages.render_template(
-            "occurrences.html",
-            identifier=str(whole),
-            action=f"/{spell_path(whole)}",
-            quote=quote,
-            occurrences=shown,
-            extent=error.extent,
-        )
-        return pages.make_page(HTTPStatus.MULTIPLE_CHOICES, body, *fields)
+    if _wants_page(request):
+        return _show_passages(whole, quote, HTTPStatus.MULTIPLE_CHOICES, shown, error.extent)
     document = {"quote": quote.exact, "extent": error.extent, "occurrences": shown}
     body = msgspec.json.encode(document)
-    return make_answer(HTTPStatus.MULTIPLE_CHOICES, "application/json", body, *fields)
+    return make_answer(HTTPStatus.MULTIPLE_CHOICES, "application/json", body, *_FRESHLY_MADE)
 
 
-def find_characters(source: Source, span: Span) -> CharRange:
+def _wants_page(request: Request) -> bool:
+    return choose_type(request.accept, ("application/json", "text/html")) == "text/html"
+
+
+def _show_passages(
+    whole: Identifier,
+    quote: TextQuote,
+    status: HTTPStatus,
+    shown: Sequence[Mapping[str, str]] = (),
+    extent: str = "",
+) -> Answer:
+    """Answer with a page of the places, and a form with the words that were typed."""
+    body = pages.render_template(
+        "occurrences.html",
+        identifier=str(whole),
+        page=find_page(whole),
+        trail=make_trail(whole),
+        action=f"/{spell_path(whole)}",
+        quote=quote,
+        occurrences=shown,
+        extent=extent,
+    )
+    return pages.make_page(status, body, *_FRESHLY_MADE)
+
+
+def find_characters(source: Source, span: Span, indexes: Indexes) -> CharRange:
     """Return the characters of canonical text at these bytes of a text."""
-    index = open_index(source, find_coding(source), NoIndexes())
+    index = open_index(source, find_coding(source), indexes)
     every = range(index.count_units(Unit.CANONICAL) + 1)
 
     def find_place(position: int) -> tuple[int, int]:

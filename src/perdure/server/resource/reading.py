@@ -37,7 +37,16 @@ from perdure.server.common.negotiate import find_leading, names_first, prefers_n
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import held, landing, members, metadata, parts, quoting, signposting
+from perdure.server.resource import (
+    held,
+    landing,
+    members,
+    metadata,
+    parts,
+    playing,
+    quoting,
+    signposting,
+)
 from perdure.server.resource.describing import TYPES, describe_record, make_public_record
 from perdure.server.resource.listings import list_set
 from perdure.server.resource.locating import list_locations
@@ -110,6 +119,8 @@ async def _answer_question(
             return list_locations(service, request, resolved)
         case "history":
             return answer_history(service, request, resolved)
+        case "play":
+            return await playing.play_resource(service, request, resolved)
         case "members":
             return await members.list_members(service, request, resolved, question)
     if _suits_browser(service, request, resolved):
@@ -279,10 +290,15 @@ async def answer_description(service: Service, request: Request, resolved: Resol
     Raises NotFound and, for a part of a resource that is held here, the errors of cutting it.
     """
     record, fresh = resolved.known, service.settings.fresh_seconds
-    selector = None
+    selector = stored = None
     if resolved.inside is not None:
         selector = await service.run_cutter(service.registry.documents.select_part, resolved)
-    return describe_record(request, resolved.identifier, record, fresh=fresh, selector=selector)
+        stored = await service.run_cutter(
+            service.registry.documents.describe_stored_pixels, resolved
+        )
+    return describe_record(
+        request, resolved.identifier, record, fresh=fresh, selector=selector, stored=stored
+    )
 
 
 def answer_history(service: Service, request: Request, resolved: Resolved) -> Answer:

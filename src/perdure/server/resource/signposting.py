@@ -219,7 +219,13 @@ def write_text(rows: tuple[Signpost, ...]) -> bytes:
 
 
 def write_json(rows: tuple[Signpost, ...]) -> bytes:
-    """Write a linkset as JSON (RFC 9264 section 4.2)."""
+    """Write a linkset as JSON (RFC 9264 section 4.2).
+
+    `profile` is an extension attribute, and "the value of an extension attribute MUST be
+    represented by an array" (section 4.2.4.3). The `signposting` client expects a string there and
+    fails on an array, so that it would read no link at all. The attribute is a hint, and a link
+    without it is valid: it is only in the two other forms, the Link field and the text form.
+    """
     contexts: dict[str, dict[str, list[dict[str, str | list[str]]]]] = {}
     for row in rows:
         target: dict[str, str | list[str]] = {"href": escape_uri(row.href).decode()}
@@ -227,10 +233,6 @@ def write_json(rows: tuple[Signpost, ...]) -> bytes:
             target["type"] = row.type
         if row.language:
             target["hreflang"] = [row.language]
-        if row.profile:
-            target["profile"] = (
-                row.profile
-            )  # as in the FAIR Signposting Profile, which clients read
         if row.datetime:
             target["datetime"] = [row.datetime]
         of_context = contexts.setdefault(escape_uri(row.anchor).decode(), {})

@@ -18,7 +18,6 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 
 import msgspec
-from werkzeug.http import parse_etags
 
 from perdure import formats
 from perdure.errors import (
@@ -32,7 +31,7 @@ from perdure.errors import (
 from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
 from perdure.errors.limits import UploadTooLarge
-from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
+from perdure.errors.requests import BodyEncoded, BytesPartial, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
 from perdure.ids import Authority, Identifier, load_schemes, parse
@@ -43,7 +42,7 @@ from perdure.policy import naming, rules
 from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
 from perdure.server.common import auth, digests, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
-from perdure.server.common.conditions import make_etag
+from perdure.server.common.conditions import make_etag, read_entity_tags
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -242,8 +241,8 @@ def check_new(request: Request) -> None:
 
 def read_expected_absence(request: Request) -> int | None:
     """Return the revision to expect if `If-None-Match: *` asks that the resource not exist."""
-    star = parse_etags(request.read_field(b"if-none-match")).star_tag
-    return _NO_REVISION if star else None
+    asked = read_entity_tags(request.read_field(b"if-none-match"))
+    return _NO_REVISION if asked.any else None
 
 
 def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:
@@ -267,30 +266,27 @@ def read_expected_revision(
     """
     expect = None
     if b"if-match" in request.fields:
-        asked = parse_etags(request.read_field(b"if-match"))
-        if not asked.star_tag:
-            if not _names_current(asked.as_set(include_weak=False), record):
+        asked = read_entity_tags(request.read_field(b"if-match"))
+        if not asked.any:
+            if not _names_current(asked.strong, record):
                 raise StateNotNamed(identifier=name, state=record.revision)
             expect = record.revision
     if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
-        asked = parse_etags(request.read_field(b"if-none-match"))
-        if asked.star_tag:
+        asked = read_entity_tags(request.read_field(b"if-none-match"))
+        if asked.any:
             if not absent:
                 raise AlreadyExists(identifier=name, state=record.revision)
             expect = record.revision
-        elif _names_current(asked.as_set(include_weak=True), record):
+        elif _names_current(asked.strong | asked.weak, record):
             raise AlreadyExists(identifier=name, state=record.revision)
     return expect
 
 
-def _names_current(tags: Set[str | None], record: Record) -> bool:
-    """Return True if one of these entity tags is that of the current record or its newest bytes.
-
-    werkzeug returns None for an empty tag (`""`), which never matches.
-    """
+def _names_current(tags: Set[str], record: Record) -> bool:
+    """Return True if one of these entity tags is that of the current record or its newest bytes."""
     newest = record.newest
     current = {make_etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
-    revisions = (_REVISION.fullmatch(tag) for tag in tags if tag)
+    revisions = map(_REVISION.fullmatch, tags)
     return not current.isdisjoint(tags) or any(
         found is not None and int(found[1]) == record.revision for found in revisions
     )
@@ -366,14 +362,20 @@ def _read_length(request: Request, settings: Settings) -> int | None:
 
     Raises TooLarge, and InvalidRequest if the body is a part or is encoded.
     """
-    for name in (b"content-encoding", b"content-range"):
-        value = request.read_field(name)
-        if value and value.lower() != "identity":
-            raise BytesEncoded(field=name.decode(), text=value)
+    refuse_coding(request)
+    if span := request.read_field(b"content-range"):
+        raise BytesPartial(range=span)
     length = read_announced_length(request)
     if length is not None and length > settings.largest_upload:
         raise UploadTooLarge(limit=settings.largest_upload)
     return length
+
+
+def refuse_coding(request: Request) -> None:
+    """Raise ContentNotSupported if the body has a content coding."""
+    coding = request.read_field(b"content-encoding")
+    if coding.lower() not in ("", "identity"):
+        raise BodyEncoded(coding=coding)
 
 
 def read_promised_digests(request: Request) -> list[tuple[str, bytes]]:

@@ -253,6 +253,12 @@ def _describe_answers(method: str, routes: list[Route]) -> dict[str, Any]:
     if routes[0].is_of_names:
         statuses.add(HTTPStatus.GONE.value)  # the tombstone
     told = "HandleProblem" if routes[0].handle_errors else "Problem"
+    if method in ("GET", "HEAD") and str(HTTPStatus.OK.value) in found:  # every one has conditions
+        found.setdefault("304", {"description": "The client already has it."})
+        failed = HTTPStatus.PRECONDITION_FAILED.value
+        found.setdefault(str(failed), {"$ref": f"#/components/responses/Problem{failed}"})
+    if any(one.body is not None for one in routes):
+        statuses.add(HTTPStatus.UNSUPPORTED_MEDIA_TYPE.value)
     for status in sorted(statuses):
         found.setdefault(str(status), {"$ref": f"#/components/responses/{told}{status}"})
     return found

@@ -64,6 +64,13 @@ QUESTIONS = (
         text="the members of a [collection](collections.md), page by page",
     ),
     Parameter(
+        name="play",
+        schema=BARE,
+        shown="?play",
+        text="for sound and film held here: a [rendition](parts.md#renditions) that browsers play, "
+        "of the document or of a part; never the thing itself",
+    ),
+    Parameter(
         name="metadata",
         shown="?metadata`, `?metadata=<format>",
         text="its description, in [a metadata format](metadata.md)",
