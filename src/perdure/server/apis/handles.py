@@ -345,9 +345,9 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
     identifier = asked.identifier
     if not _is_home(service, identifier):
         return _answer_not_home(asked)
-    sent = await asyncio.to_thread(
-        values.read_values, await read_whole_body(request, _LONGEST_BODY)
-    )  # hashing secrets takes a while
+    body = await read_whole_body(request, _LONGEST_BODY)
+    named = None if asked.mint else identifier
+    sent = await asyncio.to_thread(values.read_values, body, named)  # hashing secrets takes a while
     some = bool(asked.indexes) or asked.various
     if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
         message = "the indexes in the query differ from those of the values in the body"
