@@ -101,6 +101,33 @@ class _Reader:
             size -= len(piece)
             yield piece
 
+    def take_bytes(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        piece = self.peek(size)
+        self._at += len(piece)
+        self.offset += len(piece)
+        return piece
+
+    def take_small_record(self) -> tuple[str, warc.WarcBlock, int, bytes] | None:
+        """The next record, if it is complete in the memory and its head is as perdure writes it.
+
+        Its type, its block, the place of the block and the bytes of it; else None, and nothing is
+        taken. It says nothing about the digests.
+        """
+        data, start = self._data, self._at
+        begin = data.find(warc.TRAILER, start, start + warc.LONGEST_HEAD) + len(warc.TRAILER)
+        own = warc.match_head(data[start:begin]) if begin > start else None
+        if own is None or own[1].length > _SMALL:
+            return None
+        until = begin + own[1].length
+        end = until + len(warc.TRAILER)
+        if data[until:end] != warc.TRAILER:
+            return None
+        offset = self.offset + begin - start
+        self._at = end
+        self.offset += end - start
+        return (*own, offset, data[begin:until])
+
     def skip(self, size: int) -> None:
         for _ in self.take(size):
             pass
@@ -142,6 +169,14 @@ def _check_records(
     reader: _Reader, path: Path, end: int, pool: ThreadPoolExecutor
 ) -> Iterator[CheckedBlock | Corrupt]:
     while reader.offset < end:
+        small = reader.take_small_record()  # nearly all records, in half the time
+        if small is not None:
+            type, block, offset, data = small
+            record = warc.SegmentRecord(
+                type=type, block=block, offset=offset, end=offset + len(data) + len(warc.TRAILER)
+            )
+            yield _check_bytes(record, data)
+            continue
         start = reader.offset
         found = _read_head(reader, path.name, end)
         if isinstance(found, Corrupt):
@@ -151,7 +186,7 @@ def _check_records(
             reader.skip((end if following is None else min(following, end)) - reader.offset)
             continue
         yield _check_block(reader, found, pool)
-        if b"".join(reader.take(len(warc.TRAILER))) != warc.TRAILER:
+        if reader.take_bytes(len(warc.TRAILER)) != warc.TRAILER:
             where = f"offset {found.end - len(warc.TRAILER)}"
             yield _make_error(path.name, where, "the end of a record", "other bytes")
 
@@ -163,24 +198,22 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
     text = reader.peek(max(length, 0) + len(warc.TRAILER))
     begin = start + len(text)
     try:
-        fields = warc.read_fields(text.removesuffix(warc.TRAILER))
-        block = warc.read_block(fields)
-        problem = warc.find_head_flaw(text, fields, block)
-    except (KeyError, ValueError) as error:
-        problem = f"a head without {error}"
-    if problem is None and begin + block.length + len(warc.TRAILER) > end:
-        problem = f"{begin + block.length + len(warc.TRAILER) - end} bytes missing"
-    if problem is not None:
-        return _make_error(where, f"offset {start}", "a complete record", problem)
-    reader.skip(len(text))
-    record_end = begin + block.length + len(warc.TRAILER)
-    return warc.SegmentRecord(type=fields["warc-type"], block=block, offset=begin, end=record_end)
+        type, block = warc.read_own_head(text)
+        record_end = begin + block.length + len(warc.TRAILER)
+        if record_end > end:
+            raise ValueError(f"{record_end - end} bytes missing")
+    except ValueError as error:
+        return _make_error(where, f"offset {start}", "a complete record", str(error))
+    reader.take_bytes(len(text))
+    return warc.SegmentRecord(type=type, block=block, offset=begin, end=record_end)
 
 
 def _check_block(
     reader: _Reader, record: warc.SegmentRecord, pool: ThreadPoolExecutor
 ) -> CheckedBlock:
     block = record.block
+    if block.length <= _SMALL:
+        return _check_bytes(record, reader.take_bytes(block.length))
     found, other = hashlib.sha512(), _Digester(pool, blake3())
     data = b""
     for piece in reader.take(block.length):
@@ -193,6 +226,15 @@ def _check_block(
         not block.blake3 or other.finish() == block.blake3
     )
     return CheckedBlock(record, is_intact, data)
+
+
+def _check_bytes(record: warc.SegmentRecord, data: bytes) -> CheckedBlock:
+    """Check a record that is in memory, without another thread."""
+    block = record.block
+    is_intact = hashlib.sha512(data).hexdigest() == block.sha512 and (
+        not block.blake3 or blake3(data).hexdigest() == block.blake3
+    )
+    return CheckedBlock(record, is_intact, data if record.type == "metadata" else b"")
 
 
 # Sealed segments
