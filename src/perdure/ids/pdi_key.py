@@ -62,10 +62,14 @@ def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
     return f"{series}/{day}/{_make_uid_key(uid)}"
 
 
+NAMED = "~"
+"""Before a unique-id that is not a number, in a key: after all numbers in code-point order."""
+
+
 def _make_uid_key(uid: str) -> str:
     if uid.isdigit() and uid[0] != "0":
         return encode_number(uid)
-    return uid if uid == "*" else f"~{uid}"
+    return uid if uid == "*" else f"{NAMED}{uid}"
 
 
 _COUNT = re.compile("z(?:b[0-9]{2}|c[0-9]{3}|d[0-9]{4})|[a-y]")

@@ -66,7 +66,6 @@ class Worker:
         self.limits = ClientLimits(
             requests_per_minute=settings.requests_per_minute,
             bytes_per_minute=settings.bytes_per_minute,
-            mints_per_day=settings.mints_per_day,
             trusted_proxies=settings.trusted_proxies,
         )
         self._service = Service(

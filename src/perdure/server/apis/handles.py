@@ -371,7 +371,7 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
             handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out_plan(service, identifier, plan_write)
+    done = await _carry_out_plan(service, identifier, plan_write, who.bearer)
     if isinstance(done, Answer):
         return done
     made = done.outcome is Outcome.CREATED and not asked.overwrite
@@ -430,7 +430,7 @@ async def delete_handle(service: Service, request: Request, asked: HandleRequest
         handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out_plan(service, identifier, plan_deletion)
+    done = await _carry_out_plan(service, identifier, plan_deletion, who.bearer)
     if isinstance(done, Answer):
         return done
     return handle_codes.write_answer(HandleCode.SUCCESS, asked.handle, form=asked.form)
@@ -440,6 +440,7 @@ async def _carry_out_plan(
     service: Service,
     identifier: Handle | Pdi,
     plan: Callable[[Record | None], Answer | Assign],
+    bearer: str,
 ) -> Answer | Receipt:
     """Plan for the current record and carry out the plan, again if the record changed meanwhile.
 
@@ -456,7 +457,7 @@ async def _carry_out_plan(
             return planned
         command = msgspec.structs.replace(planned, expect=revision)
         try:
-            receipt = await service.registry.door.submit_command(command)
+            receipt = await service.submit_command(command, bearer)
         except PreconditionFailed:
             tries += 1
             if tries == _TRIES:

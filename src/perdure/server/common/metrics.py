@@ -122,10 +122,12 @@ class Metrics:
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
         if self._limits is not None:
-            for name in ("requests", "bytes", "mints"):
+            for name in ("requests", "bytes"):
                 meter = getattr(self._limits, name)
                 self._refused.labels(name).inc(meter.refused)
                 meter.refused = 0
+            self._refused.labels("mints").inc(self._limits.mints_refused)
+            self._limits.mints_refused = 0
         fast = self._fast_path
         if fast is None:
             return

@@ -21,6 +21,7 @@ from perdure.errors import PerdureError
 from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier
 from perdure.model.queries import Gone
+from perdure.policy.rates import Rate
 from perdure.server import pages
 from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, make_answer
@@ -28,7 +29,6 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.protocol.limits import DAY, write_rate_fields
-from perdure.server.protocol.rates import Rate
 
 STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.PerdureError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -105,7 +105,7 @@ def make_problem(error: PerdureError) -> Problem:
     if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, errors.CopyNotPromoted):
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
-        fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)
+        fields += write_rate_fields(error.share, Rate(error.limit, DAY), error.wait)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(

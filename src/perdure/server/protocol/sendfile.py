@@ -6,9 +6,9 @@ and ends the response. The kernel moves the bytes (`sendfile`), each time as man
 takes; the event loop notifies the sender when the socket takes more. Bytes that are not in the page
 cache are first read by a thread, so that no other request waits for the disk.
 
-What must stay true: a client that reads as fast as the kernel can send has no more turns than
-others, since the event loop serves them after each `_TURN` bytes; nothing else is written to the connection meanwhile (one message at a time, see
-`perdure.server.protocol.http`); uvicorn's own count of the length of the body stays right.
+What must stay true: the event loop serves others after each `_TURN` bytes, also if the client reads
+as fast as the kernel sends; nothing else is written to the connection meanwhile (one message at a
+time, see `perdure.server.protocol.http`); uvicorn's count of the length of the body stays right.
 """
 
 from __future__ import annotations

@@ -72,7 +72,6 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             )
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
-        auth.count_mint(service, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)
@@ -139,7 +138,7 @@ async def _mint_name(
     command = Mint(
         by=token.name, authority=authority, contents=(content,), once=read_idempotency_key(request)
     )
-    receipt = await service.registry.door.submit_command(command)
+    receipt = await service.submit_command(command, token.name)
     service.metrics.count_write("mint", receipt.outcome)
     return make_receipt_answer(request.base_url, receipt)
 
@@ -162,7 +161,7 @@ async def _commit_version(
         expect=expect,
         once=read_idempotency_key(request),
     )
-    receipt = await service.registry.door.submit_command(command)
+    receipt = await service.submit_command(command, token.name)
     service.metrics.count_write("commit", receipt.outcome)
     return make_receipt_answer(request.base_url, receipt)
 
