@@ -29,6 +29,8 @@ from uvicorn.supervisors import Multiprocess
 
 from perdure.errors import PerdureError
 from perdure.errors.configuring import AddressUnusable
+from perdure.formats import detect
+from perdure.parts.installed import load_syntaxes
 from perdure.registry import Registry
 from perdure.server.application import Application
 from perdure.server.common import logs
@@ -38,9 +40,11 @@ from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
+from perdure.server.pages import load_templates
 from perdure.server.protocol.http import make_protocol_class
 from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender
+from perdure.server.resource.metadata import list_types
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
@@ -51,6 +55,14 @@ _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
+
+
+def _load_tables() -> None:
+    """Load packages, tables and templates, for which the first clients would wait otherwise."""
+    load_syntaxes()
+    list_types()
+    load_templates()
+    detect.detect_type(b"\x00 any bytes")
 
 
 class Worker:
@@ -98,6 +110,7 @@ class Worker:
                 ]
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
+                _load_tables()
                 # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()

@@ -41,6 +41,13 @@ def _write_policy() -> bytes:
     ).encode()
 
 
+def load_templates() -> None:
+    """Compile all templates."""
+    environment = _load_environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def render_template(name: str, **values: object) -> bytes:
     """Render a template as UTF-8."""
     return _load_environment().get_template(name).render(values).encode()

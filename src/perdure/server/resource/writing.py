@@ -51,6 +51,7 @@ from perdure.settings import Settings
 from perdure.storage.spool import Spool
 
 LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
+_SHORT = 1024  # bytes; the type of more takes longer to detect than a change of threads
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # the shape of RFC 5646
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
 _STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
@@ -316,7 +317,9 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        kind = _choose_type(declared, named, language, spool, sampler)
+        choose = partial(_choose_type, declared, named, language, spool, sampler)
+        # Detection compares the head with dozens of codings, which takes 20 ms and more.
+        kind = await service.run_cutter(choose) if spool.length > _SHORT else choose()
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
