@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.server.deployment import SERIES
 
+from perdure.formats import OCTETS, detect
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
+from perdure.policy.tokens import make_token
+from perdure.registry import initialise
 from perdure.server.common.answers import Answer, send_answer
 from perdure.server.protocol import sendfile
+from perdure.server.protocol.http import EXTENSION
+from perdure.server.serve import Worker
 
 PIECES = 64
 
@@ -83,3 +92,41 @@ def test_a_stream_is_sent_in_turns() -> None:
         assert sent == PIECES * 1000
 
     assert count_turns(work) >= PIECES
+
+
+def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop does nothing that takes milliseconds."""
+    threads: set[int] = set()
+
+    def note_thread(*_: Any, **__: Any) -> detect.DetectedType:
+        threads.add(threading.get_ident())
+        return detect.DetectedType(OCTETS, None, "nothing")
+
+    monkeypatch.setattr(detect, "detect_type", note_thread)
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    secret, digest = make_token()
+    token = Token(name="a", digest=digest, operations=("mint",), authorities=("*",))
+    door = worker._registry.door
+    door.execute_command(SaveToken(token=token))
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"\x00\x01\x02", "more_body": False}
+
+    async def take(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": [(b"host", b"a"), (b"authorization", f"Bearer {secret}".encode())],
+        "extensions": {EXTENSION: {"raw": f"/pdi://{SERIES}/".encode()}},
+    }
+    asyncio.run(worker(scope, receive, take))
+    worker._registry.close()
+    assert sent[0]["status"] == 201
+    assert threads
+    assert threading.get_ident() not in threads

@@ -29,7 +29,6 @@ from uvicorn.supervisors import Multiprocess
 
 from perdure.errors import PerdureError
 from perdure.errors.configuring import AddressUnusable
-from perdure.formats import detect
 from perdure.parts.installed import load_syntaxes
 from perdure.registry import Registry
 from perdure.server.application import Application
@@ -58,11 +57,10 @@ _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks 
 
 
 def _load_tables() -> None:
-    """Load packages, tables and templates, for which the first clients would wait otherwise."""
+    """Load packages and templates, for which the first clients would wait otherwise."""
     load_syntaxes()
     list_types()
     load_templates()
-    detect.detect_type(b"\x00 any bytes")
 
 
 class Worker:

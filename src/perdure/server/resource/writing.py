@@ -51,7 +51,6 @@ from perdure.settings import Settings
 from perdure.storage.spool import Spool
 
 LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
-_SHORT = 1024  # bytes; the type of more takes longer to detect than a change of threads
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # the shape of RFC 5646
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
 _STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
@@ -317,9 +316,16 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        choose = partial(_choose_type, declared, named, language, spool, sampler)
-        # Detection compares the head with dozens of codings, which takes 20 ms and more.
-        kind = await service.run_cutter(choose) if spool.length > _SHORT else choose()
+        said = declared
+        if said is None and named is not None:
+            said = formats.find_media_type(named) or OCTETS
+        kind = _choose_stated_type(said, spool)
+        if kind is None:  # detection compares many rules and codings, which takes up to 20 ms
+            sample = sampler.take_sample() if sampler else spool.head
+            detected = await service.run_cutter(
+                partial(detect.detect_type, language=language), sample
+            )
+            kind = detect.resolve_type(said, detected)
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
@@ -431,25 +437,13 @@ def needs_look(kind: MediaType) -> bool:
     return kind.major == "text" and kind.charset is None
 
 
-def _choose_type(
-    declared: MediaType | None,
-    named: str | None,
-    language: str | None,
-    spool: Spool,
-    sampler: Sampler | None,
-) -> MediaType:
-    """Choose the media type to store: as declared, or else as named, or else as detected."""
-    said = declared
-    if said is None and named is not None:
-        said = formats.find_media_type(named) or OCTETS
+def _choose_stated_type(said: MediaType | None, spool: Spool) -> MediaType | None:
+    """The media type to store as declared or named, or None if the bytes must be looked at."""
     if said is not None and not needs_look(said):
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect_type(
-        sampler.take_sample() if sampler else spool.head, language=language
-    )
-    return detect.resolve_type(said, detected)
+    return None
 
 
 def _check_agreed_format(format: str, named: str | None) -> str:
