@@ -29,6 +29,7 @@ from uvicorn.supervisors import Multiprocess
 
 from perdure.errors import PerdureError
 from perdure.errors.configuring import AddressUnusable
+from perdure.formats import find_media_type
 from perdure.parts.installed import load_syntaxes
 from perdure.registry import Registry
 from perdure.server.application import Application
@@ -61,6 +62,7 @@ def _load_tables() -> None:
     load_syntaxes()
     list_types()
     load_templates()
+    find_media_type("text")
 
 
 class Worker:
