@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 
@@ -62,6 +63,17 @@ def test_a_kept_connection_is_refused_and_closed(site: Deployment) -> None:
     request = b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.200\r\n\r\n"
     answers = site.send(request * (REQUESTS + 5))
     assert [one.status for one in answers] == [200] * REQUESTS + [429]
+
+
+def test_the_delay_of_fast_answers_is_measured(site: Deployment) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        lines = site.get("/metrics").body.decode().splitlines()
+        counts = [one for one in lines if one.startswith("perdure_loop_delay_seconds_count ")]
+        if float(counts[0].split()[1]) > 0:
+            return
+        time.sleep(0.2)
+    pytest.fail("no timer was measured")
 
 
 def test_this_machine_has_no_limits(site: Deployment) -> None:

@@ -124,8 +124,11 @@ class Worker:
                 return
 
     async def _gather_counts(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            due = loop.time() + _COUNT_EVERY
             await asyncio.sleep(_COUNT_EVERY)
+            self._service.metrics.note_delay(loop.time() - due)
             self._service.metrics.gather_counts()
             self.fast.drop_outdated()
 
