@@ -22,6 +22,7 @@ NAMES = (
     "links",
     "handles",
     "held",
+    "hostile",
     "metadata",
     "archives",
     "cdx_server",

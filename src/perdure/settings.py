@@ -353,12 +353,12 @@ class Settings:
     )
     mints_per_day: int = _define_setting(
         1_000_000,
-        "names that one token may mint over HTTP in a day; 0: no limit",
+        "names that one token may be given over HTTP in a day; 0: no limit",
         limit_range(0, 1 << 40),
     )
     series_quotas: tuple[str, ...] = _define_setting(
         (),
-        "numbers that a series may give out on one day, such as press.oma.eop.gov.us=500",
+        "names that a series may give out on one day, such as press.oma.eop.gov.us=500",
         read_each(_read_quota),
     )
     largest_upload: int = _define_setting(

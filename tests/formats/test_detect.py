@@ -78,6 +78,14 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>\n'
 WORDS = b"It was a bright cold day in April, and the clocks were striking thirteen.\n" * 3
 
 
+def test_rtf_is_detected_as_the_type_of_its_token() -> None:
+    """Ruling pdi-token: `rtf` application/rtf, "one type, one token"."""
+    content = rb"{\rtf1\ansi\deff0 Dear Sir or Madam}"
+    for name in (None, "letter.rtf"):
+        found = detect_type(content, name=name).media_type
+        assert (str(found), formats.make_token(found)) == ("application/rtf", "rtf")
+
+
 @pytest.mark.corpus
 @pytest.mark.parametrize(
     ("name", "media_type", "charset"),

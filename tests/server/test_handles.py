@@ -135,6 +135,17 @@ def test_only_prefixes_set_free_for_it_lose_handles(api: Api) -> None:
     assert api.told(handle)
 
 
+def test_a_body_that_is_one_value(api: Api) -> None:
+    handle = f"{PREFIX}/alone"
+    body = value(1, "A", "first")
+    assert code(api.ask("PUT", handle, api.admin, body=body)) == (200, 1)
+    body = value(2, "A", "second")
+    assert code(api.ask("PUT", f"{handle}?index=2", api.admin, body=body)) == (200, 1)
+    for wrong in ({}, {"handle": f"{PREFIX}/other", "values": []}):
+        assert api.ask("PUT", handle, api.admin, body=wrong).status == 400
+    assert api.told(handle) == {1: ("A", "first"), 2: ("A", "second")}
+
+
 def test_values_one_by_one(api: Api) -> None:
     handle = f"{PREFIX}/values"
     api.put(handle, value(4, "B", "b"), value(2, "A", "a"), value(7, "C", "c"))

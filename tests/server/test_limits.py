@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 
 import pytest
 from tests.server.conftest import Answer
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+from tests.server.deployment import OTHER_SERIES, SERIES, SHOULDER, Deployment, deployed, text
 
 REQUESTS, BYTES, MINTS, QUOTA = 10, 100_000, 4, 2
+PREFIX = "21.T14999"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    limits = {
-        "requests_per_minute": REQUESTS,
-        "bytes_per_minute": BYTES,
-        "mints_per_day": MINTS,
-    }
+    limits = {"requests_per_minute": REQUESTS, "bytes_per_minute": BYTES}
     root = tmp_path_factory.mktemp("limits") / "registry"
-    root.mkdir()  # the quota holds for whichever process writes, so it is in the file
-    (root / "perdure.toml").write_text(f'[perdure]\nseries_quotas = ["{OTHER_SERIES}={QUOTA}"]\n')
+    root.mkdir()  # these hold for whichever process writes, so they are in the file
+    (root / "perdure.toml").write_text(
+        f'[perdure]\nseries_quotas = ["{OTHER_SERIES}={QUOTA}"]\nmints_per_day = {MINTS}\n'
+        f'handle_prefixes = ["{PREFIX}"]\n'
+    )
     with deployed(root, **limits) as running:
         yield running
 
@@ -64,6 +65,17 @@ def test_a_kept_connection_is_refused_and_closed(site: Deployment) -> None:
     assert [one.status for one in answers] == [200] * REQUESTS + [429]
 
 
+def test_the_delay_of_fast_answers_is_measured(site: Deployment) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        lines = site.get("/metrics").body.decode().splitlines()
+        counts = [one for one in lines if one.startswith("perdure_loop_delay_seconds_count ")]
+        if float(counts[0].split()[1]) > 0:
+            return
+        time.sleep(0.2)
+    pytest.fail("no timer was measured")
+
+
 def test_this_machine_has_no_limits(site: Deployment) -> None:
     assert {site.get("/healthz").status for _ in range(3 * REQUESTS)} == {200}
 
@@ -88,6 +100,52 @@ def test_a_token_that_mints_too_much(site: Deployment) -> None:
     assert site.put(target, b"other", kind, token=other).status == 201
 
 
+def test_every_way_to_a_name_counts(site: Deployment) -> None:
+    """One share for all interfaces; what gives no new name costs nothing and is not refused."""
+    token, before = site.token("every way"), count_refused(site, "mints")
+
+    def put_handle(name: str, data: str) -> Answer:
+        value = {"index": 1, "type": "URL", "data": data}
+        target = f"/api/handles/{PREFIX}/{name}"
+        return site.put(target, json.dumps({"values": [value]}).encode(), token=token)
+
+    ways: dict[str, Callable[[], Answer]] = {
+        "handle": lambda: put_handle("way", "https://a.example/"),
+        "register": lambda: site.post("/doi:10.1000/way?register", {}, token=token),
+        "shoulder": lambda: site.post(f"/ark:{SHOULDER}?mint", {}, token=token),
+        "stated": lambda: site.post(f"/pdi://{SERIES}/?mint", {"uid": "way"}, token=token),
+    }
+    assert len(ways) == MINTS
+    assert {name: ask().status for name, ask in ways.items()} == {
+        "handle": 200, "register": 201, "shoulder": 201, "stated": 201
+    }  # fmt: skip
+    for refused in (
+        put_handle("way2", "https://a.example/"),
+        site.post("/doi:10.1000/way2?register", {}, token=token),
+        site.post(f"/ark:{SHOULDER}?mint", {}, token=token),
+        site.put(f"/pdi://{SERIES}/", b"way", token=token),
+    ):
+        assert refused.status == 429
+        assert refused.headers["ratelimit-policy"] == f'"mints";q={MINTS};w=86400'
+        assert int(refused.headers["retry-after"]) > 0
+    assert count_refused(site, "mints") == before + 4
+    assert put_handle("way", "https://b.example/").status == 200
+    place = {"locations": ["https://a.example/way"]}
+    assert site.post("/doi:10.1000/way?register", place, token=token).status == 201
+    assert site.get("/doi:10.1000/way2?info").status == 404
+
+
+def test_a_repeated_request_is_no_further_name(site: Deployment) -> None:
+    token = site.token("repeating")
+    target, once = f"/pdi://{SERIES}/?mint", "Idempotency-Key: again"
+    answers = [site.post(target, {}, once, token=token) for _ in range(MINTS + 2)]
+    assert {one.status for one in answers} == {201}
+    assert [site.post(target, {}, token=token).status for _ in range(MINTS)] == [
+        *[201] * (MINTS - 1),
+        429,
+    ]
+
+
 def test_a_fast_upload_counts_too(site: Deployment) -> None:
     token = site.token("steady")
     fields = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain"}
@@ -107,6 +165,7 @@ def test_a_series_that_has_used_its_quota(site: Deployment) -> None:
     minted = [site.post(f"{target}?mint", {}, token=token) for _ in range(QUOTA + 1)]
     assert [one.status for one in minted] == [201] * QUOTA + [429]
     problem = json.loads(minted[-1].body)
+    assert minted[-1].headers["ratelimit-policy"] == f'"series";q={QUOTA};w=86400'
     assert problem["series"] == OTHER_SERIES
     assert problem["limit"] == QUOTA
     assert problem["wait"] == int(minted[-1].headers["retry-after"]) <= 86_400

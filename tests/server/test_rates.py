@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.policy.rates import Rate, RateMeter
 from perdure.server.protocol.limits import ClientLimits
-from perdure.server.protocol.rates import Rate, RateMeter
 
 requests = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 3)), max_size=80)
 

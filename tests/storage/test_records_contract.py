@@ -105,6 +105,9 @@ def test_the_first_key(records: Records) -> None:
     assert records.find_first_key("", "~") == key("hdl:1/3")
     assert records.find_first_key(key(f"{TODAY}/10") + "\0", key(f"{TODAY}/99")) is None
     assert records.find_first_key(key(f"{TODAY}/2"), key(f"{TODAY}/2")) is None
+    assert records.count_keys("", "~") == len(records.scan_records("", "~", limit=1000))
+    assert records.count_keys(key(f"{TODAY}/2"), key(f"{TODAY}/2")) == 0
+    assert records.count_keys(key(f"{TODAY}/2"), key(f"{TODAY}/2") + "\0") == 1
 
 
 def test_what_refers_to_something(records: Records) -> None:

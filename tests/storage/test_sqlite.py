@@ -18,7 +18,7 @@ from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.registry import Registry, initialise
 from perdure.storage.sqlite import copies, opening
-from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.journal import PRAGMAS, SqliteJournal
 from perdure.storage.sqlite.records import SqliteRecords, decode_record
 
 
@@ -39,6 +39,15 @@ def test_what_is_committed_is_flushed(root: Path) -> None:
     with closing(SqliteJournal(root)) as writer:
         assert writer.connection.execute("PRAGMA journal_mode").get == "wal"
         assert writer.connection.execute("PRAGMA synchronous").get == 2
+
+
+def test_the_writer_has_every_setting(root: Path) -> None:
+    """A string of several statements runs only as far as the first one that returns a row."""
+    read_back = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 2}
+    with closing(SqliteJournal(root)) as writer:
+        found = {name: writer.connection.pragma(name) for name in PRAGMAS}
+    assert found == PRAGMAS | read_back
+    assert found["cache_size"] == -64 * 1024
 
 
 def test_readers_cannot_write(root: Path) -> None:

@@ -133,5 +133,49 @@ def test_damage_is_told(tmp_path: Path, damaged: bytes) -> None:
         read(written(tmp_path / "a.warc", damaged))
 
 
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=9)
+blocks = st.builds(
+    warc.WarcBlock,
+    uri=texts,
+    at=st.sampled_from(["2026-11-22T05:10:00Z", "2026-11-22T05:10:00.5Z"]),
+    media_type=st.sampled_from(["text/plain", "a/b;charset=x", warc.TOMBSTONE]),
+    length=st.integers(0, 1 << 40),
+    sha512=st.just("5e" * 64),
+    blake3=st.just("b3" * 32),
+    format=st.sampled_from(["text", "svg%2bxml"]),
+    version=st.integers(1, 12),
+    language=st.sampled_from([None, "fr"]),
+)
+damages = st.one_of(
+    st.none(),
+    st.tuples(st.integers(0, 600), st.binary(min_size=1, max_size=2)),
+    st.sampled_from([(b"Length: ", b"Length: 0"), (b"Version: ", b"version: "), (b"\r", b"")]),
+)
+
+
+@given(blocks, damages, st.booleans())
+def test_a_head_is_matched_only_if_it_has_no_flaw(
+    block: warc.WarcBlock, damage: tuple[int | bytes, bytes] | None, padded: bool
+) -> None:
+    """The fast way and the plain way agree: a head that matches describes the same block, and one
+    that perdure wrote matches."""
+    type = "metadata" if block.media_type == warc.TOMBSTONE else "resource"
+    id = next(warc.make_record_ids())
+    text = warc.make_head(block, id=id, type=type, size=1000 if padded else None)
+    if damage is None:
+        assert warc.match_head(text) == (type, block)
+        return
+    place, other = damage
+    if isinstance(place, bytes):
+        text = text.replace(place, other)
+    else:
+        text = text[:place] + other + text[place + len(other) :]
+    found = warc.match_head(text)
+    if found is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(warc, "match_head", lambda _: None)
+            assert warc.parse_head(text, "000001.warc", 0) == found
+
+
 def test_an_empty_segment_has_no_records(tmp_path: Path) -> None:
     assert read(written(tmp_path / "a.warc")) == []

@@ -7,17 +7,18 @@ from perdure.errors.unavailable import ShareUsedUp
 
 
 class MintsUsedUp(ShareUsedUp):
-    """A token has minted as many names as it may in a day."""
+    """A token has been given as many names as it may in a day."""
 
+    share = "mints"
     token: str
 
     @property
     def what(self) -> str:
-        return f"minting with the token {quote(self.token)}"
+        return f"giving out names with the token {quote(self.token)}"
 
     @property
     def reason(self) -> str:
-        return f"it has minted {self.limit} names within a day"
+        return f"it was given {self.limit} names within a day"
 
     @property
     def mend(self) -> str:
@@ -27,6 +28,7 @@ class MintsUsedUp(ShareUsedUp):
 class SeriesQuotaUsedUp(ShareUsedUp):
     """As many names of a series were given out as it may have on a day."""
 
+    share = "series"
     series: str
 
     @property

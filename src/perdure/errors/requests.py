@@ -188,6 +188,24 @@ class MalformedBody(FaultQuoted, InvalidRequest):
         return self.manual
 
 
+class OtherHandleSent(InvalidRequest):
+    """The body is the record of another handle than the one in the URL."""
+
+    handle: str
+    sent: str
+    rule = "docs/reference/handle-api.md"
+
+    @property
+    def what(self) -> str:
+        return f"the record of {quote(self.sent)}"
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"the URL names {quote(self.handle)}; send it there, or remove 'handle' from the body"
+        )
+
+
 class MalformedDate(InvalidRequest):
     """A header field is not a valid HTTP date."""
 

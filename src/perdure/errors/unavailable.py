@@ -7,7 +7,7 @@ of the class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from perdure.errors.root import ReasonedError, SubjectNamed
 
@@ -48,6 +48,8 @@ class ShareUsedUp(Unavailable):
     """
 
     code = "too-many-requests"
+    share: ClassVar[str]
+    """Its name in the fields RateLimit and RateLimit-Policy."""
     limit: int
     wait: int
     """Seconds until it may go on."""
@@ -56,6 +58,7 @@ class ShareUsedUp(Unavailable):
 class ShareUsedUpThere(ShareUsedUp):
     """Another process reports that a share is used up, in its own words."""
 
+    share = "other"
     what: str
     reason: str
     mend: str | None = None

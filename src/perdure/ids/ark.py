@@ -37,15 +37,16 @@ from perdure.ids.strays import find_reach, find_stray
 # Typesetting turns hyphens into U+2010 to U+2015: these are read as hyphens.
 _HYPHENS = "\\-\u2010-\u2015"
 _NAAN_CHARACTER = f"[{BETANUMERIC}{BETANUMERIC.upper()}{_HYPHENS}]"
-_CHARACTER = f"(?:[A-Za-z0-9=~*+@_$./{_HYPHENS}]|%[0-9A-Fa-f]{{2}})"
+_CHARACTERS = f"(?:[A-Za-z0-9=~*+@_$./{_HYPHENS}]++|%[0-9A-Fa-f]{{2}})+"
 
 # section 2: [https://NMA/]ark:[/]NAAN/Name[Qualifiers]
 _LABEL = "(?:[Hh][Tt][Tt][Pp][Ss]?://[Nn]2[Tt]\\.[Nn][Ee][Tt]/)?[Aa][Rr][Kk]:/?"
-_ARK = re.compile(f"{_LABEL}({_NAAN_CHARACTER}+)/({_CHARACTER}+)")
+_ARK = re.compile(f"{_LABEL}({_NAAN_CHARACTER}+)/({_CHARACTERS})")
 
 _HYPHEN = re.compile(f"[{_HYPHENS}]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _STRUCTURE = re.compile("([./])[./]+")
+_PAIRS = ("//", "/.", "./", "..")
 _BASE_NAME = re.compile("[^./]+")
 
 
@@ -98,15 +99,22 @@ def parse_ark(text: str) -> Ark:
         raise _find_fault(text)
     naan, rest = match.groups()
     # section 3.2; the pattern does steps 1 to 3 (host, query, label)
-    naan = _HYPHEN.sub("", naan).lower()  # steps 4 and 6
+    naan = _drop_hyphens(naan).lower()  # steps 4 and 6
     if "%" in rest:
         rest = _ESCAPE.sub(lambda escape: escape[0].upper(), rest)  # step 5
-    rest = _HYPHEN.sub("", rest)  # step 6
-    rest = _STRUCTURE.sub(r"\1", rest).strip("./")  # step 8
+    rest = _drop_hyphens(rest)  # step 6
+    if any(pair in rest for pair in _PAIRS):
+        rest = _STRUCTURE.sub(r"\1", rest)
+    rest = rest.strip("./")  # step 8
     base_name = _BASE_NAME.match(rest)
     if not naan or base_name is None:
         raise _find_fault(text)
     return Ark(naan, base_name[0], rest[base_name.end() :], text)
+
+
+def _drop_hyphens(text: str) -> str:
+    """Return a text without hyphens. An unknown ARK is read up to 81 times, so this is fast."""
+    return text.replace("-", "") if text.isascii() else _HYPHEN.sub("", text)
 
 
 def _are_equivalent(one: Identifier, other: Identifier) -> bool:
@@ -193,7 +201,7 @@ def has_valid_check(ark: Ark) -> bool:
 # ------------------
 
 _NAAN = re.compile(f"{_NAAN_CHARACTER}+")
-_NAME = re.compile(f"{_CHARACTER}+")
+_NAME = re.compile(_CHARACTERS)
 
 
 def _find_fault(text: str) -> MalformedIdentifier:

@@ -60,12 +60,16 @@ def make_resource_key(series: str, date: str | None, uid: str | None) -> str:
     return f"{series}/{day}/{make_uid_key(uid)}"
 
 
+NAMED = "~"
+"""Before a unique-id that is not a number, in a key: after all numbers in code-point order."""
+
+
 def make_uid_key(uid: str) -> str:
     """Return the last component of a key. The unique-id must be canonical."""
     if uid.isdigit() and uid[0] != "0":
         length = len(uid)
         return f"{_COUNTS[length]}{uid}" if length <= _MOST_COUNTED else encode_number(uid)
-    return uid if uid == "*" else f"~{uid}"
+    return uid if uid == "*" else f"{NAMED}{uid}"
 
 
 _COUNT = re.compile("z(?:b[0-9]{2}|c[0-9]{3}|d[0-9]{4})|[a-y]")

@@ -62,6 +62,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
     by: str = LOCAL
     once: str | None = None
     """Idempotency key: the same actor and key get the same answer, and the write happens once."""
+    bearer: str = ""
+    """The name of the token of the request; empty on the machine itself. `by` may be any name."""
 
 
 class Mint(Command, frozen=True, kw_only=True, tag="mint"):
@@ -189,8 +191,6 @@ class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
     reason: str
     version: int | None = None
     expect: int | None = None
-    bearer: str = ""
-    """The name of the token of the request; empty on the machine itself. `by` may be any name."""
     silent: bool = False
     """Show nothing of the metadata that people had given."""
     keep_digest: bool = False

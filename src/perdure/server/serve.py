@@ -29,6 +29,8 @@ from uvicorn.supervisors import Multiprocess
 
 from perdure.errors import PerdureError
 from perdure.errors.configuring import AddressUnusable
+from perdure.formats import find_media_type
+from perdure.parts.installed import load_syntaxes
 from perdure.registry import Registry
 from perdure.server.application import Application
 from perdure.server.common import logs
@@ -38,9 +40,11 @@ from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
+from perdure.server.pages import load_templates
 from perdure.server.protocol.http import make_protocol_class
 from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender
+from perdure.server.resource.metadata import list_types
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
@@ -51,6 +55,14 @@ _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
+
+
+def _load_tables() -> None:
+    """Load packages and templates, for which the first clients would wait otherwise."""
+    load_syntaxes()
+    list_types()
+    load_templates()
+    find_media_type("text")
 
 
 class Worker:
@@ -66,7 +78,6 @@ class Worker:
         self.limits = ClientLimits(
             requests_per_minute=settings.requests_per_minute,
             bytes_per_minute=settings.bytes_per_minute,
-            mints_per_day=settings.mints_per_day,
             trusted_proxies=settings.trusted_proxies,
         )
         self._service = Service(
@@ -99,6 +110,7 @@ class Worker:
                 ]
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
+                _load_tables()
                 # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()
@@ -112,8 +124,11 @@ class Worker:
                 return
 
     async def _gather_counts(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            due = loop.time() + _COUNT_EVERY
             await asyncio.sleep(_COUNT_EVERY)
+            self._service.metrics.note_delay(loop.time() - due)
             self._service.metrics.gather_counts()
             self.fast.drop_outdated()
 

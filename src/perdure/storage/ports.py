@@ -119,6 +119,9 @@ class Records(Protocol):
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
 
+    def count_keys(self, low: str, high: str) -> int:
+        """The number of keys with low <= key < high. It reads them."""
+
     def list_keys_with(self, text: str) -> list[str]:
         """All keys that contain a text, in order. It reads every key."""
 

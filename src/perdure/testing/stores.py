@@ -123,6 +123,9 @@ class MemoryRecords:
     def find_first_key(self, low: str, high: str) -> str | None:
         return next(iter(self._select_keys(low, high)), None)
 
+    def count_keys(self, low: str, high: str) -> int:
+        return len(self._select_keys(low, high))
+
     def list_keys_with(self, text: str) -> list[str]:
         return [key for key in self._state.keys if text in key]
 

@@ -197,6 +197,7 @@ def _rebuild_segment(
     contradict, waiting = known
     count, end, last_day = 0, 0, ""
     problems: list[str] = []
+    references: list[tuple[int, str]] = []
     journal.begin_batch()
     try:
         for kept in held.read_records(number):
@@ -205,68 +206,69 @@ def _rebuild_segment(
                 continue
             end = kept.end
             try:
-                _check_head(kept, contradict)
-                _replay_record(journal, kept, waiting)
+                identifier = parse(kept.name)
+                key = identifier.key
+                _check_head(kept, identifier, key, contradict)
+                references += _replay_record(journal, kept, identifier, key, waiting)
                 count += 1
                 last_day = max(last_day, kept.at[:10].replace("-", "/"))
             except (PerdureError, ValueError) as error:  # a damaged name, for example
                 problems.append(f"segment {number}, the record that ends at {kept.end}: {error}")
+            if len(references) >= _PAGE:  # one by one, each would be a row of its own
+                journal.add_references(references)
+                references.clear()
     except Corrupt as error:  # the segment is missing
         problems.append(str(error))
+    journal.add_references(references)
     journal.save_segment(number, end, now, grows=False)
     journal.commit_batch()
     journal.tidy_up()
     return RebuiltSegment(number, count, "; ".join(problems) or None, last_day)
 
 
-def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
+def _check_head(kept: KeptRecord, identifier: Identifier, key: str, contradict: Contradict) -> None:
     """Raise Corrupt if the values in the head of a record contradict each other, or the registry
     that is rebuilt."""
-    identifier = parse(kept.name)
     held = kept.representation
     if held is None:
         is_sound = kept.name == str(identifier.resource)
     else:
         full = qualify_identifier(identifier.resource, kept.version, held.format)
         is_sound = kept.version > 0 and kept.name == str(full)
-        is_sound &= not contradict(
-            held.segment, held.offset, identifier.key, kept.version, held.format
-        )
+        is_sound &= not contradict(held.segment, held.offset, key, kept.version, held.format)
     if not is_sound:
         raise HeadContradictory(
             identifier=kept.name, version=kept.version, format=held.format if held else None
         )
 
 
-def _replay_record(journal: Renewal, kept: KeptRecord, waiting: _Waiting) -> None:
-    identifier = parse(kept.name)
-    known = journal.find_record(identifier.key)
+def _replay_record(
+    journal: Renewal, kept: KeptRecord, identifier: Identifier, key: str, waiting: _Waiting
+) -> Iterator[tuple[int, str]]:
+    """Repeat what a record of a segment says, and return the references of the changed record."""
+    known = journal.find_record(key)
     record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
     if kept.tombstone is not None:
         changed = _bury_version(record, kept.tombstone, kept.version)
     elif kept.representation is not None:
         version = record.version(kept.version)
         if version is not None and version.find_representation(kept.representation.format):
-            return
+            return iter(())
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
-        for correction in waiting.pop(
-            (identifier.key, kept.version, kept.representation.format), ()
-        ):
+        for correction in waiting.pop((key, kept.version, kept.representation.format), ()):
             changed = _correct_version(changed, kept.version, correction) or changed
     elif kept.correction is not None:
         corrected = _correct_version(record, kept.version, kept.correction)
         if corrected is None:  # its bytes are in a later segment
-            place = (identifier.key, kept.version, kept.correction.format)
+            place = (key, kept.version, kept.correction.format)
             waiting.setdefault(place, []).append(kept.correction)
-            return
+            return iter(())
         changed = corrected
     else:
-        return
+        return iter(())
     changed = mark_erased(changed)
-    journal.put_record(identifier.key, changed)
-    journal.add_references(
-        (reference_hash(one), identifier.key) for one in list_references(changed)
-    )
+    journal.put_record(key, changed)
+    return ((reference_hash(one), key) for one in list_references(changed))
 
 
 def _correct_version(record: Record, number: int, kept: KeptCorrection) -> Record | None:

@@ -55,10 +55,8 @@ Report = Callable[[int, str], None]
 class _Reference(NamedTuple):
     """A reference of a record."""
 
-    hash: int
-    key: str
     text: str
-    name: str
+    name: Identifier
 
 
 class _ReadSegment:
@@ -109,7 +107,8 @@ class _Audit:
         self._held = registry.bytes
         self._within = within
         self._report = report
-        self._waiting: list[_Reference] = []
+        self._waiting: dict[tuple[int, str], _Reference] = {}
+        """References to be looked up, by their hash and the key of their record."""
         self._segments: dict[int, _ReadSegment] = {}
         self._damaged: dict[tuple[int, int], KeptRecord] = {}
         """Records with an intact head whose bytes do not have their digest, by their place."""
@@ -197,7 +196,14 @@ class _Audit:
         try:
             for kept in sorted(list_kept(row), key=lambda one: one.representation.offset):
                 yield self._check_kept(kept)
-            yield from self._check_references(row)
+            record = row.record
+            if record.versions or record.locations or record.aliases or record.values:
+                for one in list_references(record):
+                    self._waiting[reference_hash(one), row.key] = _Reference(one, row.name)
+                if len(self._waiting) >= _TOGETHER:
+                    yield from self._check_waiting()
+            for problem in find_dangling(self._registry, record):
+                yield make_finding(str(row.name), problem)
         except PerdureError as error:  # a damaged format, say
             yield make_finding(str(row.name), str(error))
 
@@ -232,26 +238,13 @@ class _Audit:
                     return f"the head of its WARC record differs: {found}"
         return _DAMAGED_HEAD
 
-    def _check_references(self, row: ScannedRecord) -> Iterator[IntegrityFinding]:
-        record = row.record
-        if record.versions or record.locations or record.aliases or record.values:
-            self._waiting += [
-                _Reference(reference_hash(one), row.key, one, str(row.name))
-                for one in list_references(record)
-            ]
-            if len(self._waiting) >= _TOGETHER:
-                yield from self._check_waiting()
-        for problem in find_dangling(self._registry, record):
-            yield make_finding(str(row.name), problem)
-
     def _check_waiting(self) -> Iterator[IntegrityFinding]:
         """Check that the index of references has the references that wait for this."""
-        waiting = {(one.hash, one.key): one for one in self._waiting}
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, {}
         try:
             for lost in self._records.find_unlinked(list(waiting)):
                 problem = f"the index of references does not have {waiting[lost].text}"
-                yield make_finding(waiting[lost].name, problem)
+                yield make_finding(str(waiting[lost].name), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 

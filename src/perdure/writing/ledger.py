@@ -17,6 +17,7 @@ import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TypeGuard
 
 import msgspec
 
@@ -26,7 +27,8 @@ from perdure.errors.naming import SpooledFileIsPath
 from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.errors.unavailable import NextWriteBlocked
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi_key import encode_number, make_resource_key
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import NAMED, encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt, make_representation
@@ -51,6 +53,7 @@ from perdure.storage.spool import HEAD_ROOM, clear_away
 
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_LAST = "\U0010ffff"
 
 MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 """Acts of changes that bring new records."""
@@ -59,7 +62,7 @@ MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 class Serials:
     """The serial numbers of a series on one day, used in order (section 2.4)."""
 
-    __slots__ = ("_before", "_last", "_most", "_series", "_stem", "now")
+    __slots__ = ("_before", "_last", "_most", "_series", "_stem", "named", "now")
 
     def __init__(self, series: str, day: str, last: int, most: int = SERIALS_END - 1) -> None:
         """`day`: such as `2026/11/21`; `last`: the highest number in use, or 0; `most`: the highest
@@ -72,6 +75,8 @@ class Serials:
         self._before = [key + encode_number("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
         """The beginning of a key, by the number of digits that follow."""
         self._last = last
+        self.named = 0
+        """Names of the day that are no numbers; they count, if the series has a quota."""
 
     def list_following(self, count: int = 1) -> tuple[list[str], list[str]]:
         """The texts of the next `count` generic resources, and their keys.
@@ -79,10 +84,7 @@ class Serials:
         Raises Conflict if fewer numbers are left, ShareUsedUp if the quota of the series is less.
         """
         first = self._last + 1
-        if self._most < self._last + count < SERIALS_END:
-            raise SeriesQuotaUsedUp(
-                series=self._series, limit=self._most, wait=seconds_to_midnight(self.now)
-            )
+        self.check_quota(count)
         if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
             raise SerialsUsedUp(identifier=name)
@@ -91,6 +93,13 @@ class Serials:
         return [stem + digits for digits in numbers], [
             before[len(digits)] + digits for digits in numbers
         ]
+
+    def check_quota(self, count: int = 1) -> None:
+        """Raise ShareUsedUp if the quota of the series is less than so many more names."""
+        if self._most < self._last + self.named + count < SERIALS_END:
+            raise SeriesQuotaUsedUp(
+                series=self._series, limit=self._most, wait=seconds_to_midnight(self.now)
+            )
 
     @property
     def last_number(self) -> int:
@@ -138,6 +147,7 @@ class Ledger:
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
+        self._named: dict[tuple[str, str], int] = {}  # how many; only of series with a quota
         self._added: dict[str, str] = {}
         self._alone: dict[Deed, list[Line]] = {}  # lines of `_added` with their own change
         self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
@@ -201,6 +211,7 @@ class Ledger:
         self._runs.clear()
         self._refers.clear()
         self._serials.clear()
+        self._named.clear()
         self._revised = False
         self._generation.note_revision()
         if _is_of_storage(error) and not _may_pass(error):
@@ -283,6 +294,7 @@ class Ledger:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
         self.journal.stage_references(refers)
         self.recount_serials()
+        self._named.clear()
 
     def find_incoming(self, name: str) -> Path:
         """The path of a file in `incoming`. Raises InvalidRequest if the name leads elsewhere."""
@@ -374,7 +386,38 @@ class Ledger:
             most = self._quotas.get(series, SERIALS_END - 1)
             found = self._serials[series, day] = Serials(series, day, last, most)
         found.now = self.now
+        if series in self._quotas:
+            found.named = self._count_named(series, day)
         return found
+
+    def check_quota(self, identifier: Identifier, day: str) -> None:
+        """Raise ShareUsedUp if a name that was chosen is one too many for its series on this day.
+
+        Numbers are checked when they are given out.
+        """
+        if self._has_quota(identifier, day):
+            self.find_serials(identifier.series, day).check_quota()
+
+    def note_name(self, identifier: Identifier, day: str) -> None:
+        """Count a new name of this day that was chosen, if its series has a quota."""
+        if self._has_quota(identifier, day) and (identifier.series, day) in self._named:
+            self._named[identifier.series, day] += 1
+
+    def _has_quota(self, identifier: Identifier, day: str) -> TypeGuard[Pdi]:
+        return (
+            isinstance(identifier, Pdi)
+            and identifier.series in self._quotas
+            and identifier.date == day
+            and identifier.serial is None
+        )
+
+    def _count_named(self, series: str, day: str) -> int:
+        count = self._named.get((series, day))
+        if count is None:
+            self._flush_records()
+            low = f"{make_resource_key(series, day, None)}/{NAMED}"
+            count = self._named[series, day] = self.journal.count_keys(low, low + _LAST)
+        return count
 
     def find_floor(self, series: str, day: str) -> int:
         """The number after which numbers of a day may be given out, or 0.

@@ -27,6 +27,7 @@ from perdure.model.commands import (
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
 from perdure.writing.ledger import MINT, Ledger
+from perdure.writing.shares import Shares
 
 _Said = tuple[str, str, str, str | None, str | None]
 
@@ -53,25 +54,33 @@ def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
 
 
 def reserve_names(
-    ledger: Ledger, command: Mint, count: int, *, owned: tuple[str, ...], day: str
+    ledger: Ledger, shares: Shares, command: Mint, count: int, *, owned: tuple[str, ...], day: str
 ) -> list[Receipt]:
     """Mint `count` names whose records only say when and by whom they were minted.
 
     Raises UnknownAuthority, InvalidRequest or MalformedIdentifier if such names cannot be minted,
-    Conflict if fewer numbers are left; then no number is used up.
+    Conflict or ShareUsedUp if fewer numbers are left; then no number is used up.
     """
     rules.check_series(command.authority, owned)
+    shares.check_share(command.bearer, count)
     end = naming.spell_first_ending(command.format)
     serials = ledger.find_serials(command.authority, day)
     stems, keys = serials.list_following(count)
     ledger.reserve_names(keys, command.format, command.by)
     serials.use_numbers(count)
+    shares.note_names(command.bearer, count)
     created = Outcome.CREATED
     return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem in stems]
 
 
 def mint_run(
-    ledger: Ledger, series: str, run: Sequence[Mint], *, owned: tuple[str, ...], day: str
+    ledger: Ledger,
+    shares: Shares,
+    series: str,
+    run: Sequence[Mint],
+    *,
+    owned: tuple[str, ...],
+    day: str,
 ) -> list[Answer]:
     """Mint a name for each command of a run, and return a receipt or an error for each.
 
@@ -88,6 +97,7 @@ def mint_run(
     for command in run:
         stem, key = stems[used], keys[used]
         try:
+            shares.check_share(command.bearer)
             kind = _find_kind(ledger, stem, command, kinds)
             if kind is not None:
                 name, row = kind.keep_document(stem, key, command.contents[0])
@@ -98,6 +108,7 @@ def mint_run(
             answers.append(error)
             continue
         used += 1
+        shares.note_names(command.bearer)
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use_numbers(used)
     for by, rows in documents.items():

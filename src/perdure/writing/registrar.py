@@ -79,6 +79,7 @@ from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
 from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
+from perdure.writing.shares import Shares
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
@@ -104,6 +105,7 @@ class Registrar:
         self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._day = ""
+        self._shares = Shares(settings.mints_per_day)
         self._spooled: list[Content] = []
         """Files that came with commands of this batch; in the end they are stored or deleted."""
         now = clock()
@@ -140,9 +142,11 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
-        now = format_timestamp(self._clock())
+        moment = self._clock()
+        now = format_timestamp(moment)
         self._day = now[:10].replace("-", "/")
         self._spooled.clear()
+        self._shares.begin_batch(moment.timestamp())
         try:
             ledger.begin_batch(now)
             ledger.journal.prefetch_records(_list_keys(commands))
@@ -157,6 +161,7 @@ class Registrar:
     def _undo_batch(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
         """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
         failure = self._ledger.undo_batch(error)
+        self._shares.undo_batch()
         if failure is None and len(commands) > 1:
             return [self.execute_commands((command,))[0] for command in commands]
         for command in commands:
@@ -194,12 +199,13 @@ class Registrar:
         """Answer commands that share `common`, the result of `numbering.in_common`."""
         if common is None:
             return [self._answer_one(command) for command in run]
-        ledger, owned, day = self._ledger, self._settings.series, self._day
+        owned, day = self._settings.series, self._day
+        books = self._ledger, self._shares
         try:
             if isinstance(common, Mint):
-                return numbering.reserve_names(ledger, common, len(run), owned=owned, day=day)
+                return numbering.reserve_names(*books, common, len(run), owned=owned, day=day)
             return numbering.mint_run(
-                ledger, common, cast("Sequence[Mint]", run), owned=owned, day=day
+                *books, common, cast("Sequence[Mint]", run), owned=owned, day=day
             )
         except PerdureError as error:
             if len(run) == 1:
@@ -299,6 +305,8 @@ class Registrar:
     def _create_record(
         self, identifier: Identifier, command: Mint | Register, *, format: str
     ) -> Receipt:
+        self._shares.check_share(command.bearer)
+        self._ledger.check_quota(identifier, self._day)
         version = naming.read_qualifiers(identifier)[0] or 1
         record = Record(
             name=naming.spell_name(identifier),
@@ -318,6 +326,8 @@ class Registrar:
             format = plan.fresh[0].format
         act = "mint" if isinstance(command, Mint) else "register"
         self._ledger.add_record(identifier.key, record, act)
+        self._shares.note_names(command.bearer)
+        self._ledger.note_name(identifier, self._day)
         name = identifier
         if format and naming.read_qualifiers(identifier) != (version, format):
             name = naming.qualify_identifier(identifier, version, format)
@@ -381,7 +391,10 @@ class Registrar:
         record = self._ledger.find_record(identifier.key)
         if record is None and command.register:
             registration = Register(
-                by=command.by, identifier=identifier, locations=command.locations
+                by=command.by,
+                bearer=command.bearer,
+                identifier=identifier,
+                locations=command.locations,
             )
             return self._register_name(registration)
         record = rules.require_known(identifier, record)
@@ -457,12 +470,16 @@ class Registrar:
         if record is None:
             rules.check_unknown(identifier, command.expect)
             self._check_turn(identifier)
+            self._shares.check_share(command.bearer)
+            self._ledger.check_quota(identifier, self._day)
             empty = Record(name=naming.spell_name(identifier), at=now, by=command.by)
             record, _ = changes.assign_values(
                 identifier, empty, command.values or (), now, command.by
             )
             self._ledger.recount_serials()
             self._ledger.add_record(identifier.key, record, "assign")
+            self._shares.note_names(command.bearer)
+            self._ledger.note_name(identifier, self._day)
             return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
         rules.check_revision(identifier, record, command.expect)
         mutable = changes.is_mutable(find_home_prefix(identifier), self._settings.mutable_prefixes)

@@ -12,6 +12,7 @@ from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import changes, values
+from perdure.policy.handles.names import read_handle
 from perdure.policy.handles.values import list_values, read_values, write_values
 
 HANDLE = parse("hdl:21.T14999/x")
@@ -101,6 +102,36 @@ def test_no_body_but_json_with_values_is_read(body: bytes) -> None:
     except (InvalidRequest, TooLarge):
         return
     assert all(0 < one.index < values.COMPUTED for one in found)
+
+
+@pytest.mark.parametrize(
+    ("body", "indexes"),
+    [
+        ('{"index": 1, "type": "A", "data": "x"}', [1]),
+        (
+            '[{"index": 1, "type": "A", "data": "x"}, {"index": 2, "type": "A", "data": "y"}]',
+            [1, 2],
+        ),
+        ('{"values": [{"index": 1, "type": "A", "data": "x"}]}', [1]),
+        ('{"handle": "21.t14999/A", "values": []}', []),
+        ('{"values": null}', []),
+        ("{}", None),
+        ('{"handle": "21.T14999/a"}', None),
+        ('{"index": 1, "type": "A"}', None),
+        ('{"handle": "21.T14999/b", "values": []}', None),
+        ("null", None),
+        ('"values"', None),
+    ],
+)
+def test_bodies_as_handle_net_reads_them(body: str, indexes: list[int] | None) -> None:
+    """HandleJsonRestApiServlet (Handle.Net 9): "Invalid JSON in PUT request" unless it is a list,
+    has "values", or has "index", "type" and "data"; "Mismatched handle in PUT request"."""
+    sent = body.encode()
+    if indexes is None:
+        with pytest.raises(InvalidRequest):
+            read_values(sent, read_handle("21.T14999/a"))
+    else:
+        assert [one.index for one in read_values(sent, read_handle("21.T14999/a"))] == indexes
 
 
 def test_secrets_are_sealed_before_anybody_sees_them() -> None:

@@ -46,7 +46,8 @@ class FileAddition:
         with storage_errors("the index of captures"):
             self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
             self._connection.set_busy_timeout(BUSY)
-            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-32768")
+            self._connection.pragma("synchronous", "FULL")
+            self._connection.pragma("cache_size", -32_768)  # KiB
         self._waiting: list[Row] = []
         self._id = 0
         self.captures = 0

@@ -127,7 +127,8 @@ def create_index(root: Path) -> None:
         try:
             connection = apsw.Connection(str(beside))
             try:
-                connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+                connection.pragma("journal_mode", "WAL")
+                connection.pragma("synchronous", "FULL")
                 with connection:
                     connection.execute(_SCHEMA)
                     connection.execute(f"PRAGMA user_version={_FORMAT}")

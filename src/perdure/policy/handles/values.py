@@ -44,7 +44,7 @@ from perdure.errors.locations import (
     ValueTtlInvalid,
     ValueTypeInvalid,
 )
-from perdure.errors.requests import MalformedBody
+from perdure.errors.requests import MalformedBody, OtherHandleSent
 from perdure.ids import Identifier
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc, sealing
@@ -97,20 +97,21 @@ class _TypedData(msgspec.Struct, frozen=True):
     value: Any
 
 
-class _Body(msgspec.Struct, frozen=True):
-    values: list[_SentValue] = []
+class _SentRecord(msgspec.Struct, frozen=True):
+    """The record of a handle as clients send it."""
+
+    values: list[_SentValue] | None
+    handle: str = ""
 
 
-def read_values(body: bytes) -> tuple[Value, ...]:
+def read_values(body: bytes, identifier: Identifier | None = None) -> tuple[Value, ...]:
     """Read the values of a request: an object with `values`, a list of them, or one value.
 
-    It seals the secrets, which takes a while. Raises InvalidRequest or TooLarge.
+    If an object with `values` names a handle, that must be `identifier`. It seals the secrets,
+    which takes a while. Raises InvalidRequest or TooLarge.
     """
     try:
-        if body.lstrip()[:1] == b"[":
-            sent = msgspec.json.decode(body, type=list[_SentValue])
-        else:
-            sent = msgspec.json.decode(body, type=_Body).values
+        sent = _read_sent(body, identifier)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedBody(fault=str(error), manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
@@ -121,6 +122,19 @@ def read_values(body: bytes) -> tuple[Value, ...]:
 
 
 _RULE = "docs/reference/handle-api.md"
+
+
+def _read_sent(body: bytes, identifier: Identifier | None) -> list[_SentValue]:
+    """Read the values of a body, in the forms that Handle.Net reads (HandleJsonRestApiServlet)."""
+    if body.lstrip()[:1] == b"[":
+        return msgspec.json.decode(body, type=list[_SentValue])
+    members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    if "values" not in members:  # without the members of a value it is refused
+        return [msgspec.json.decode(body, type=_SentValue)]
+    record = msgspec.json.decode(body, type=_SentRecord)
+    if identifier is not None and record.handle and read_handle(record.handle) != identifier:
+        raise OtherHandleSent(handle=identifier.handle, sent=record.handle)
+    return record.values or []
 
 
 def check_values(values: tuple[Value, ...]) -> None:

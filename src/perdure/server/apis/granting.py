@@ -129,7 +129,7 @@ async def _grant_token(service: Service, request: Request, caller: Token) -> Ans
     rights.check_shape(granted)
     for giver in (chain := service.bearers.trace_chain(caller)):
         rights.check_grant(giver, granted, len(chain), moment)
-    await service.registry.door.submit_command(SaveToken(by=caller.name, token=granted, new=True))
+    await service.submit_command(SaveToken(by=caller.name, token=granted, new=True), caller.name)
     shown = _show_token(granted) | ({"token": secret} if secret else {})
     place = escape_uri(f"{request.base_url}/tokens/{quote(granted.name, safe='')}")
     return _write_answer(HTTPStatus.CREATED, shown, (b"location", place))
@@ -162,7 +162,7 @@ async def _revoke_token(service: Service, caller: Token, name: str) -> Answer:
     found = _find_managed(service, caller, name)
     if not found.revoked:
         found = msgspec.structs.replace(found, revoked=auth.current_time(service))
-        await service.registry.door.submit_command(SaveToken(by=caller.name, token=found))
+        await service.submit_command(SaveToken(by=caller.name, token=found), caller.name)
     return _write_answer(HTTPStatus.OK, _show_token(found))
 
 

@@ -51,6 +51,11 @@ class Actor(msgspec.Struct, frozen=True):
     user: Administrator | None = None
 
     @property
+    def bearer(self) -> str:
+        """The name under which the names that the sender is given are counted."""
+        return self.granted_by or self.name
+
+    @property
     def granted_by(self) -> str:
         """The name of the token on which the rights of the sender depend; empty if on none."""
         return "" if self.token is None else self.token.name

@@ -69,6 +69,8 @@ STATUS: dict[HandleCode, HTTPStatus] = {
     HandleCode.AUTHENTICATION_NEEDED: HTTPStatus.UNAUTHORIZED,
 }
 
+_WAITING = (b"retry-after", b"ratelimit", b"ratelimit-policy")
+"""Header fields that say when a client may ask again."""
 _OF_ERRORS: dict[type[PerdureError], HandleCode] = {
     PerdureError: HandleCode.ERROR,
     errors.MalformedIdentifier: HandleCode.INVALID_HANDLE,
@@ -144,4 +146,7 @@ def answer_error(
     status = STATUS[code]
     if code in (HandleCode.NOT_SUPPORTED, HandleCode.INVALID_VALUE, HandleCode.ERROR):
         status = problem.status  # more specific: 409, 413
-    return write_answer(code, handle, form=form, status=status, message=str(error))
+    if isinstance(error, errors.ShareUsedUp):
+        status = problem.status  # 429
+    waiting = [one for one in problem.fields if one[0] in _WAITING]
+    return write_answer(code, handle, *waiting, form=form, status=status, message=str(error))

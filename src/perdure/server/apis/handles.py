@@ -345,9 +345,9 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
     identifier = asked.identifier
     if not _is_home(service, identifier):
         return _answer_not_home(asked)
-    sent = await asyncio.to_thread(
-        values.read_values, await read_whole_body(request, _LONGEST_BODY)
-    )  # hashing secrets takes a while
+    body = await read_whole_body(request, _LONGEST_BODY)
+    named = None if asked.mint else identifier
+    sent = await asyncio.to_thread(values.read_values, body, named)  # hashing secrets takes a while
     some = bool(asked.indexes) or asked.various
     if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
         message = "the indexes in the query differ from those of the values in the body"
@@ -371,7 +371,7 @@ async def write_handle(service: Service, request: Request, asked: HandleRequest)
             handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out_plan(service, identifier, plan_write)
+    done = await _carry_out_plan(service, identifier, plan_write, who.bearer)
     if isinstance(done, Answer):
         return done
     made = done.outcome is Outcome.CREATED and not asked.overwrite
@@ -430,7 +430,7 @@ async def delete_handle(service: Service, request: Request, asked: HandleRequest
         handle_admins.check_permission(service, who, "bind", identifier, current, needed)
         return Assign(by=who.name, identifier=identifier, values=after)
 
-    done = await _carry_out_plan(service, identifier, plan_deletion)
+    done = await _carry_out_plan(service, identifier, plan_deletion, who.bearer)
     if isinstance(done, Answer):
         return done
     return handle_codes.write_answer(HandleCode.SUCCESS, asked.handle, form=asked.form)
@@ -440,6 +440,7 @@ async def _carry_out_plan(
     service: Service,
     identifier: Handle | Pdi,
     plan: Callable[[Record | None], Answer | Assign],
+    bearer: str,
 ) -> Answer | Receipt:
     """Plan for the current record and carry out the plan, again if the record changed meanwhile.
 
@@ -456,7 +457,7 @@ async def _carry_out_plan(
             return planned
         command = msgspec.structs.replace(planned, expect=revision)
         try:
-            receipt = await service.registry.door.submit_command(command)
+            receipt = await service.submit_command(command, bearer)
         except PreconditionFailed:
             tries += 1
             if tries == _TRIES:

@@ -166,7 +166,7 @@ async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive:
 async def _send_stream(
     stream: AsyncIterator[bytes], to: Send, receive: Receive
 ) -> tuple[bool, int]:
-    """Send a stream until it ends or the client goes away.
+    """Send a stream until it ends or the client goes away. Other requests run after each piece.
 
     Only `receive` reports that the client went away.
     """
@@ -178,6 +178,7 @@ async def _send_stream(
                 return False, sent
             await to({"type": "http.response.body", "body": piece, "more_body": True})
             sent += len(piece)
+            await asyncio.sleep(0)  # `to` does not wait if the client reads fast enough
     finally:
         departure.cancel()
     return True, sent

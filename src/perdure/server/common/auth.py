@@ -52,8 +52,12 @@ def check_right(service: Service, token: Token, operation: str, identifier: Iden
 def check_minting(service: Service, token: Token, authority: str) -> None:
     """Check that the token covers minting a name under today's date.
 
-    Raises Unauthenticated, Forbidden or UnknownAuthority.
+    Raises Unauthenticated, Forbidden, UnknownAuthority, or MintsUsedUp.
     """
+    wait = service.limits.find_mint_wait(token.name)
+    if wait:  # the writer would refuse the name, after the body was sent
+        service.limits.note_refusal(token.name, wait)
+        raise MintsUsedUp(token=token.name, limit=service.settings.mints_per_day, wait=wait)
     moment = current_time(service)
     day = moment[:10]
     owned = service.settings.find_authority(authority)
@@ -61,13 +65,6 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
         known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
     _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
-
-
-def count_mint(service: Service, token: Token) -> None:
-    """Count a name that is being minted with a token. Raises MintsUsedUp beyond its share."""
-    wait = service.limits.take_mint(token.name)
-    if wait:
-        raise MintsUsedUp(token=token.name, limit=service.limits.mints.rate.amount, wait=wait)
 
 
 def _check_chain(

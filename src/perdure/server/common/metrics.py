@@ -24,6 +24,7 @@ from perdure.server.protocol.limits import ClientLimits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))
+_DELAYS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 FIGURES = {
@@ -81,6 +82,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        self._delay = Histogram(
+            "perdure_loop_delay_seconds",
+            "How late the worker served a timer; an answer without ASGI waits as long",
+            buckets=_DELAYS,
+            registry=self._registry,
+        )
         self._sent = Counter("perdure_sent_bytes", "Bytes of bodies sent", registry=self._registry)
         self._received = Counter(
             "perdure_received_bytes", "Bytes of uploads received", registry=self._registry
@@ -114,6 +121,10 @@ class Metrics:
         if sent:
             self._sent.inc(sent)
 
+    def note_delay(self, seconds: float) -> None:
+        """Note how late a timer was served: to measure each fast answer would slow it down."""
+        self._delay.observe(max(seconds, 0.0))
+
     def watch_fast_paths(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
         """Set the counters of answers without ASGI."""
         self._fast_path = fast_path
@@ -122,10 +133,12 @@ class Metrics:
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
         if self._limits is not None:
-            for name in ("requests", "bytes", "mints"):
+            for name in ("requests", "bytes"):
                 meter = getattr(self._limits, name)
                 self._refused.labels(name).inc(meter.refused)
                 meter.refused = 0
+            self._refused.labels("mints").inc(self._limits.mints_refused)
+            self._limits.mints_refused = 0
         fast = self._fast_path
         if fast is None:
             return

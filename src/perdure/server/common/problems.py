@@ -23,6 +23,7 @@ from perdure.errors.lookup import CitationGone
 from perdure.errors.requests import BodyEncoded
 from perdure.ids import Identifier
 from perdure.model.queries import Gone
+from perdure.policy.rates import Rate
 from perdure.server import pages
 from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
@@ -31,7 +32,6 @@ from perdure.server.common.request import Request
 from perdure.server.pages.trail import find_page_of
 from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.protocol.limits import DAY, write_rate_fields
-from perdure.server.protocol.rates import Rate
 
 STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.PerdureError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -109,7 +109,7 @@ def make_problem(error: PerdureError) -> Problem:
     if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, errors.CopyNotPromoted):
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
-        fields += write_rate_fields("mints", Rate(error.limit, DAY), error.wait)
+        fields += write_rate_fields(error.share, Rate(error.limit, DAY), error.wait)
     fields += _list_supported(error)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)

@@ -9,9 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
+from perdure.errors import PerdureError
+from perdure.errors.quotas import MintsUsedUp
 from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
 from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
+from perdure.model.commands import Command, Receipt
 from perdure.model.records import Record
 from perdure.parts import Selector
 from perdure.reading.listing import Listings
@@ -90,6 +95,23 @@ class Service:
     def find_record(self, identifier: Identifier) -> Record | None:
         """The record of a name, or of a name that is equal to it."""
         return self.registry.listings.find_record(identifier)
+
+    async def submit_command(self, command: Command, bearer: str) -> Receipt:
+        """Hand in a command of a client, with the name of its token.
+
+        Every write over HTTP comes here, except the plain uploads of `perdure.server.fast.mint`.
+        Raises the error of the command.
+        """
+        try:
+            return await self.registry.door.submit_command(replace(command, bearer=bearer))
+        except MintsUsedUp as error:
+            self.note_refusal(error)
+            raise
+
+    def note_refusal(self, error: PerdureError) -> None:
+        """Count an error, and remember it for as long as it lasts, if a token has no share left."""
+        if isinstance(error, MintsUsedUp):
+            self.limits.note_refusal(error.token, error.wait)
 
     async def run_cutter(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Cut or hash in a thread that does no other work, and return the result."""

@@ -65,7 +65,7 @@ async def authenticate_request(service: Service, request: Request) -> Token:
     if not service.settings.base_url:
         raise SignatureNeedsAddress()
     token, signed = await asyncio.to_thread(_verify_signature, service, request)
-    await service.registry.door.submit_command(Claim(by=token.name, what=f"signature {signed}"))
+    await service.submit_command(Claim(by=token.name, what=f"signature {signed}"), token.name)
     return token
 
 

@@ -122,7 +122,7 @@ class FastMint:
         if usual is None:
             return False
         token = self._find_token(usual.digest, series)
-        if token is None or service.limits.take_mint(token.name):
+        if token is None or service.limits.find_mint_wait(token.name):
             return False
         self.received += len(body)
         document = make_content(
@@ -132,7 +132,7 @@ class FastMint:
             charset=usual.charset,
             language=usual.language,
         )
-        command = Mint(by=token.name, authority=series, contents=(document,))
+        command = Mint(by=token.name, bearer=token.name, authority=series, contents=(document,))
         door.hand_in(command, partial(self._send_answer, target, fields, usual, send))
         return True
 
@@ -199,6 +199,7 @@ class FastMint:
             self.minted += 1
             send(self._write_answer(target, usual, outcome))
             return
+        self._service.note_refusal(outcome)
         request = _make_request(target, fields, self._service.settings.base_url)
         answer = problems.answer_problem(problems.log_problem(outcome, request.method), request)
         send(write_answer(answer))

@@ -49,6 +49,13 @@ def _digest_template(name: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+def load_templates() -> None:
+    """Compile all templates."""
+    environment = _load_environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def render_template(name: str, **values: object) -> bytes:
     """Render a template as UTF-8."""
     return _load_environment().get_template(name).render(values).encode()

@@ -1,13 +1,15 @@
-"""Limits for each client: requests and bytes for each address, minted names for each token.
+"""Limits for each client: requests and bytes for each address.
 
 How it works: a connection asks `find_client` whose request it has received, and `judge_client`
 whether that client is within its rates. An address is one client (of IPv6, its /64 network, which
 is the least that a customer gets). A proxy in `trusted_proxies` names the client in
 X-Forwarded-For. Without that field its requests are its own, and a proxy has no limits; nor has
-this machine itself (loopback). Bytes are charged after an answer, so no answer is cut off.
+this machine itself (loopback). Bytes are charged after an answer, so no answer is cut off. The
+writer counts the names of each token (`perdure.writing.shares`); what it has refused is remembered
+here, so that a token without a share sends no more bodies.
 
 What must stay true: a request that is refused reads nothing and writes nothing; each worker
-process counts for itself.
+process counts requests and bytes for itself.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
+from math import ceil
 
 from uvicorn.middleware.proxy_headers import _TrustedHosts
 
+from perdure.policy.rates import Rate, RateMeter
 from perdure.server.protocol.head import Headers, Refusal
-from perdure.server.protocol.rates import Rate, RateMeter
 
 MINUTE, DAY = 60, 86_400  # seconds
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r]*)", re.IGNORECASE)
@@ -38,12 +41,13 @@ class ClientLimits:
         *,
         requests_per_minute: int = 0,
         bytes_per_minute: int = 0,
-        mints_per_day: int = 0,
         trusted_proxies: Iterable[str] = (),
     ) -> None:
         self.requests = RateMeter(Rate(requests_per_minute, MINUTE))
         self.bytes = RateMeter(Rate(bytes_per_minute, MINUTE))
-        self.mints = RateMeter(Rate(mints_per_day, DAY))
+        self.mints_refused = 0
+        """Names that the writer refused to a token since this was set to 0."""
+        self._exhausted: dict[str, float] = {}  # when they may go on, of tokens without a share
         self._proxies = _TrustedHosts(list(trusted_proxies))
         self._name_client = lru_cache(_MOST_ADDRESSES)(self._name_client_of)
 
@@ -82,9 +86,17 @@ class ClientLimits:
         """Charge a client for bytes that it was sent."""
         self.bytes.charge_client(client, time.monotonic(), sent)
 
-    def take_mint(self, token: str) -> int:
-        """Count a name that a token mints. Return 0, or the seconds to wait."""
-        return self.mints.take_share(token, time.monotonic())
+    def note_refusal(self, token: str, wait: int) -> None:
+        """Note that the writer gives a token no more names for some seconds."""
+        self.mints_refused += 1
+        if len(self._exhausted) >= _MOST_ADDRESSES:
+            self._exhausted.clear()
+        self._exhausted[token] = time.monotonic() + wait
+
+    def find_mint_wait(self, token: str) -> int:
+        """Return the seconds for which the writer would refuse a token, as far as is known here."""
+        until = self._exhausted.get(token, 0.0)
+        return max(ceil(until - time.monotonic()), 0)
 
 
 def write_rate_fields(name: str, rate: Rate, wait: int) -> Headers:

@@ -6,8 +6,9 @@ and ends the response. The kernel moves the bytes (`sendfile`), each time as man
 takes; the event loop notifies the sender when the socket takes more. Bytes that are not in the page
 cache are first read by a thread, so that no other request waits for the disk.
 
-What must stay true: nothing else is written to the connection meanwhile (one message at a time, see
-`perdure.server.protocol.http`); uvicorn's own count of the length of the body stays right.
+What must stay true: the event loop serves others after each `_TURN` bytes, also if the client reads
+as fast as the kernel sends; nothing else is written to the connection meanwhile (one message at a
+time, see `perdure.server.protocol.http`); uvicorn's count of the length of the body stays right.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from perdure.server.protocol.http import RawTargetProtocol
 
 EXTENSION = "perdure.sendfile"
 _PIECE = 8 << 20  # bytes that are checked for in the page cache at a time
+_TURN = 1 << 20  # bytes after which other connections have their turn: about half a millisecond
 _READ = 1 << 20  # bytes that a thread reads at a time
 _LOOK_EVERY = 1 << 20  # bytes between two pages that are checked
 
@@ -71,7 +73,7 @@ class FileSender:
 
 
 class _Pump:
-    """Sends one piece, each time as many bytes as the socket takes."""
+    """Sends one piece, each time as many bytes as the socket takes, at most `_TURN`."""
 
     def __init__(self, socket: int, file: int, offset: int, count: int) -> None:
         self._socket = socket
@@ -87,6 +89,7 @@ class _Pump:
     async def send_piece(self) -> int:
         """Send, and return the number of bytes: all, unless the client left or the file ended."""
         if self._move_bytes():
+            await asyncio.sleep(0)
             return self._count - self._left
         self._loop.add_writer(self._socket, self._continue_sending)
         try:
@@ -104,14 +107,18 @@ class _Pump:
             self._done.set_exception(error)
 
     def _move_bytes(self) -> bool:
-        """Send bytes. Return True if this was all, False if the socket takes no more for now."""
+        """Send bytes. Return True if this was all, False if more are to be sent later."""
+        turn = _TURN
         try:
             while self._left:
-                moved = os.sendfile(self._socket, self._file, self._offset, self._left)
+                moved = os.sendfile(self._socket, self._file, self._offset, min(self._left, turn))
                 if not moved:
                     break
                 self._offset += moved
                 self._left -= moved
+                turn -= moved
+                if not turn:
+                    return not self._left
         except BlockingIOError:
             return False
         except (ConnectionError, TimeoutError):

@@ -167,7 +167,6 @@ def _make_withdraw(
         silent=body.silent,
         keep_digest=body.keep_digest,
         expect=expect,
-        bearer=by,
     )
 
 
@@ -275,7 +274,6 @@ def _is_ours(service: Service, identifier: Identifier) -> bool:
 async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
     token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
-    auth.count_mint(service, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
     locations = _make_locations(body.locations)
@@ -328,7 +326,7 @@ async def submit_command(
 
     `dropped` names the members of a metadata record that a description cannot have.
     """
-    receipt = await service.registry.door.submit_command(command)
+    receipt = await service.submit_command(command, command.by)
     service.metrics.count_write(verb, receipt.outcome)
     if dropped:
         receipt = replace(receipt, dropped=dropped)

@@ -14,6 +14,7 @@ only if it is http(s).
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -193,7 +194,7 @@ def write_header_links(rows: tuple[Signpost, ...]) -> list[bytes]:
     """Write the links of the landing page, without relations that have too many."""
     page = rows[0].anchor
     own = [row for row in rows if row.anchor == page]
-    number = {row.rel: sum(one.rel == row.rel for one in own) for row in own}
+    number = Counter(row.rel for row in own)
     return [
         write_link(row.href, row.rel, **_list_attributes(row))
         for row in own

@@ -71,7 +71,6 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             )
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
-        auth.count_mint(service, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)
@@ -138,7 +137,7 @@ async def _mint_name(
     command = Mint(
         by=token.name, authority=authority, contents=(content,), once=read_idempotency_key(request)
     )
-    receipt = await service.registry.door.submit_command(command)
+    receipt = await service.submit_command(command, token.name)
     service.metrics.count_write("mint", receipt.outcome)
     return make_receipt_answer(request.base_url, receipt)
 
@@ -161,7 +160,7 @@ async def _commit_version(
         expect=expect,
         once=read_idempotency_key(request),
     )
-    receipt = await service.registry.door.submit_command(command)
+    receipt = await service.submit_command(command, token.name)
     service.metrics.count_write("commit", receipt.outcome)
     return make_receipt_answer(request.base_url, receipt)
 
@@ -308,7 +307,16 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
-        kind = _choose_type(declared, named, language, spool, sampler)
+        said = declared
+        if said is None and named is not None:
+            said = formats.find_media_type(named) or OCTETS
+        kind = _choose_stated_type(said, spool)
+        if kind is None:  # detection compares many rules and codings, which takes up to 20 ms
+            sample = sampler.take_sample() if sampler else spool.head
+            detected = await service.run_cutter(
+                partial(detect.detect_type, language=language), sample
+            )
+            kind = detect.resolve_type(said, detected)
         format, media_type = spell_type(kind)
         finish = partial(
             spool.finish_content,
@@ -426,25 +434,13 @@ def needs_look(kind: MediaType) -> bool:
     return kind.major == "text" and kind.charset is None
 
 
-def _choose_type(
-    declared: MediaType | None,
-    named: str | None,
-    language: str | None,
-    spool: Spool,
-    sampler: Sampler | None,
-) -> MediaType:
-    """Choose the media type to store: as declared, or else as named, or else as detected."""
-    said = declared
-    if said is None and named is not None:
-        said = formats.find_media_type(named) or OCTETS
+def _choose_stated_type(said: MediaType | None, spool: Spool) -> MediaType | None:
+    """The media type to store as declared or named, or None if the bytes must be looked at."""
     if said is not None and not needs_look(said):
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # ASCII needs no detection
-    detected = detect.detect_type(
-        sampler.take_sample() if sampler else spool.head, language=language
-    )
-    return detect.resolve_type(said, detected)
+    return None
 
 
 def _check_agreed_format(format: str, named: str | None) -> str:

@@ -111,6 +111,33 @@ class _Reader:
             size -= len(piece)
             yield piece
 
+    def take_bytes(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        piece = self.peek(size)
+        self._at += len(piece)
+        self.offset += len(piece)
+        return piece
+
+    def take_small_record(self) -> tuple[str, warc.WarcBlock, int, bytes] | None:
+        """The next record, if it is complete in the memory and its head is as perdure writes it.
+
+        Its type, its block, the place of the block and the bytes of it; else None, and nothing is
+        taken. It says nothing about the digests.
+        """
+        data, start = self._data, self._at
+        begin = data.find(warc.TRAILER, start, start + warc.LONGEST_HEAD) + len(warc.TRAILER)
+        own = warc.match_head(data[start:begin]) if begin > start else None
+        if own is None or own[1].length > _SMALL:
+            return None
+        until = begin + own[1].length
+        end = until + len(warc.TRAILER)
+        if data[until:end] != warc.TRAILER:
+            return None
+        offset = self.offset + begin - start
+        self._at = end
+        self.offset += end - start
+        return (*own, offset, data[begin:until])
+
     def skip(self, size: int) -> None:
         for _ in self.take(size):
             pass
@@ -152,6 +179,14 @@ def _check_records(
     reader: _Reader, path: Path, end: int, pool: ThreadPoolExecutor
 ) -> Iterator[CheckedBlock | Corrupt]:
     while reader.offset < end:
+        small = reader.take_small_record()  # nearly all records, in half the time
+        if small is not None:
+            type, block, offset, data = small
+            record = warc.SegmentRecord(
+                type=type, block=block, offset=offset, end=offset + len(data) + len(warc.TRAILER)
+            )
+            yield _check_bytes(record, data)
+            continue
         start = reader.offset
         found = _read_head(reader, path.name, end)
         if isinstance(found, Corrupt):
@@ -161,7 +196,7 @@ def _check_records(
             reader.skip((end if following is None else min(following, end)) - reader.offset)
             continue
         yield _check_block(reader, found, pool)
-        if b"".join(reader.take(len(warc.TRAILER))) != warc.TRAILER:
+        if reader.take_bytes(len(warc.TRAILER)) != warc.TRAILER:
             yield RecordEndAltered(file=path.name, offset=found.end - len(warc.TRAILER))
 
 
@@ -178,7 +213,7 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
     record_end = begin + block.length + len(warc.TRAILER)
     if record_end > end:
         return SegmentRecordCutOff(file=where, offset=start, missing=record_end - end)
-    reader.skip(len(text))
+    reader.take_bytes(len(text))
     return warc.SegmentRecord(type=type, block=block, offset=begin, end=record_end)
 
 
@@ -186,6 +221,8 @@ def _check_block(
     reader: _Reader, record: warc.SegmentRecord, pool: ThreadPoolExecutor
 ) -> CheckedBlock:
     block = record.block
+    if block.length <= _SMALL:
+        return _check_bytes(record, reader.take_bytes(block.length))
     found, other = hashlib.sha512(), _Digester(pool, blake3())
     data = b""
     for piece in reader.take(block.length):
@@ -198,6 +235,15 @@ def _check_block(
         not block.blake3 or other.finish() == block.blake3
     )
     return CheckedBlock(record, is_intact, data)
+
+
+def _check_bytes(record: warc.SegmentRecord, data: bytes) -> CheckedBlock:
+    """Check a record that is in memory, without another thread."""
+    block = record.block
+    is_intact = hashlib.sha512(data).hexdigest() == block.sha512 and (
+        not block.blake3 or blake3(data).hexdigest() == block.blake3
+    )
+    return CheckedBlock(record, is_intact, data if record.type == "metadata" else b"")
 
 
 # Sealed segments

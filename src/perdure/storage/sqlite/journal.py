@@ -35,6 +35,14 @@ from perdure.storage.sqlite.references import Merging, References
 from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 
 _WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
+PRAGMAS = {
+    "journal_mode": "WAL",  # a backup has no log yet
+    "synchronous": "FULL",
+    "cache_size": -65_536,  # KiB, used as a batch needs them
+    "wal_autocheckpoint": 0,  # `tidy_up` does it, after the answers of a batch
+    "secure_delete": "FAST",  # no page keeps an old text that an erasure could not find
+}
+"""The settings of the connection that writes."""
 _TOGETHER = 32
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
@@ -116,12 +124,8 @@ class SqliteJournal(SqliteRecords):
     def _open_connection(self) -> apsw.Connection:
         with storage_errors("the registry", self._path):
             connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
-            connection.execute(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup has no log yet
-                "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
-            )
-            # No page keeps an old text that an erasure could not find.
-            connection.execute("PRAGMA secure_delete=FAST").fetchall()
+            for name, value in PRAGMAS.items():  # in one string, only the first would be set
+                connection.pragma(name, value)
             opening.migrate_file(connection)
         return connection
 

@@ -329,6 +329,12 @@ class SqliteRecords:
         )
         return rows[0][0] if rows else None
 
+    def count_keys(self, low: str, high: str) -> int:
+        ((count,),) = self._fetch_all(
+            "SELECT count(*) FROM records WHERE key>=? AND key<?", (low, high)
+        )
+        return int(count)
+
     def list_keys_with(self, text: str) -> list[str]:
         rows = self._fetch_all("SELECT key FROM records WHERE instr(key, ?) ORDER BY key", (text,))
         return [key for (key,) in rows]

@@ -45,23 +45,26 @@ class RateMeter:
 
     def take_share(self, client: str, now: float, amount: int = 1) -> int:
         """Use an amount. Return 0, or the seconds to wait if the client has used its share."""
-        wait = self.find_wait(client, now)
+        wait = self.find_wait(client, now, amount)
         if not wait:
             self.charge_client(client, now, amount)
         return wait
 
-    def find_wait(self, client: str, now: float) -> int:
-        """Return the seconds until the client may use anything again, or 0 if it may now."""
-        ahead = self._paid_at.get(client, now) - now
+    def find_wait(self, client: str, now: float, amount: int = 1) -> int:
+        """Return the seconds until the client may use an amount, or 0 if it may now."""
+        ahead = max(self._paid_at.get(client, now) - now, 0.0)
         # A billionth allows for the rounding of a sum of prices.
-        excess = ahead + self._price - self.rate.seconds * (1 + 1e-9)
+        excess = ahead + amount * self._price - self.rate.seconds * (1 + 1e-9)
         if not self._price or excess <= 0:
             return 0
         self.refused += 1
         return ceil(excess)
 
     def charge_client(self, client: str, now: float, amount: int) -> None:
-        """Add to the use of a client, whether or not it is within the rate."""
+        """Add to the use of a client, whether or not it is within the rate.
+
+        A negative amount takes back what was charged at the same time.
+        """
         if not self._price:
             return
         if len(self._paid_at) >= self._most and client not in self._paid_at:

@@ -1,0 +1,132 @@
+"""Long answers to fast readers let the event loop serve other connections meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.server.deployment import SERIES
+
+from perdure.formats import OCTETS, detect
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
+from perdure.policy.tokens import make_token
+from perdure.registry import initialise
+from perdure.server.common.answers import Answer, send_answer
+from perdure.server.protocol import sendfile
+from perdure.server.protocol.http import EXTENSION
+from perdure.server.serve import Worker
+
+PIECES = 64
+
+
+def count_turns(work: Callable[[], Coroutine[Any, Any, Any]]) -> int:
+    """The turns that the event loop gave to others while it did the work."""
+
+    async def run() -> int:
+        turns = 0
+        task = asyncio.create_task(work())
+        while not task.done():
+            await asyncio.sleep(0)
+            turns += 1
+        await task
+        return turns
+
+    return asyncio.run(run())
+
+
+def test_a_file_is_sent_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client on a fast network takes as much as the kernel is given."""
+    largest = 0
+
+    def take_everything(_out: int, _in: int, _offset: int, count: int) -> int:
+        nonlocal largest
+        largest = max(largest, count)
+        return count
+
+    monkeypatch.setattr(os, "sendfile", take_everything)
+    length = PIECES << 20
+    path = tmp_path / "long"
+    path.touch()
+    os.truncate(path, length)
+    cycle = SimpleNamespace(expected_content_length=length)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, path.open("rb") as file:
+        transport = SimpleNamespace(
+            get_write_buffer_size=lambda: 0,
+            is_closing=lambda: False,
+            get_extra_info=lambda _: ours,
+            abort=lambda: None,
+        )
+        sender = sendfile.FileSender(cast("Any", transport), cast("Any", cycle))
+
+        async def work() -> None:
+            assert await sender(file.fileno(), 0, length) == length
+
+        assert count_turns(work) >= PIECES
+    assert largest <= 1 << 20
+    assert cycle.expected_content_length == 0
+
+
+def test_a_stream_is_sent_in_turns() -> None:
+    async def make_stream() -> AsyncIterator[bytes]:
+        for _ in range(PIECES):
+            yield b"x" * 1000
+
+    async def take(_message: Any) -> None:
+        """Take everything at once, as uvicorn does for a client that reads fast."""
+
+    async def wait_for_ever() -> Any:
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        answer = Answer(200, [], b"", make_stream())
+        sent = await send_answer(answer, {"method": "GET"}, wait_for_ever, take)
+        assert sent == PIECES * 1000
+
+    assert count_turns(work) >= PIECES
+
+
+def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop does nothing that takes milliseconds."""
+    threads: set[int] = set()
+
+    def note_thread(*_: Any, **__: Any) -> detect.DetectedType:
+        threads.add(threading.get_ident())
+        return detect.DetectedType(OCTETS, None, "nothing")
+
+    monkeypatch.setattr(detect, "detect_type", note_thread)
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    secret, digest = make_token()
+    token = Token(name="a", digest=digest, operations=("mint",), authorities=("*",))
+    door = worker._registry.door
+    door.execute_command(SaveToken(token=token))
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"\x00\x01\x02", "more_body": False}
+
+    async def take(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": [(b"host", b"a"), (b"authorization", f"Bearer {secret}".encode())],
+        "extensions": {EXTENSION: {"raw": f"/pdi://{SERIES}/".encode()}},
+    }
+    asyncio.run(worker(scope, receive, take))
+    worker._registry.close()
+    assert sent[0]["status"] == 201
+    assert threads
+    assert threading.get_ident() not in threads
