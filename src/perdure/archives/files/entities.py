@@ -58,7 +58,7 @@ class EntityDigest:
         if heads.parse_status_line(begin)[0] is None:
             self._sha1.update(begin)
         elif end < 0:
-            self._left = None  # the head is too long, so nobody can read the payload
+            self._left = None  # the head is too long, so its payload cannot be read
         else:
             self._sha1.update(begin[end:])
 

@@ -1,6 +1,6 @@
 """Give responses the method of their requests, which are records of their own.
 
-How it works: a request and its response name each other with `WARC-Concurrent-To`; records of old
+How it works: a request and its response name each other with `WARC-Concurrent-To`; records of early
 writers that lack it follow each other. Either may come first, with other records between them. So
 the last `_NEAR` records wait here until their request has been met. A response without a request
 is taken for one to GET.
