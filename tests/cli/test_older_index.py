@@ -29,6 +29,7 @@ def make_older(root: Path) -> None:
         """
         ALTER TABLE captures DROP COLUMN request;
         ALTER TABLE files DROP COLUMN methods;
+        ALTER TABLE files DROP COLUMN content;
         UPDATE captures SET digest='' WHERE key LIKE 'example,plain%';
         PRAGMA user_version=1;
         """
@@ -83,6 +84,15 @@ def test_files_are_read_again(older: Shell, tmp_path: Path, words: tuple[str, ..
     assert len(older.lines("archive", "list")) == 2
     again = older.run("archive", "reindex")
     assert "0 files read again" in again.stderr
+
+
+def test_records_about_captures_are_not_counted(shell: Shell, tmp_path: Path) -> None:
+    """Heritrix writes three records for each page: response, request and metadata."""
+    warc = write_exchanges(tmp_path / "a.warc.gz", Exchange("GET", API, DATE, b"got"))
+    [line] = shell.lines("archive", "add", str(warc))
+    assert line == "a.warc.gz: added, 2 records, 1 captures"
+    [file] = [json.loads(shell.run("archive", "list", "--json").stdout)]
+    assert (file["records"], file["lines"], file["captures"]) == (2, 2, 1)
 
 
 def test_packages_are_read_again_in_place(shell: Shell, tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ _SCHEMA = """
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, base INTEGER NOT NULL,
   size INTEGER NOT NULL, modified INTEGER NOT NULL, shared INTEGER NOT NULL, added TEXT NOT NULL,
-  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL, methods INTEGER
+  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL, methods INTEGER,
+  content INTEGER
 );
 CREATE TABLE runs (
   name TEXT PRIMARY KEY, level INTEGER NOT NULL, lines INTEGER NOT NULL, size INTEGER NOT NULL
@@ -89,8 +90,10 @@ class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is compressed as one stream, not record by record."""
     added: str
     records: int
-    captures: int
+    lines: int = 0
     """Records in the index; the others have no URI, or are faulty."""
+    captures: int
+    """Captures among them: no requests, and no records about captures."""
     flaws: int
     methods: int | None = None
     """Captures of requests other than GET; None if a release with index format 1 added the file."""
@@ -260,7 +263,7 @@ class SqliteCaptures:
         return found
 
     def count_captures(self) -> int:
-        """Return the number of captures of all registered files, whichever index has them."""
+        """Return the number of records of all registered files, whichever index has them."""
         return sum(count for (count,) in self._fetch_rows("SELECT captures FROM files"))
 
     def list_files(self) -> list[ArchiveFile]:
@@ -342,6 +345,7 @@ def _extend_index(connection: apsw.Connection) -> int:
     if version == _OLDEST:  # else another process was faster
         connection.execute("ALTER TABLE captures ADD COLUMN request TEXT")
         connection.execute("ALTER TABLE files ADD COLUMN methods INTEGER")
+        connection.execute("ALTER TABLE files ADD COLUMN content INTEGER")
         connection.execute(f"PRAGMA user_version={_FORMAT}")
     connection.execute("COMMIT")
     return _FORMAT if version == _OLDEST else version
@@ -362,7 +366,9 @@ def _read_run(row: Row) -> RunRow:
 
 
 def _read_file(row: Row) -> ArchiveFile:
-    id, name, path, base, size, modified, shared, added, records, captures, flaws, methods = row
+    id, name, path, base, size, modified, shared, added, records, lines, flaws, methods, content = (
+        row
+    )
     return ArchiveFile(
         id=id,
         name=name,
@@ -373,7 +379,8 @@ def _read_file(row: Row) -> ArchiveFile:
         shared=bool(shared),
         added=added,
         records=records,
-        captures=captures,
+        lines=lines,
+        captures=lines if content is None else content,
         flaws=flaws,
         methods=methods,
     )
