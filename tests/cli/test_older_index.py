@@ -84,6 +84,8 @@ def test_files_are_read_again(older: Shell, tmp_path: Path, words: tuple[str, ..
     assert len(older.lines("archive", "list")) == 2
     again = older.run("archive", "reindex")
     assert "0 files read again" in again.stderr
+    kinds = [line.split("\t")[1] for line in older.lines("archive", "find", API)]
+    assert "response to OPTIONS" in kinds
 
 
 def test_records_about_captures_are_not_counted(shell: Shell, tmp_path: Path) -> None:

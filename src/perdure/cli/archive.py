@@ -413,7 +413,8 @@ def _capture_fields(capture: Capture) -> dict[str, object]:
 def _print_capture(capture: Capture, **more: object) -> None:
     """Print a capture; `more` says how it relates to the query."""
     verdict = [str(value) for value in more.values()]
-    text = (capture.date, capture.kind, str(capture.status or "-"), capture.media_type or "-")
+    kind = f"{capture.kind} to {capture.method}" if capture.method else capture.kind
+    text = (capture.date, kind, str(capture.status or "-"), capture.media_type or "-")
     place = f"{capture.file}@{capture.offset}"
     here().print_answer(
         more | _capture_fields(capture), "\t".join((*verdict, *text, capture.uri, place))

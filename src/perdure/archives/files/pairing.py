@@ -30,7 +30,13 @@ def pair_requests(records: Iterable[Met]) -> Iterator[Met]:
     for met in records:
         found = met
         if isinstance(met, Capture):
-            pair = previous is not None and _are_neighbours(previous, met)
+            # Nearly all records name their pair, so this is seldom more than two comparisons.
+            pair = (
+                previous is not None
+                and not met.concurrent_to
+                and not previous.concurrent_to
+                and _are_neighbours(previous, met)
+            )
             if met.kind == "request":
                 if met.method:
                     _complete_waiting(waiting, met, previous if pair else None)
@@ -38,7 +44,8 @@ def pair_requests(records: Iterable[Met]) -> Iterator[Met]:
                     while len(requests) > 2 * _NEAR:
                         requests.popitem(last=False)
             elif met.kind in _ANSWERS:
-                found = _complete_response(met, previous if pair else _find_named(met, requests))
+                request = previous if pair else _find_named(met, requests) if requests else None
+                found = _complete_response(met, request) if request else met
             previous = None if pair else met
         elif not isinstance(met, Flaw):
             previous = None
@@ -71,18 +78,17 @@ def _complete_waiting(waiting: deque[Met], request: Capture, neighbour: Capture 
 
 
 def _are_neighbours(one: Capture, other: Capture) -> bool:
-    """Return whether two records that follow each other are a request and its response."""
+    """Return whether two records that follow each other, and name none, are of one exchange."""
     kinds = {one.kind, other.kind}
     return (
         "request" in kinds
         and not kinds.isdisjoint(_ANSWERS)
-        and not (one.concurrent_to or other.concurrent_to)
         and (one.uri, one.date) == (other.uri, other.date)
     )
 
 
-def _complete_response(response: Capture, request: Capture | None) -> Capture:
-    if request is None or not request.method:
+def _complete_response(response: Capture, request: Capture) -> Capture:
+    if not request.method:
         return response
     return msgspec.structs.replace(
         response, method=request.method, request_body=request.request_body

@@ -23,7 +23,7 @@ from perdure.archives.files.careful import Flaw, Met, describe_record
 from perdure.archives.files.entities import EntityDigest, lacks_digest
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedBlock, ArchivedHead
 from perdure.archives.files.pairing import pair_requests
-from perdure.archives.files.request_bodies import LONGEST_BODY, read_method
+from perdure.archives.files.request_bodies import LONGEST_BODY
 from perdure.archives.files.windows import (
     CODECS,
     PIECE,
@@ -45,6 +45,8 @@ _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
 _LONG_HEAD = 8 << 10
 """Bytes of a block; few HTTP messages have a longer head."""
+_GET = b"GET "
+_PLAIN_REQUEST = ArchivedBlock()
 _STEEPEST = 1100
 """Largest ratio of inflated to compressed bytes; deflate cannot exceed 1,032."""
 
@@ -129,11 +131,14 @@ def _read_block(head: ArchivedHead, reader: Readable) -> ArchivedBlock:
     """Return the properties of a block. Only a block without a digest is read to its end."""
     begin = b""
     if heads.speaks_http(head.kind, head.uri, head.content_type):
-        begin = reader.read(_LONG_HEAD)
         if head.kind == "request":
-            if read_method(begin):
-                begin = _read_more(reader, begin, LONGEST_HEAD + LONGEST_BODY)
-        elif len(begin) == _LONG_HEAD and b"\r\n\r\n" not in begin:
+            begin = reader.read(len(_GET))
+            if begin == _GET:
+                return _PLAIN_REQUEST
+            begin = _read_more(reader, begin, LONGEST_HEAD + LONGEST_BODY)
+            return heads.summarise_block(head, begin)
+        begin = reader.read(_LONG_HEAD)
+        if len(begin) == _LONG_HEAD and b"\r\n\r\n" not in begin:
             begin += reader.read(LONGEST_HEAD - _LONG_HEAD)
     if not lacks_digest(head):
         return heads.summarise_block(head, begin)
