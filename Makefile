@@ -57,7 +57,7 @@ release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clea
 	$(BIN)/python tools/release.py
 
 debian:
-	@tools/debian-packages libmagic1 libxml2-utils nginx-light squid strace varnish wrk
+	@tools/debian-packages chromium libmagic1 libxml2-utils nginx-light squid strace varnish wrk
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
@@ -91,12 +91,13 @@ $(PEERS)/.installed: requirements-peers.lock
 	  $(PEERS)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-peers.lock && \
 	  touch $@; } || echo "The peers (pywb, pyhandle, wacz …) could not be installed, so the tests against them are skipped."
 
+# The lock file leaves out the dependencies of replaywebpage on purpose: its bundle contains them.
 $(ORACLES)/.installed: tools/oracles/package-lock.json
 	@mkdir -p $(ORACLES) && cp tools/oracles/package.json tools/oracles/package-lock.json $(ORACLES)
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
-	  echo "node and npm are not here, so citeproc-js and parse5 are not asked: their earlier answers stand in vectors/."; \
+	  echo "node and npm are not here, so citeproc-js and parse5 are not asked (their earlier answers stand in vectors/), and ReplayWeb.page is not tried."; \
 	elif npm ci --silent --no-audit --no-fund --prefix $(ORACLES); then touch $@; \
-	else echo "npm could not install citeproc-js and parse5: their earlier answers stand in vectors/."; fi
+	else echo "npm could not install citeproc-js, parse5 and ReplayWeb.page: earlier answers stand in vectors/."; fi
 
 clean:  ## removes what was installed and made here
 	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -24,6 +24,7 @@ from warcio.exceptions import ArchiveLoadFailed
 
 from perdure.archives.files import careful
 from perdure.archives.files.careful import Flaw, Met, SharedMember
+from perdure.archives.files.pairing import pair_requests
 from perdure.archives.files.scanning import ArchivePlace, detect_packing, scan_file
 from perdure.archives.files.windows import Window
 from perdure.archives.port import Capture
@@ -96,7 +97,8 @@ def test_all_records_that_warcio_finds(path: Path) -> None:
         assert whole or flaws(found)
     if not shared:
         with Window(path) as window:
-            assert found == list(careful.read_records(window, detect_packing(window), "x"))
+            careful_ones = careful.read_records(window, detect_packing(window), "x")
+            assert found == list(pair_requests(careful_ones))
 
 
 @pytest.mark.corpus

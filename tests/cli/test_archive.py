@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
+from tests.archives.test_library import package
+from tests.archives.test_scanning import record
 from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 
@@ -139,3 +143,74 @@ def test_a_takedown_is_lifted_and_both_are_listed(shell: Shell) -> None:
     (first, second) = shell.lines("archive", "withheld", "--all")
     assert first.split("\t")[4:] == ["Ada", "privacy"]
     assert second.split("\t")[4:] == ["Bert", "an error", "lifted"]
+
+
+def test_a_check_counts_problems_by_file_and_kind(shell: Shell, tmp_path: Path) -> None:
+    """Of many problems of one kind in a file, only the first are printed; JSON has all."""
+    path = tmp_path / "many.warc"
+    wrong = "WARC-Payload-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n"
+    path.write_bytes(b"".join(record(f"http://a.example/{n}", fields=wrong) for n in range(30)))
+    shell.run("archive", "add", str(path))
+    done = shell.run("archive", "check", code=1)
+    assert len(done.stdout.splitlines()) == 20
+    assert "many.warc: 30 × payload digest" in done.stderr
+    lines = [
+        json.loads(one)
+        for one in shell.run("archive", "check", "--json", code=1).stdout.splitlines()
+    ]
+    assert len(lines) == 31
+    assert {one["fault"] for one in lines[:-1]} == {"payload digest"}
+    assert lines[-1]["faults"] == [{"file": "many.warc", "fault": "payload digest", "count": 30}]
+
+
+def test_a_check_finds_changed_bytes_of_records_without_digests(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(record("http://a.example/", b"before"))
+    shell.run("archive", "add", str(path))
+    path.write_bytes(record("http://a.example/", b"behind"))
+    done = shell.run("archive", "check", code=1)
+    assert "a.warc: 1 × not as indexed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b" CDX N b a m s k r M S V g\norg,example)/ 20140101000000 http://example.org/\n",
+        b'org,example)/ 20140101000000 {"url": "http://example.org/"}\n',
+        b'!meta 0 {"format": "cdxj-gzip-1.0"}\n',
+        b"org,example)/ 20140101000000 http://example.org/ text/html 200 ABC - - 1 2 a.warc.gz\n",
+        b"org,example)/ 20140101000000\tpart.cdx.gz\t0\t100\t1\n",
+    ],
+)
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_index_is_not_an_archive_file(
+    shell: Shell, tmp_path: Path, text: bytes, *, packed: bool
+) -> None:
+    path = tmp_path / "a.cdxj"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    done = shell.run("archive", "add", str(path), code=1)
+    assert "it is an index (CDX or CDXJ), and perdure makes its own" in done.stderr
+    assert shell.lines("archive", "list") == []
+
+
+@pytest.mark.parametrize(("hash", "flaws"), [("", 0), ("sha256:" + "0" * 64, 1)])
+def test_the_signature_of_a_package_is_mentioned(
+    shell: Shell, tmp_path: Path, warc: Path, hash: str, flaws: int
+) -> None:
+    """https://specs.webrecorder.net/wacz-auth/: `signedData` in datapackage-digest.json."""
+    path = package(tmp_path / "a.wacz", {"archive/a.warc.gz": warc.read_bytes()})
+    with zipfile.ZipFile(path) as old:
+        files = {name: old.read(name) for name in old.namelist()}
+    digest = json.loads(files["datapackage-digest.json"])
+    digest["signedData"] = {"hash": hash or digest["hash"], "domain": "signer.example",
+                            "created": "2024-01-02T03:04:05Z", "signature": "AAAA"}  # fmt: skip
+    files["datapackage-digest.json"] = json.dumps(digest).encode()
+    with zipfile.ZipFile(path, "w") as new:
+        for name, text in files.items():
+            new.writestr(name, text)
+    done = shell.run("archive", "add", str(path), code=1 if flaws else 0)
+    assert "signed by 'signer.example' on '2024-01-02T03:04:05Z'" in done.stderr
+    assert "does not verify the signature" in done.stderr
+    assert done.stderr.count("its signature is not of datapackage.json") == flaws

@@ -304,11 +304,13 @@ def test_whatever_lies_in_the_archive_what_comes_out_is_sound(
     assert not any(re.fullmatch("sha1:[A-Z2-7]{32}", one) for one in failed)
     places = {
         json.loads(one.split(" ", 2)[2])["offset"]: one.split(" ")[:2]
-        for one in program(PEERS / "cdxj-indexer", "-s", warc).stdout.splitlines()
+        for one in program(PEERS / "cdxj-indexer", "-s", "-p", warc).stdout.splitlines()
     }
     assert len(ours) > 500
     for line in ours:
-        assert places[json.loads(line.split(" ", 2)[2])["offset"]] == line.split(" ")[:2]
+        fields = json.loads(line.split(" ", 2)[2])
+        if "method" not in fields or "requestBody" in fields:  # else its key is that of pywb only
+            assert places[fields["offset"]] == line.split(" ")[:2]
 
 
 def _http(line: str) -> tuple[str, dict[str, Any]]:

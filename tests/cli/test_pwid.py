@@ -130,6 +130,13 @@ def test_check_tells_what_is_no_pwid(shell: Shell) -> None:
     assert right["pwid"] == DR
 
 
+def test_check_fails_for_a_text_that_satisfies_no_grammar(shell: Shell) -> None:
+    text = "pwid:archive.org:2020-01-01T00.00.00Z:page:http://br.example/p|q"
+    result = shell.run("pwid", "check", text, "--json", code=exits.FINDINGS)
+    told = json.loads(result.stdout)
+    assert (told["pwid"], told["satisfies"]) == (text, [])
+
+
 @pytest.mark.corpus
 def test_every_pwid_of_the_wild_is_read(shell: Shell) -> None:
     path = Path(__file__).parents[3] / "shared/vectors/pwid-in-the-wild.json"

@@ -318,7 +318,7 @@ def test_revisits_have_the_payload_of_their_original(site: Deployment) -> None:
     lost = site.get(f"/replay/{AT}id_/{DR}lost")
     problem = json.loads(lost.body)
     assert (lost.status, problem["code"]) == (404, "original-missing")
-    assert problem["identifier"] == f"{DR}lost at 2016-01-22T11:20:29Z"
+    assert (problem["identifier"], problem["date"]) == (f"{DR}lost", "2016-01-22T11:20:29Z")
     assert problem["original"].startswith(f"{DR}missing at 2016-01-22T11:20:29Z with sha1:AAAA")
 
 

@@ -26,6 +26,8 @@ from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.port import Capture, Captures
 from perdure.errors import PerdureError
 
+_FLAW = "flaw"
+_OTHER_INDEX = "not as indexed"
 _NOT_INDEXED = "it is not in the index: the file has changed since it was added; add it again"
 
 
@@ -36,6 +38,8 @@ class RecordCheck(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
     problem: str = ""
     """Empty if the record is sound."""
+    fault: str = ""
+    """The kind of problem, for a summary: `flaw`, `payload digest`, `unreadable` …"""
     digests: int = 0
     """Number of digests that were compared."""
     is_record: bool = True
@@ -51,34 +55,42 @@ def check_file(
     records = 0
     for met in scan_file(place, file.name):
         if isinstance(met, Flaw):
-            yield RecordCheck(file=file.name, offset=met.offset, problem=met.what, is_record=False)
+            yield RecordCheck(
+                file=file.name, offset=met.offset, problem=met.what, fault=_FLAW, is_record=False
+            )
             continue
         records += 1
         try:
             with files.open_at(place, file.name, met.offset) as record:
-                compared, problem = _verify_digests(record)
+                compared, fault, problem = _verify_digests(record)
         except PerdureError as error:
-            compared, problem = 0, str(error)
+            compared, fault, problem = 0, "unreadable", str(error)
         if isinstance(met, Capture) and not _is_indexed(captures, met):
             problem = f"{_NOT_INDEXED}; {problem}" if problem else _NOT_INDEXED
-        yield RecordCheck(file=file.name, offset=met.offset, problem=problem, digests=compared)
+            fault = _OTHER_INDEX
+        yield RecordCheck(
+            file=file.name, offset=met.offset, problem=problem, fault=fault, digests=compared
+        )
     if records != file.records:
         problem = f"it has {records} records now; it had {file.records} when it was added"
-        yield RecordCheck(file=file.name, offset=0, problem=problem, is_record=False)
+        yield RecordCheck(
+            file=file.name, offset=0, problem=problem, fault=_OTHER_INDEX, is_record=False
+        )
 
 
 def _is_indexed(captures: Captures, met: Capture) -> bool:
-    """Return whether the index has the record as it is now."""
+    """Return whether the index has the record as it is now, with the digest of its payload."""
     here = ranges.make_seconds_range(met.key, met.time, met.time)
     return any(
         (one.file, one.offset, one.uri, one.date) == (met.file, met.offset, met.uri, met.date)
+        and one.digest in ("", met.digest)  # an index of an earlier release has fewer digests
         for one in ranges.walk_range(captures, here)
     )
 
 
-def _verify_digests(record: WarcRecord) -> tuple[int, str]:
-    """Return the number of digests compared, and the faults that were found."""
-    compared, problems = 0, []
+def _verify_digests(record: WarcRecord) -> tuple[int, str, str]:
+    """Return the number of digests compared, and the kind and text of the problem, if any."""
+    compared, problems = 0, {}
     kind = heads.find_value(record.fields, "WARC-Type")
     readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.read_block]}
     if kind != "revisit":  # the payload of a revisit is in another record
@@ -92,11 +104,12 @@ def _verify_digests(record: WarcRecord) -> tuple[int, str]:
             ways = [record.read_block, *ways]  # as warcprox writes it for requests
         problem = _compare_digest(promised, ways)
         if problem:
-            problems.append(f"{name.lower()} digest: {problem}")
+            problems[f"{name.lower()} digest"] = problem
     if not compared:
         for _ in record.read_block():  # raises Corrupt if the block is shorter than announced
             pass
-    return compared, "; ".join(problems)
+    said = "; ".join(f"{kind}: {problem}" for kind, problem in problems.items())
+    return compared, " and ".join(problems), said
 
 
 def _compare_digest(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:

@@ -12,8 +12,10 @@ to one place; the flaws of a file are recorded with it, and the rest of the file
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +27,7 @@ from perdure.archives.files import wacz
 from perdure.archives.files.careful import Flaw, SharedMember
 from perdure.archives.files.registered import RegisteredFiles
 from perdure.archives.files.scanning import ArchivePlace, scan_file
+from perdure.archives.files.windows import GZIP
 from perdure.archives.index import runs, sqlite_index
 from perdure.archives.index.adding import FileAddition
 from perdure.archives.index.merged import MergedCaptures
@@ -33,6 +36,7 @@ from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, sto
 from perdure.archives.port import Capture, Captures
 from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
 from perdure.errors import StorageFailed
+from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
 
 DIRECTORY = "captures"
@@ -41,6 +45,11 @@ _PACKINGS = ("", ".gz", ".zst", ".lz4")
 SUFFIXES = (".wacz", *(f".{kind}{packing}" for kind in ("warc", "arc") for packing in _PACKINGS))
 _FLAWS_KEPT = 1000
 _EVERY = 1024
+_SAMPLE = 4096  # bytes
+_INDEX_START = re.compile(
+    rb" CDX [A-Za-z]|!meta 0|[^\s]{1,2048} [0-9]{14}(?: \{|\t[^\t]+\t[0-9]+\t|(?: [^ \n]+){7,12}\n)"
+)
+"""The first line of a CDX, a CDXJ or a ZipNum index."""
 
 Watch = Callable[[int], None]
 """Called with the number of bytes of a file that were read."""
@@ -54,6 +63,8 @@ class AddedFile(msgspec.Struct, frozen=True, kw_only=True):
     """`added`, `replaced` (the file had changed since it was added), or `unchanged`."""
     flaws: tuple[Flaw, ...] = ()
     """The first flaws; `file.flaws` counts all of them."""
+    notes: tuple[str, ...] = ()
+    """What else there is to say, such as who signed a package."""
 
 
 def archive_files(path: Path) -> list[Path]:
@@ -111,12 +122,14 @@ class Library:
         """Register an archive file and index its records; a WACZ file counts as several files.
 
         With `move`, the file is moved to the registry directory. Without it, the file stays where
-        it is and must stay there. Raises OSError if the file cannot be read, StorageFailed,
-        Unavailable or Conflict.
+        it is and must stay there. Raises OSError if the file cannot be read, InvalidRequest if it
+        is an index, StorageFailed, Unavailable or Conflict.
         """
         self.check_writable()
-        sqlite_index.create_index(self._root)
         source = path.resolve(strict=True)
+        if is_capture_index(source):
+            raise IndexNotTaken(file=path.name)
+        sqlite_index.create_index(self._root)
         target = self._bring_file(source) if move else source
         if _is_package(target):
             added = self._add_package(target, watch)
@@ -137,10 +150,13 @@ class Library:
         known = self._index.find_file_at(kept, 0)
         if known and (known.size, known.modified) == (state.st_size, state.st_mtime_ns):
             return [
-                self._report_unchanged(one) for one in self._index.list_files() if one.path == kept
+                self._refresh_file(one, watch)
+                for one in self._index.list_files()
+                if one.path == kept
             ]
         package = wacz.read_package(path, SUFFIXES)
         flaws = list(package.flaws)
+        notes = (package.signature,) if package.signature else ()
         added = []
         for entry in package.entries:
             name = f"{path.name}/{entry.name}"
@@ -164,7 +180,8 @@ class Library:
             file = msgspec.structs.replace(file, flaws=len(flaws))
             done = adding.finish_file(file, [(one.offset, one.what) for one in flaws[:_FLAWS_KEPT]])
         outcome = "replaced" if known else "added"
-        return [*added, AddedFile(file=done, outcome=outcome, flaws=tuple(flaws[:_FLAWS_KEPT]))]
+        kept_flaws = tuple(flaws[:_FLAWS_KEPT])
+        return [*added, AddedFile(file=done, outcome=outcome, flaws=kept_flaws, notes=notes)]
 
     def _report_unchanged(self, file: ArchiveFile) -> AddedFile:
         return AddedFile(file=file, outcome="unchanged", flaws=tuple(self.list_flaws(file)))
@@ -248,7 +265,28 @@ class Library:
         known = self._index.find_file_at(self._format_path(Path(place.path)), place.base)
         file = self._describe_file(place, name, known)
         if known and (known.size, known.modified) == (file.size, file.modified):
-            return self._report_unchanged(known)
+            return self._refresh_file(known, watch)
+        return self._read_file(place, file, known, watch)
+
+    def refresh_file(self, file: ArchiveFile, watch: Watch) -> AddedFile:
+        """Read a file again if a release with an older index added it. Raises OSError."""
+        self.check_writable()
+        return self._refresh_file(file, watch)
+
+    def _refresh_file(self, file: ArchiveFile, watch: Watch) -> AddedFile:
+        """Read an unchanged file again if its entry in the index is outdated."""
+        if not file.is_outdated:
+            return self._report_unchanged(file)
+        place = sqlite_index.resolve_place(file, self._root)
+        if not place.base and _is_package(Path(place.path)):  # its archive files have own entries
+            with FileAddition(self._root) as adding:
+                adding.mark_current(file)
+            return AddedFile(file=msgspec.structs.replace(file, methods=0), outcome="replaced")
+        return self._read_file(place, self._describe_file(place, file.name, file), file, watch)
+
+    def _read_file(
+        self, place: ArchivePlace, file: ArchiveFile, known: ArchiveFile | None, watch: Watch
+    ) -> AddedFile:
         try:
             done, flaws = self._index_file(place, file, known, watch)
         except SharedMember:
@@ -289,11 +327,24 @@ class Library:
             return
         for flaw in wacz.read_package(Path(place.path), SUFFIXES).flaws:
             yield RecordCheck(
-                file=file.name, offset=flaw.offset, problem=flaw.what, is_record=False
+                file=file.name,
+                offset=flaw.offset,
+                problem=flaw.what,
+                fault="flaw",
+                is_record=False,
             )
 
     def close(self) -> None:
         self._index.close()
+
+
+def is_capture_index(path: Path) -> bool:
+    """Return whether a file is a CDX or CDXJ index, compressed or not, or the index of one."""
+    with path.open("rb") as file:
+        start = file.read(_SAMPLE)
+    if start.startswith(GZIP):
+        start = zlib.decompressobj(31).decompress(start, _SAMPLE)
+    return _INDEX_START.match(start) is not None
 
 
 def _is_package(path: Path) -> bool:

@@ -36,7 +36,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     status: int | None = None
     """HTTP status."""
     digest: str = ""
-    """WARC-Payload-Digest as recorded, with its algorithm: `sha1:B2LTWW…`."""
+    """WARC-Payload-Digest as recorded, with its algorithm: `sha1:B2LTWW…`; if the record has none,
+    it was computed when the record was indexed."""
     file: str = ""
     """Registered name of the archive file; never a path from an outside source."""
     offset: int = 0
@@ -46,8 +47,14 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refers_to_uri: str = ""
     """For a revisit: URI of the capture that has the payload (WARC-Refers-To-Target-URI)."""
     refers_to_date: str = ""
+    method: str = ""
+    """Method of the request, in upper case; empty if it is GET or unknown."""
+    request_body: str = ""
+    """Body of the request as a query, if the method is POST or PUT."""
     id: str = ""
     """WARC-Record-ID, without its angle brackets, if the index keeps it."""
+    concurrent_to: str = ""
+    """WARC-Concurrent-To, likewise."""
 
 
 class Captures(Protocol):
@@ -85,8 +92,11 @@ class ArchivedRecord(Protocol):
     def headers(self) -> list[tuple[str, str]]:
         """Header fields of the archived HTTP response, in order, as recorded."""
 
-    def read_unchunked(self) -> Iterator[bytes]:
-        """Yield the entity without the chunks of the transfer. Payload digests are taken of it."""
+    def read_entity(self) -> Iterator[bytes]:
+        """Yield everything after the HTTP head, with chunks and coding as recorded.
+
+        Payload digests are taken of it.
+        """
 
     @property
     def payload_length(self) -> int | None:

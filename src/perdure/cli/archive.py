@@ -18,13 +18,13 @@ from perdure.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
+    from perdure.archives.index.sqlite_index import ArchiveFile
     from perdure.archives.library import AddedFile
     from perdure.archives.port import Capture, Captures
     from perdure.archives.withholding import Match, Withholding
 
 _SHOWN = 20
-_ABOUT_KINDS = ("request", "continuation")
-_ABOUT_TYPES = ("application/warc-fields", "text/anvl")
+_EVERY = 1024  # lines between two steps of a progress bar
 
 
 @click.group(cls=PerdureGroup)
@@ -50,6 +50,7 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
     with their offsets, and the rest of the file is indexed. Exits with 1 if there were any.
     """
     from perdure.archives.library import archive_files
+    from perdure.errors.captures import IndexNotTaken
 
     files = [file for path in paths for file in archive_files(path)]
     sizes = [file.stat().st_size for file in files]
@@ -62,9 +63,9 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
 
             try:
                 added = registry.archive.add_file(file, move=move, watch=watch_file)
-            except OSError as error:
+            except (OSError, IndexNotTaken) as error:
                 refused += 1
-                reason = error.strerror or type(error).__name__
+                reason = getattr(error, "strerror", None) or str(error)
                 here().print_failure({"file": str(file), "problem": reason}, f"{file}: {reason}")
                 continue
             finally:
@@ -91,10 +92,55 @@ def _print_added(added: AddedFile) -> None:
             "captures": file.captures,
             "flaws": [{"offset": flaw.offset, "problem": flaw.what} for flaw in added.flaws],
             "flaw_count": file.flaws,
-        },
+        }
+        | ({"notes": added.notes} if added.notes else {}),
         f"{file.name}: {added.outcome}, {file.records} records, {file.captures} captures",
     )
+    for note in added.notes:
+        here().print_note(f"{file.name}: {note}")
     _print_flaws(file.name, added.flaws, file.flaws)
+
+
+@archive.command(cls=PerdureCommand)
+def reindex() -> None:
+    """Read the archive files again that an earlier release of perdure indexed.
+
+    Their entries in the index lack the methods of requests and the digests of records that carry
+    none. The server goes on answering from the old entries until the new ones are complete.
+    """
+    files = captures = flaws = unreadable = 0
+    with here().open_registry() as registry:
+        outdated = [one for one in registry.archive.list_files() if one.is_outdated]
+        with show_progress("reading", total=sum(one.size for one in outdated)) as bar:
+            for file in outdated:
+                try:
+                    added = registry.archive.refresh_file(file, bar)
+                except OSError as error:
+                    unreadable += 1
+                    reason = error.strerror or type(error).__name__
+                    here().print_failure(
+                        {"file": file.name, "problem": reason}, f"{file.name}: {reason}"
+                    )
+                    continue
+                files += 1
+                captures += added.file.captures
+                flaws += added.file.flaws
+                _print_added(added)
+    here().print_summary(
+        {"files": files, "captures": captures, "flaws": flaws, "unreadable": unreadable},
+        f"{files} files read again, {captures} captures",
+    )
+    if unreadable:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _print_outdated(files: list[ArchiveFile]) -> None:
+    outdated = sum(one.is_outdated for one in files)
+    if outdated:
+        here().print_note(
+            f"{outdated} files were indexed by an earlier release: answers to POST and OPTIONS "
+            "requests may be taken for pages; run `perdure archive reindex`"
+        )
 
 
 def _print_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) -> None:
@@ -108,11 +154,12 @@ def _print_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) ->
 def list_archive_files() -> None:
     """List the archive files: name, records, captures, flaws and path of each."""
     with here().open_registry() as registry:
-        for file in registry.archive.list_files():
-            here().print_answer(
-                file,
-                f"{file.name}\t{file.records}\t{file.captures}\t{file.flaws}\t{file.path}",
-            )
+        files = registry.archive.list_files()
+    for file in files:
+        here().print_answer(
+            file, f"{file.name}\t{file.records}\t{file.captures}\t{file.flaws}\t{file.path}"
+        )
+    _print_outdated(files)
 
 
 @archive.command(cls=PerdureCommand)
@@ -244,9 +291,14 @@ def withheld(*, everything: bool) -> None:
 def check(names: tuple[str, ...]) -> None:
     """Read all archive files again, or those called NAME, and compare the digests of all records.
 
-    Prints one line for each problem. Exits with 1 if there are any.
+    Prints one line for each problem, but of many of one kind in a file only the first, and at the
+    end the number of problems by file and kind. --json prints all. Exits with 1 if there are any.
     """
+    from collections import Counter
+
     from perdure.errors.lookup import NoSuchArchiveFile
+
+    faults: Counter[tuple[str, str]] = Counter()
 
     with here().open_registry() as registry:
         files = [one for one in registry.archive.list_files() if not names or one.name in names]
@@ -262,9 +314,11 @@ def check(names: tuple[str, ...]) -> None:
                         bar(read + min(found.offset, file.size))
                         if found.problem:
                             problems += 1
-                            here().print_answer(
-                                found, f"{found.file}@{found.offset}: {found.problem}"
-                            )
+                            faults[found.file, found.fault] += 1
+                            if here().as_json or faults[found.file, found.fault] <= _SHOWN:
+                                here().print_answer(
+                                    found, f"{found.file}@{found.offset}: {found.problem}"
+                                )
                 except OSError as error:
                     problems += 1
                     reason = error.strerror or type(error).__name__
@@ -272,8 +326,20 @@ def check(names: tuple[str, ...]) -> None:
                         {"file": file.name, "problem": reason}, f"{file.name}: {reason}"
                     )
                 read += file.size
+    for (name, fault), count in faults.items():
+        here().print_note(f"{name}: {count} × {fault}")
+    _print_outdated(files)
     here().print_summary(
-        {"files": len(files), "records": records, "digests": digests, "problems": problems},
+        {
+            "files": len(files),
+            "records": records,
+            "digests": digests,
+            "problems": problems,
+            "faults": [
+                {"file": name, "fault": fault, "count": count}
+                for (name, fault), count in faults.items()
+            ],
+        },
         f"{len(files)} files with {records} records checked, {digests} digests compared, "
         f"{problems} problems",
     )
@@ -288,30 +354,19 @@ def check(names: tuple[str, ...]) -> None:
 )
 def export_cdxj(output: str, *, every: bool) -> None:
     """Write the index as sorted CDXJ, which pywb and other programs read."""
-    from itertools import groupby
-
-    from perdure.archives.index import cdxj, ranges
+    from perdure.archives.index.exporting import export_lines
     from perdure.cli.output import output_file
-
-    def is_wanted(one: Capture) -> bool:
-        """Apply the choice of pywb's indexer, which skips records about how captures were made.
-
-        Heritrix writes such a record, of the type text/anvl, for each page and under its URL. A
-        reader of the CDXJ would take it for a capture of the page.
-        """
-        return every or not (one.kind in _ABOUT_KINDS or one.media_type in _ABOUT_TYPES)
 
     written = 0
     with here().open_registry() as registry, output_file(output) as into:
         captures = registry.archive.captures
         with show_progress("captures", total=captures.count_captures(), unit="captures") as bar:
-            everything = ranges.walk_range(captures, ranges.IndexRange("", "\U0010ffff"))
-            for _, second in groupby(everything, key=ranges.format_place):
-                # lines of one URL and second are in the order of `sort`
-                lines = sorted(cdxj.format_line(one) for one in second if is_wanted(one))
-                into.writelines(lines)
-                written += len(lines)
-                bar(written)
+            has_methods = any(one.methods for one in registry.archive.list_files())
+            for line in export_lines(captures, every=every, has_methods=has_methods):
+                into.write(line)
+                written += 1
+                if not written % _EVERY:
+                    bar(written)
     here().print_note(f"{written} captures written")
 
 
@@ -362,7 +417,8 @@ def _capture_fields(capture: Capture) -> dict[str, object]:
 def _print_capture(capture: Capture, **more: object) -> None:
     """Print a capture; `more` says how it relates to the query."""
     verdict = [str(value) for value in more.values()]
-    text = (capture.date, capture.kind, str(capture.status or "-"), capture.media_type or "-")
+    kind = f"{capture.kind} to {capture.method}" if capture.method else capture.kind
+    text = (capture.date, kind, str(capture.status or "-"), capture.media_type or "-")
     place = f"{capture.file}@{capture.offset}"
     here().print_answer(
         more | _capture_fields(capture), "\t".join((*verdict, *text, capture.uri, place))

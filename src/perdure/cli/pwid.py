@@ -107,7 +107,7 @@ def check(texts: tuple[str, ...]) -> None:
     """Report which grammars each TEXT satisfies, and why it does not satisfy the others.
 
     Understands every dialect that was ever published. A TEXT of - reads the lines of stdin. Exits
-    with 1 if a TEXT is not a PWID in any dialect.
+    with 1 if a TEXT satisfies none of the grammars, even if perdure can read it.
     """
     from perdure.errors import MalformedIdentifier
     from perdure.ids.pwid import parse_pwid
@@ -121,6 +121,7 @@ def check(texts: tuple[str, ...]) -> None:
             fields = error.as_dict() | {"pwid": None, "message": str(error)}
             here().print_answer(fields, f"not a PWID: {error}")
         else:
+            wrong += not found.dialects
             _print_grammars(found)
     if wrong:
         click.get_current_context().exit(exits.FINDINGS)

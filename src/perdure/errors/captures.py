@@ -376,3 +376,25 @@ class RobotsForbid(NotFetchable):
     @property
     def what(self) -> str:
         return quote(self.url)
+
+
+# archive files
+# -------------
+
+
+class IndexNotTaken(InvalidRequest):
+    """A file that should be added to the archive is an index of captures."""
+
+    file: str
+    rule = f"{_MANUAL}#archive-files"
+
+    @property
+    def what(self) -> str:
+        return self.file
+
+    @property
+    def reason(self) -> str:
+        return (
+            "it is an index (CDX or CDXJ), and perdure makes its own; "
+            "add the WARC, ARC or WACZ files that it names"
+        )

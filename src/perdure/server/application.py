@@ -74,7 +74,7 @@ from http import HTTPStatus
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.cutting import CitationUnresolved
 from perdure.errors.processes import Stopping
-from perdure.server.apis import replay
+from perdure.server.apis import memento, replay
 from perdure.server.common import logs, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, send_answer
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
@@ -103,6 +103,7 @@ class Application:
             return
         request = Request(scope, receive, self._service.settings.base_url)
         answer = await self._answer_request(request)
+        memento.capitalise_names(answer, request)
         try:
             sent = await send_answer(answer, scope, receive, to)
         except Corrupt as error:

@@ -18,7 +18,9 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.archives.files import heads
+from perdure.archives.files.entities import EntityDigest, lacks_digest
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedBlock, ArchivedHead, FaultyRecord
+from perdure.archives.files.request_bodies import LONGEST_BODY
 from perdure.archives.files.windows import (
     PIECE,
     DamagedBytes,
@@ -150,7 +152,7 @@ def _read_members(window: Window, codec: str, file: str, start: int, stop: int) 
             yield Flaw(start, f"{after - start} bytes cannot be read as a record: {error}")
             start = after
             continue
-        begin, flaw = _read_through_block(source, opened)
+        begin, digest, flaw = _read_through_block(source, opened)
         if isinstance(source, GzipMember):
             after = source.end if not flaw.startswith("gzip") else start + 1
             if after > stop or (after < stop and window.read_at(after, 3) != b"\x1f\x8b\x08"):
@@ -163,7 +165,11 @@ def _read_members(window: Window, codec: str, file: str, start: int, stop: int) 
         if flaw:
             yield Flaw(start, flaw)
         yield describe_record(
-            opened.head, heads.summarise_block(opened.head, begin), file, start, after - start
+            opened.head,
+            heads.summarise_block(opened.head, begin, digest),
+            file,
+            start,
+            after - start,
         )
         start = after
 
@@ -194,24 +200,40 @@ def _find_next_member(window: Window, codec: str, start: int, stop: int) -> int:
     return stop
 
 
-def _read_through_block(source: Readable, opened: _OpenedHead) -> tuple[bytes, str]:
-    """Read a block. Return its first bytes and its fault, empty if it is sound. Raises Shared."""
+def _read_through_block(source: Readable, opened: _OpenedHead) -> tuple[bytes, str, str]:
+    """Read a block. Return its first bytes, its digest if the head has none, and its fault.
+
+    Both are empty if there is nothing to say. Raises SharedMember.
+    """
+    digest = EntityDigest(opened.head) if lacks_digest(opened.head) else None
+    begin, flaw = _read_and_hash(source, opened, digest)
+    return begin, digest.format_digest() if digest else "", flaw
+
+
+def _read_and_hash(
+    source: Readable, opened: _OpenedHead, digest: EntityDigest | None
+) -> tuple[bytes, str]:
+    most = _count_needed(opened.head)
     begin = opened.rest[: opened.head.length] if opened.head.length is not None else opened.rest
     left = opened.head.length
+    if digest:
+        digest.add_piece(begin)
     try:
         if left is None:
             total = len(opened.rest)
             while piece := source.read(PIECE):
                 total += len(piece)
-            return begin[:LONGEST_HEAD], "no valid Content-Length"
+            return begin[:most], "no valid Content-Length"
         have = opened.rest
         while len(have) < left:
             left -= len(have)
             have = source.read(PIECE)
-            if len(begin) < LONGEST_HEAD:
+            if digest:
+                digest.add_piece(have)
+            if len(begin) < most:
                 begin += have[:left]
             if not have:
-                return begin[:LONGEST_HEAD], (
+                return begin[:most], (
                     f"the block is {left} bytes shorter than the {opened.head.length} "
                     "that Content-Length announces"
                 )
@@ -225,14 +247,19 @@ def _read_through_block(source: Readable, opened: _OpenedHead) -> tuple[bytes, s
         while piece := source.read(PIECE):
             more += len(piece)
     except DamagedBytes as error:
-        return begin[:LONGEST_HEAD], str(error)
+        return begin[:most], str(error)
     if more:
-        return begin[:LONGEST_HEAD], (
+        return begin[:most], (
             f"{more} more bytes follow the {opened.head.length} that Content-Length announces"
         )
     if opened.newline_only:
-        return begin[:LONGEST_HEAD], _LINE_ENDS
-    return begin[:LONGEST_HEAD], ""
+        return begin[:most], _LINE_ENDS
+    return begin[:most], ""
+
+
+def _count_needed(head: ArchivedHead) -> int:
+    """Return the bytes at the beginning of a block that `summarise_block` needs."""
+    return LONGEST_HEAD + (LONGEST_BODY if head.kind == "request" else 0)
 
 
 def _begins_with_head(text: bytes) -> bool:
@@ -260,12 +287,24 @@ def _read_plain(window: Window, file: str, start: int, stop: int) -> Iterator[Me
         after, flaw = _find_extent(window, opened, body, stop)
         if flaw:
             yield Flaw(start, flaw)
-        begin = window.read_at(body, min(LONGEST_HEAD, after - body))
+        begin = window.read_at(body, min(_count_needed(opened.head), after - body))
         if opened.head.length is not None:
             begin = begin[: opened.head.length]
-        block = heads.summarise_block(opened.head, begin)
+        digest = "" if flaw else _hash_plain(window, opened.head, body)
+        block = heads.summarise_block(opened.head, begin, digest)
         yield describe_record(opened.head, block, file, start, after - start)
         start = after
+
+
+def _hash_plain(window: Window, head: ArchivedHead, body: int) -> str:
+    """Return the digest of the payload of a sound record, if its head has none."""
+    if not lacks_digest(head):
+        return ""
+    digest, end = EntityDigest(head), body + (head.length or 0)
+    digest.add_piece(b"")
+    for at in range(body, end, PIECE):
+        digest.add_piece(window.read_at(at, min(PIECE, end - at)))
+    return digest.format_digest()
 
 
 def _find_extent(window: Window, opened: _OpenedHead, body: int, stop: int) -> tuple[int, str]:

@@ -17,6 +17,8 @@ from functools import lru_cache
 import msgspec
 
 from perdure.archives.dates import parse_second
+from perdure.archives.files.chunks import remove_chunks
+from perdure.archives.files.request_bodies import LONGEST_BODY, read_method, write_query
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import make_url_key
 from perdure.parts.media_types import strip_parameters
@@ -25,7 +27,9 @@ LONGEST_HEAD = 64 << 10
 """Bytes of the head of a record, or of the archived HTTP message in it."""
 LONGEST_NUMBER = 18
 _END = re.compile(rb"\n\r{0,2}\n")
-_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?![0-9])[ \t]*([^\r\n]*)")
+_STATUS = re.compile(rb"HTTP[A-Z]?/\d(?:\.\d)?[ \t]+(\d{3})(?![0-9])[ \t]*([^\r\n]*)")
+"""Some writers have damaged the first word by a letter: `HTTPX/1.1 200 OK` does occur."""
+_HTTP_BEGIN = re.compile(rb"HTTP[A-Z]?/")
 _TYPE_OR_END = re.compile(
     rb"\n(?:content-type[ \t]*:[ \t]*(?:\r?\n[ \t]+)?([^\s;]*)|\r{0,2}\n)", re.IGNORECASE
 )
@@ -57,6 +61,7 @@ class ArchivedHead(msgspec.Struct, frozen=True, gc=False):
     refers_to_uri: str
     refers_to_date: str
     id: str
+    concurrent_to: str = ""
 
 
 def find_end_of_head(text: bytes, start: int = 0) -> int:
@@ -120,6 +125,7 @@ def parse_warc_head(named: Fields) -> ArchivedHead:
         refers_to_uri=strip_brackets(get("warc-refers-to-target-uri", "")),
         refers_to_date=get("warc-refers-to-date", ""),
         id=strip_brackets(get("warc-record-id", "")),
+        concurrent_to=strip_brackets(get("warc-concurrent-to", "")),
     )
 
 
@@ -149,6 +155,11 @@ def speaks_http(kind: str, uri: str, content_type: str) -> bool:
     return kind in _OF_HTTP and (
         content_type.startswith("application/http") or uri[:6].lower().startswith(HTTP_SCHEMES)
     )
+
+
+def begins_http(start: bytes) -> bool:
+    """Return whether a block begins with the head of an HTTP response."""
+    return _HTTP_BEGIN.match(start) is not None
 
 
 def parse_status_line(text: bytes) -> tuple[int | None, str]:
@@ -208,16 +219,37 @@ class ArchivedBlock(msgspec.Struct, frozen=True, gc=False):
 
     status: int | None = None
     media_type: str = ""
+    digest: str = ""
+    """Payload digest, computed if the record has none."""
+    method: str = ""
+    """For a request: its method; empty if it is GET."""
+    request_body: str = ""
+    """For a request: its body as a query."""
 
 
-def summarise_block(head: ArchivedHead, start: bytes) -> ArchivedBlock:
+def summarise_block(head: ArchivedHead, start: bytes, digest: str = "") -> ArchivedBlock:
     """Return the properties of a block. `start`: its first bytes, if it is an HTTP message."""
     if not speaks_http(head.kind, head.uri, head.content_type):
-        return ArchivedBlock(None, strip_parameters(head.content_type))
-    if head.kind == "request" or not start.startswith(b"HTTP/"):
-        return ArchivedBlock()
+        return ArchivedBlock(None, strip_parameters(head.content_type), digest)
+    if head.kind == "request":
+        method = read_method(start)
+        return ArchivedBlock(method=method, request_body=_read_query(method, start))
+    if not begins_http(start):
+        return ArchivedBlock(digest=digest)
     status = _STATUS.match(start)
-    return ArchivedBlock(int(status[1]) if status else None, find_media_type(start))
+    return ArchivedBlock(int(status[1]) if status else None, find_media_type(start), digest)
+
+
+def _read_query(method: str, start: bytes) -> str:
+    """Return the body of a request as a query; `start` has as much of it as counts."""
+    end = find_end_of_head(start)
+    if not method or end < 0:
+        return ""
+    fields = parse_fields(split_first_line(start[:end])[1])
+    body = start[end : end + LONGEST_BODY]
+    if "chunked" in find_value(fields, "Transfer-Encoding").lower():
+        body = b"".join(remove_chunks(iter([body])))
+    return write_query(method, find_value(fields, "Content-Type"), body)
 
 
 def make_capture(
@@ -243,11 +275,14 @@ def make_capture(
         kind=head.kind,
         media_type=block.media_type,
         status=block.status,
-        digest=head.digest,
+        digest=head.digest or block.digest,
         file=file,
         offset=offset,
         length=length,
         refers_to_uri=head.refers_to_uri,
         refers_to_date=head.refers_to_date,
+        method=block.method,
+        request_body=block.request_body,
         id=head.id,
+        concurrent_to=head.concurrent_to,
     )

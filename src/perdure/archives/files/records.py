@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from perdure.archives.dates import format_second, parse_second
 from perdure.archives.files import heads
+from perdure.archives.files.chunks import remove_chunks
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead, Fields
 from perdure.archives.files.windows import GZIP, PIECE, DamagedBytes, Readable, Window
 from perdure.archives.libraries import import_library
@@ -37,7 +38,6 @@ UNMEASURED = 64 << 20
 STEEPEST = 2200
 """Largest ratio of a payload to its bytes in the file. It is twice what deflate can reach, so only
 data that was compressed twice, or crafted for the purpose, exceeds it."""
-_LONGEST_CHUNK_LINE = 4096
 _SAMPLE = 512
 """Bytes that are enough to tell text from a bare deflate stream."""
 _MOST_SPARE = 256 << 10
@@ -109,7 +109,7 @@ class WarcRecord:
                 break
             start += piece
         self._buffer = start
-        begins = self._head.kind == "request" or start.startswith(b"HTTP/")
+        begins = self._head.kind == "request" or heads.begins_http(start)
         if end < 0 and len(start) >= limit and begins:
             end = limit  # only a head, as in many revisits
         if end < 0 or end > LONGEST_HEAD:
@@ -177,7 +177,7 @@ class WarcRecord:
         """Yield the entity without the chunks of the transfer; its coding is as recorded."""
         pieces = self.read_entity()
         if "chunked" in heads.find_value(self.headers, "Transfer-Encoding").lower():
-            pieces = _remove_chunks(pieces)
+            pieces = remove_chunks(pieces)
         return pieces
 
     @property
@@ -241,45 +241,6 @@ def _make_warc_fields(head: ArchivedHead, address: str) -> Fields:
     if head.length is not None:
         found.append(("Content-Length", str(head.length)))
     return found
-
-
-def _remove_chunks(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Remove the framing of chunks (RFC 9112 section 7.1).
-
-    Many records say `chunked` and are not, because their writer had removed the chunks. So data
-    that does not begin with a chunk is yielded unchanged, and so is the rest after an invalid one.
-    """
-    buffer = b""
-    left = 0
-    begun = False
-    for piece in pieces:
-        buffer += piece
-        while buffer:
-            if left:
-                part = buffer[:left]
-                yield part
-                left -= len(part)
-                buffer = buffer[len(part) :]
-                continue
-            text = buffer.lstrip(b"\r\n") if buffer[:1] in b"\r\n" else buffer
-            line, newline, rest = text.partition(b"\n")
-            if not newline and len(text) < _LONGEST_CHUNK_LINE:
-                break
-            size = line.partition(b";")[0].strip()
-            if not newline or not _is_hexadecimal(size):
-                yield buffer
-                yield from pieces
-                return
-            left, buffer, begun = int(size, 16), rest, True
-            if not left:
-                return
-    rest = buffer.strip(b"\r\n")
-    if not begun or (rest and not _is_hexadecimal(rest)):  # otherwise it is framing, cut off
-        yield buffer
-
-
-def _is_hexadecimal(text: bytes) -> bool:
-    return 0 < len(text) <= 16 and all(byte in b"0123456789abcdefABCDEF" for byte in text)
 
 
 def _inflate_pieces(pieces: Iterator[bytes], coding: str, record: str) -> Iterator[bytes]:

@@ -20,10 +20,15 @@ import msgspec
 
 from perdure.archives.files import careful, heads
 from perdure.archives.files.careful import Flaw, Met, describe_record
-from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead
+from perdure.archives.files.entities import EntityDigest, lacks_digest
+from perdure.archives.files.heads import LONGEST_HEAD, ArchivedBlock, ArchivedHead
+from perdure.archives.files.pairing import pair_requests
+from perdure.archives.files.request_bodies import LONGEST_BODY
 from perdure.archives.files.windows import (
     CODECS,
+    PIECE,
     DamagedBytes,
+    Readable,
     Window,
     begins_record,
     begins_within,
@@ -40,6 +45,8 @@ _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
 _LONG_HEAD = 8 << 10
 """Bytes of a block; few HTTP messages have a longer head."""
+_GET = b"GET "
+_PLAIN_REQUEST = ArchivedBlock()
 _STEEPEST = 1100
 """Largest ratio of inflated to compressed bytes; deflate cannot exceed 1,032."""
 
@@ -63,10 +70,10 @@ def scan_file(place: ArchivePlace, name: str) -> Iterator[Met]:
     Raises Shared, perhaps after some of them, if the file must be read with `shared` set instead.
     """
     if place.shared:
-        yield from _scan_inflated(place, name)
+        yield from pair_requests(_scan_inflated(place, name))
         return
     with place.open_window() as window:
-        yield from _scan_window(window, name)
+        yield from pair_requests(_scan_window(window, name))
 
 
 def _scan_window(window: Window, name: str) -> Iterator[Met]:
@@ -98,7 +105,7 @@ def _scan_fast(window: Window, codec: str, name: str) -> Iterator[Met]:
     warc: Any = import_library("fastwarc.warc")
     # FastWARC reuses one object for all records, so each is read before the next is requested.
     records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True, inplace=True)
-    offset, size, head, begin = 0, 0, _UNREAD, b""
+    offset, size, head, block = 0, 0, _UNREAD, ArchivedBlock()
     while True:
         try:
             record = next(records, None)
@@ -109,7 +116,6 @@ def _scan_fast(window: Window, codec: str, name: str) -> Iterator[Met]:
         after = record.stream_pos
         if after > offset:
             if head is not _UNREAD and _is_one_record(window, codec, offset, after, size, head):
-                block = heads.summarise_block(head, begin)
                 yield describe_record(head, block, name, offset, after - offset)
             else:
                 yield from careful.read_records(window, codec, name, offset, after)
@@ -117,12 +123,39 @@ def _scan_fast(window: Window, codec: str, name: str) -> Iterator[Met]:
             break  # records without offsets of their own
         offset = after
         size, head = _convert_head(record.headers)
-        begin = b""
-        if head.kind != "request" and heads.speaks_http(head.kind, head.uri, head.content_type):
-            begin = record.reader.read(_LONG_HEAD)
-            if len(begin) == _LONG_HEAD and b"\r\n\r\n" not in begin:
-                begin += record.reader.read(LONGEST_HEAD - _LONG_HEAD)
+        block = _read_block(head, record.reader)
     yield from careful.read_records(window, codec, name, offset)
+
+
+def _read_block(head: ArchivedHead, reader: Readable) -> ArchivedBlock:
+    """Return the properties of a block. Only a block without a digest is read to its end."""
+    begin = b""
+    if heads.speaks_http(head.kind, head.uri, head.content_type):
+        if head.kind == "request":
+            begin = reader.read(len(_GET))
+            if begin == _GET:
+                return _PLAIN_REQUEST
+            begin = _read_more(reader, begin, LONGEST_HEAD + LONGEST_BODY)
+            return heads.summarise_block(head, begin)
+        begin = reader.read(_LONG_HEAD)
+        if len(begin) == _LONG_HEAD and b"\r\n\r\n" not in begin:
+            begin += reader.read(LONGEST_HEAD - _LONG_HEAD)
+    if not lacks_digest(head):
+        return heads.summarise_block(head, begin)
+    digest = EntityDigest(head)
+    digest.add_piece(begin)
+    while piece := reader.read(PIECE):
+        digest.add_piece(piece)
+    return heads.summarise_block(head, begin, digest.format_digest())
+
+
+def _read_more(reader: Readable, begin: bytes, most: int) -> bytes:
+    """Return the first `most` bytes of a block, or all of it."""
+    pieces, size = [begin], len(begin)
+    while size < most and (piece := reader.read(min(PIECE, most - size))):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
 
 
 _UNREAD = ArchivedHead("", "", "", None, "", "", "", "", "")
@@ -154,6 +187,7 @@ def _convert_head(headers: Any) -> tuple[int, ArchivedHead]:
         heads.strip_brackets(get("WARC-Refers-To-Target-URI", "")),
         get("WARC-Refers-To-Date", ""),
         heads.strip_brackets(get("WARC-Record-ID", "")),
+        heads.strip_brackets(get("WARC-Concurrent-To", "")),
     )
     return size, head
 

@@ -59,9 +59,19 @@ class DataPackage(msgspec.Struct, frozen=True):
     wacz_version: str = ""
 
 
+class _Signature(msgspec.Struct, frozen=True):
+    """A signature according to https://specs.webrecorder.net/wacz-auth/."""
+
+    hash: str = ""
+    created: str = ""
+    software: str = ""
+    domain: str = ""
+
+
 class _PackageDigest(msgspec.Struct, frozen=True):
     path: str = _PACKAGE
     hash: str = ""
+    signed: _Signature | None = msgspec.field(name="signedData", default=None)
 
 
 class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,16 +92,21 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: tuple[PackageEntry, ...] = ()
     flaws: tuple[Flaw, ...] = ()
+    signature: str = ""
+    """A sentence about its signature; empty if it has none."""
 
 
 def read_package(path: Path, suffixes: tuple[str, ...]) -> Package:
     """Return the archive files of a package, recognised by their suffixes. Raises OSError."""
     flaws: list[Flaw] = []
+    signature = ""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as package:
             entries = list(_read_entries(package, file, path.stat().st_size, flaws))
             try:
-                _check_package(package, {entry.name: entry for entry in entries}, flaws)
+                named = {entry.name: entry for entry in entries}
+                signature = _describe_signature(package, named, flaws)
+                _check_package(package, named, flaws)
             except _DAMAGED as error:
                 flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
     except _DAMAGED as error:
@@ -104,7 +119,7 @@ def read_package(path: Path, suffixes: tuple[str, ...]) -> Package:
     ]
     if not archives:
         flaws.append(Flaw(0, "the package has no archive file"))
-    return Package(entries=tuple(archives), flaws=tuple(flaws))
+    return Package(entries=tuple(archives), flaws=tuple(flaws), signature=signature)
 
 
 def _read_entries(
@@ -229,6 +244,32 @@ def _check_package(
         Flaw(entry.base, f"{name[:120]!a} is not in {_PACKAGE}")
         for name, entry in entries.items()
         if name not in listed
+    )
+
+
+def _describe_signature(
+    package: zipfile.ZipFile, entries: dict[str, PackageEntry], flaws: list[Flaw]
+) -> str:
+    """Describe the signature of a package; append to `flaws` if it is of another package."""
+    if _DIGEST not in entries or _PACKAGE not in entries:
+        return ""
+    try:
+        digest = msgspec.json.decode(
+            _read_description(package, entries[_DIGEST]), type=_PackageDigest
+        )
+    except msgspec.DecodeError:
+        return ""  # reported when the package is checked
+    signed = digest.signed
+    if signed is None:
+        return ""
+    text = _read_description(package, entries[_PACKAGE])
+    problem = _find_mismatch(signed.hash, lambda: iter([text]))
+    if problem:
+        flaws.append(Flaw(entries[_DIGEST].base, f"its signature is not of {_PACKAGE}: {problem}"))
+    who = f"by {signed.domain[:253]!a}" if signed.domain else "anonymously"
+    return (
+        f"signed {who} on {signed.created[:40]!a}; perdure compares the hash that was signed, but "
+        "does not verify the signature: use `wacz validate --verify-auth`"
     )
 
 

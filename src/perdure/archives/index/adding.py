@@ -16,6 +16,7 @@ from typing import Self
 import apsw
 import msgspec
 
+from perdure.archives.index.exporting import is_exported
 from perdure.archives.index.rows import COLUMNS, Row, make_row
 from perdure.archives.index.sqlite_index import (
     BUSY,
@@ -29,7 +30,7 @@ from perdure.archives.index.sqlite_index import (
 from perdure.archives.port import Capture
 from perdure.errors.conflicts import ArchiveFileTaken
 
-_INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)"
+_INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?,?)"
 _ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
 
 
@@ -51,6 +52,9 @@ class FileAddition:
         self._waiting: list[Row] = []
         self._id = 0
         self.captures = 0
+        """Those that `archive export-cdxj` lists: no requests, nor records about captures."""
+        self._lines = 0
+        self._methods = 0
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +66,9 @@ class FileAddition:
 
     def add_capture(self, capture: Capture) -> None:
         """Add a capture. Raises StorageFailed or Unavailable."""
-        self.captures += 1
+        self._lines += 1
+        self.captures += is_exported(capture, every=False)
+        self._methods += bool(capture.method)
         self._waiting.append(make_row(capture))
         if len(self._waiting) >= self._TOGETHER:
             self._write_rows()
@@ -86,11 +92,13 @@ class FileAddition:
         """Commit the file durably. Raises Conflict if its name was taken in the meantime."""
         id = self._begin_transaction()
         self._write_rows()
-        done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
+        done = msgspec.structs.replace(
+            file, id=id, lines=self._lines, captures=self.captures, methods=self._methods
+        )
         try:
             with storage_errors("the index of captures"):
                 self._connection.execute(
-                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (
                         id,
                         done.name,
@@ -101,8 +109,10 @@ class FileAddition:
                         done.shared,
                         done.added,
                         done.records,
-                        done.captures,
+                        done.lines,
                         done.flaws,
+                        done.methods,
+                        done.captures,
                     ),
                 )
                 self._connection.executemany(
@@ -124,6 +134,11 @@ class FileAddition:
                 "DELETE FROM files WHERE id=?",
             ):
                 self._connection.execute(statement, (file.id,))
+
+    def mark_current(self, file: ArchiveFile) -> None:
+        """Record that the entry of a file without captures of its own is complete."""
+        with storage_errors("the index of captures"):
+            self._connection.execute("UPDATE files SET methods=0, content=0 WHERE id=?", (file.id,))
 
     def move_file(self, file: ArchiveFile, path: str) -> None:
         """Record a new path for a file."""

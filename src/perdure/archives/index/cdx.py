@@ -35,6 +35,7 @@ import msgspec
 from perdure.archives.dates import seconds_between
 from perdure.archives.index import cdx_lines, filters
 from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
+from perdure.archives.index.cdxj import make_exchanged_key
 from perdure.archives.index.filters import Filter
 from perdure.archives.index.ranges import (
     KINDS,
@@ -47,6 +48,7 @@ from perdure.archives.index.ranges import (
 from perdure.archives.index.revisits import resolve_revisits
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import find_span
+from perdure.archives.urlkey import make_url_key
 from perdure.errors.captures import (
     ClosestNotExact,
     ForeignResumeKey,
@@ -71,6 +73,7 @@ _MOST_PARAMETERS = 64
 _UNLISTED = frozenset(("request", "continuation", "warcinfo"))
 """Kinds of record that a listing leaves out, unless a filter names a kind."""
 _BESIDE = 2  # neighbouring records of a capture: the capture and its request
+_REQUEST = re.compile("[?&]__wb_method=")
 _RULE = "docs/reference/web-archives.md"
 
 
@@ -97,6 +100,8 @@ class CdxQuery(msgspec.Struct, frozen=True, kw_only=True):
     resume: tuple[str, int] | None = None
     """Where the previous answer ended, and how many captures it returned at that place."""
     shows_resume: bool = False
+    request_key: str = ""
+    """The key of a request other than GET, if the URL contains one in the way of pywb."""
     resolves: bool = False
     """Whether revisits are listed with the place of their payloads."""
 
@@ -108,7 +113,7 @@ class CdxQuery(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_direct(self) -> bool:
         """True if every capture that is read is also returned."""
-        plain = not self.filters and self.collapse is None and not self.resolves
+        plain = not (self.filters or self.collapse or self.resolves or self.request_key)
         return self.is_exact and plain and not self.page
 
 
@@ -140,6 +145,7 @@ def parse_query(question: str) -> CdxQuery:
     elif not kind and url.endswith("*"):
         url, kind = url[:-1], "prefix"
     kind = kind or "exact"
+    url, request_key = _split_request(url) if kind == "exact" else (url, "")
     if kind not in KINDS:
         raise UnknownMatchType(text=kind, known=tuple(KINDS))
     closest = _parse_time(last, "closest", 1)
@@ -169,9 +175,16 @@ def parse_query(question: str) -> CdxQuery:
         page_size=_parse_number(last, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
         counts=_parse_flag(last, "showNumPages"),
         resume=_parse_resume_key(last.get("resumeKey", "")),
+        request_key=request_key,
         shows_resume=_parse_flag(last, "showResumeKey"),
         resolves=_parse_flag(last, "resolveRevisits"),
     )
+
+
+def _split_request(url: str) -> tuple[str, str]:
+    """Return a URL without the method and body that players append, and its key with them."""
+    found = _REQUEST.search(url)
+    return (url[: found.start()], make_url_key(url)) if found else (url, "")
 
 
 def _parse_flag(given: dict[str, str], name: str) -> bool:
@@ -245,8 +258,13 @@ def select_captures(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
     Raises OverBudget, perhaps after some of them.
     """
     found = _limit_reading(_read_in_order(captures, query))
-    if not any(one.field == "kind" for one in query.filters):
+    filtered = {one.field for one in query.filters}
+    if "kind" not in filtered:
         found = (one for one in found if one.kind not in _UNLISTED)
+    if query.request_key:
+        found = (one for one in found if make_exchanged_key(one) == query.request_key)
+    elif query.is_exact and "method" not in filtered:
+        found = (one for one in found if not one.method)
     if query.first or query.last:
         first, last = query.first or "", query.last or "~"
         found = (one for one in found if first <= one.time <= last)
@@ -275,7 +293,7 @@ def count_pages(captures: Captures, query: CdxQuery) -> Paging:
 
 
 def _read_in_order(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
-    few = bool(query.limit) and not query.filters and query.collapse is None
+    few = bool(query.limit) and not (query.filters or query.collapse or query.request_key)
     if query.closest is not None:
         if query.limit == 1 and few and not query.first and not query.last:
             return _find_nearest(captures, query.stretch, query.closest)
@@ -316,7 +334,7 @@ def _find_nearest(captures: Captures, found: IndexRange, middle: str) -> Iterato
 
 
 def _keep_listed(found: list[Capture]) -> list[Capture]:
-    return [one for one in found if one.kind not in _UNLISTED]
+    return [one for one in found if one.kind not in _UNLISTED and not one.method]
 
 
 def _limit_reading(found: Iterable[Capture]) -> Iterator[Capture]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from perdure.archives.index.cdxj import make_exchanged_key
 from perdure.archives.index.revisits import ResolvedCapture
 from perdure.archives.port import Capture
 
@@ -21,7 +22,7 @@ from perdure.archives.port import Capture
 # ------
 
 FIELDS: dict[str, Callable[[Capture], str]] = {
-    "urlkey": lambda one: one.key,
+    "urlkey": make_exchanged_key,
     "timestamp": lambda one: one.time,
     "url": lambda one: one.uri,
     "mime": lambda one: _choose_mime(one),
@@ -34,6 +35,8 @@ FIELDS: dict[str, Callable[[Capture], str]] = {
     "filename": lambda one: one.file,
     "date": lambda one: one.date,
     "kind": lambda one: one.kind,
+    "method": lambda one: one.method,
+    "requestBody": lambda one: one.request_body,
     "orig.length": lambda one: _original_value(one, lambda its: str(its.length)),
     "orig.offset": lambda one: _original_value(one, lambda its: str(its.offset)),
     "orig.filename": lambda one: _original_value(one, lambda its: its.file),
@@ -52,7 +55,17 @@ ALIASES = {
 _TEXT = "urlkey timestamp url mime status digest redirect robotflags length offset filename"
 _TEXT_FIELDS = tuple(_TEXT.split())
 _OF_ORIGINALS = ("orig.length", "orig.offset", "orig.filename")  # pywb's names, in its order
-_OBJECT_FIELDS = ("url", "mime", "status", "digest", "length", "offset", "filename")
+_OBJECT_FIELDS = (
+    "url",
+    "mime",
+    "status",
+    "digest",
+    "length",
+    "offset",
+    "filename",
+    "method",
+    "requestBody",
+)
 
 
 def _choose_mime(one: Capture) -> str:
@@ -114,7 +127,7 @@ def _select_essentials(one: Capture) -> dict[str, str]:
 
 def _make_cdxj_writer(fields: tuple[str, ...], names: tuple[str, ...]) -> Writer:
     body = _make_encoder(fields, names)
-    return lambda one: f"{one.key} {one.time} ".encode() + body(one) + b"\n"
+    return lambda one: f"{make_exchanged_key(one)} {one.time} ".encode() + body(one) + b"\n"
 
 
 def _make_json_writer(fields: tuple[str, ...], names: tuple[str, ...]) -> Writer:
@@ -122,7 +135,10 @@ def _make_json_writer(fields: tuple[str, ...], names: tuple[str, ...]) -> Writer
         body = _make_encoder(fields, names)
         return lambda one: body(one) + b"\n"
     return lambda one: (
-        _encode({"urlkey": one.key, "timestamp": one.time} | _select_essentials(one)) + b"\n"
+        _encode(
+            {"urlkey": make_exchanged_key(one), "timestamp": one.time} | _select_essentials(one)
+        )
+        + b"\n"
     )
 
 

@@ -15,7 +15,9 @@ from __future__ import annotations
 import msgspec
 
 from perdure.archives.dates import format_second
+from perdure.archives.files.request_bodies import append_request
 from perdure.archives.port import Capture
+from perdure.archives.urlkey import make_url_key
 
 
 class _Fields(msgspec.Struct, omit_defaults=True):
@@ -31,11 +33,30 @@ class _Fields(msgspec.Struct, omit_defaults=True):
     payload_mime: str = ""
     refers_to_uri: str = ""
     refers_to_date: str = ""
+    method: str = ""
+    requestBody: str = ""  # noqa: N815  # the name that cdxj-indexer gives it
 
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Fields).decode
 _REVISIT = "warc/revisit"
+
+
+def make_exchanged_key(capture: Capture) -> str:
+    """Return the key under which cdxj-indexer and pywb list a capture.
+
+    That of a capture of another method than GET contains the method and the body of the request.
+    """
+    if not capture.method:
+        return capture.key
+    return make_url_key(append_request(capture.uri, capture.method, capture.request_body))
+
+
+def format_exchanged_line(capture: Capture) -> bytes:
+    """Format a capture as a line for other programs, under `make_exchanged_key`."""
+    if capture.method:
+        capture = msgspec.structs.replace(capture, key=make_exchanged_key(capture))
+    return format_line(capture)
 
 
 def format_line(capture: Capture) -> bytes:
@@ -54,6 +75,8 @@ def format_line(capture: Capture) -> bytes:
         payload_mime=capture.media_type if revisit else "",
         refers_to_uri=capture.refers_to_uri,
         refers_to_date=capture.refers_to_date,
+        method=capture.method,
+        requestBody=capture.request_body,
     )
     return b"%b %b %b\n" % (capture.key.encode(), capture.time.encode(), _encode(fields))
 
@@ -85,4 +108,6 @@ def parse_line(line: bytes) -> Capture:
         length=int(fields.length or 0),
         refers_to_uri=fields.refers_to_uri,
         refers_to_date=fields.refers_to_date,
+        method=fields.method if fields.method != "GET" else "",
+        request_body=fields.requestBody,
     )

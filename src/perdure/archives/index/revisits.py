@@ -123,6 +123,7 @@ def _find_referred(
     candidates.sort(
         key=lambda one: (
             several and files is not None and files.is_damaged(one),
+            one.method != capture.method,
             one.uri != uri,
             one.file != capture.file,
         )

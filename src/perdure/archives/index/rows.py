@@ -16,7 +16,7 @@ from perdure.archives.dates import format_second
 from perdure.archives.port import Capture
 
 KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
-COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers"
+COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers, request"
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _PREFIXES = ("http://", "https://", "http://www.", "https://www.")
 _PREFIX_NUMBERS = {prefix: number for number, prefix in enumerate(_PREFIXES) if "www" in prefix}
@@ -29,6 +29,7 @@ def make_row(capture: Capture) -> Row:
     refers: str | None = None
     if capture.refers_to_uri or capture.refers_to_date:
         refers = f"{capture.refers_to_uri}\n{capture.refers_to_date}"
+    request = f"{capture.method}\n{capture.request_body}" if capture.method else None
     return (
         f"{key} {time}",
         "" if capture.date == _whole_second(time) else capture.date,
@@ -40,6 +41,7 @@ def make_row(capture: Capture) -> Row:
         capture.media_type,
         capture.digest,
         refers,
+        request,
     )
 
 

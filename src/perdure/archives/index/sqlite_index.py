@@ -31,7 +31,8 @@ from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable, OtherFormat
 
 FILE = "index.sqlite"
-_FORMAT = 1
+_FORMAT = 2
+_OLDEST = 1
 BUSY = 60_000
 """Milliseconds to wait for another process that writes."""
 _MAPPED = 16 << 30
@@ -39,7 +40,8 @@ _SCHEMA = """
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, base INTEGER NOT NULL,
   size INTEGER NOT NULL, modified INTEGER NOT NULL, shared INTEGER NOT NULL, added TEXT NOT NULL,
-  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL
+  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL, methods INTEGER,
+  content INTEGER
 );
 CREATE TABLE runs (
   name TEXT PRIMARY KEY, level INTEGER NOT NULL, lines INTEGER NOT NULL, size INTEGER NOT NULL
@@ -51,7 +53,7 @@ CREATE TABLE flaws (
 CREATE TABLE captures (
   key TEXT NOT NULL, date TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL,
   length INTEGER NOT NULL, kind, uri NOT NULL, status INTEGER, media_type TEXT NOT NULL,
-  digest TEXT NOT NULL, refers TEXT,
+  digest TEXT NOT NULL, refers TEXT, request TEXT,
   PRIMARY KEY (key, date, file, offset)
 ) WITHOUT ROWID;
 """
@@ -88,9 +90,18 @@ class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is compressed as one stream, not record by record."""
     added: str
     records: int
-    captures: int
+    lines: int = 0
     """Records in the index; the others have no URI, or are faulty."""
+    captures: int
+    """Captures among them: no requests, and no records about captures."""
     flaws: int
+    methods: int | None = None
+    """Captures of requests other than GET; None if a release with index format 1 added the file."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """True if the index lacks what later releases read: methods, and digests of all records."""
+        return self.methods is None
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,8 +191,12 @@ class SqliteCaptures:
             connection.set_busy_timeout(BUSY)
             connection.execute(f"PRAGMA mmap_size={_MAPPED}")
             version = connection.execute("PRAGMA user_version").get
+            if version == _OLDEST:
+                version = _extend_index(connection)
             if version != _FORMAT:
-                raise OtherFormat(file="the index of captures", found=version, known=_FORMAT)
+                raise OtherFormat(
+                    file="the index of captures", found=version, known=_FORMAT, oldest=_OLDEST
+                )
         except BaseException:
             connection.close()
             raise
@@ -219,10 +234,12 @@ class SqliteCaptures:
         media_type: str,
         digest: str,
         refers: str | None,
+        request: str | None,
     ) -> Capture:
         """Return the capture of a row. The arguments are in the order of `COLUMNS`."""
         urlkey, time = key[:-15], key[-14:]
         refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
+        method, _, request_body = request.partition("\n") if request else ("", "", "")
         return Capture(
             key=urlkey,
             time=time,
@@ -237,6 +254,8 @@ class SqliteCaptures:
             length=length,
             refers_to_uri=refers_to_uri,
             refers_to_date=refers_to_date,
+            method=method,
+            request_body=request_body,
         )
 
     def _find_name(self, file: int) -> str:
@@ -245,7 +264,7 @@ class SqliteCaptures:
         return found
 
     def count_captures(self) -> int:
-        """Return the number of captures of all registered files, whichever index has them."""
+        """Return the number of records of all registered files, whichever index has them."""
         return sum(count for (count,) in self._fetch_rows("SELECT captures FROM files"))
 
     def list_files(self) -> list[ArchiveFile]:
@@ -317,6 +336,22 @@ class SqliteCaptures:
         self._local = threading.local()
 
 
+def _extend_index(connection: apsw.Connection) -> int:
+    """Give an index of format 1 the columns of format 2, at once. Return its format.
+
+    The files in it count as outdated until they are read again; until then, it answers as before.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    version: int = connection.execute("PRAGMA user_version").get
+    if version == _OLDEST:  # else another process was faster
+        connection.execute("ALTER TABLE captures ADD COLUMN request TEXT")
+        connection.execute("ALTER TABLE files ADD COLUMN methods INTEGER")
+        connection.execute("ALTER TABLE files ADD COLUMN content INTEGER")
+        connection.execute(f"PRAGMA user_version={_FORMAT}")
+    connection.execute("COMMIT")
+    return _FORMAT if version == _OLDEST else version
+
+
 def resolve_place(file: ArchiveFile, root: Path) -> ArchivePlace:
     return ArchivePlace(
         path=os.path.join(root, file.path),  # noqa: PTH118  # once for each record that is read
@@ -332,7 +367,9 @@ def _read_run(row: Row) -> RunRow:
 
 
 def _read_file(row: Row) -> ArchiveFile:
-    id, name, path, base, size, modified, shared, added, records, captures, flaws = row
+    id, name, path, base, size, modified, shared, added, records, lines, flaws, methods, content = (
+        row
+    )
     return ArchiveFile(
         id=id,
         name=name,
@@ -343,6 +380,8 @@ def _read_file(row: Row) -> ArchiveFile:
         shared=bool(shared),
         added=added,
         records=records,
-        captures=captures,
+        lines=lines,
+        captures=lines if content is None else content,
         flaws=flaws,
+        methods=methods,
     )

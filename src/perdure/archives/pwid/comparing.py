@@ -1,8 +1,9 @@
 """Compare captures of one second by their bytes, if they have no recorded digests.
 
-How it works: ARC files and some WARC files have no payload digests. If a reference fits several
-captures and some of them lack a digest, these are read, and get the digest that a WARC writer would
-have recorded: the SHA-1 of the entity, without its chunks, in base 32.
+How it works: records without a payload digest get one when they are indexed, but an index on
+another server, or one of an earlier release, may lack it. If a reference fits several captures and
+some of them have no digest, these are read, and get the digest that a WARC writer would have
+recorded (`perdure.archives.files.entities`).
 
 What must stay true: recorded digests are not changed; a capture that cannot be read, or not in
 reasonable time, keeps no digest, and so counts as different from all others.
@@ -10,12 +11,12 @@ reasonable time, keeps no digest, and so counts as different from all others.
 
 from __future__ import annotations
 
-import base64
-import hashlib
+from collections.abc import Iterator
 from contextlib import closing
 
 import msgspec
 
+from perdure.archives.files.entities import hash_entity
 from perdure.archives.port import ArchiveFiles, Capture
 from perdure.archives.pwid.verdict import Judgement
 from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
@@ -39,15 +40,22 @@ def compare_fits(files: ArchiveFiles, judgement: Judgement) -> Judgement:
 def _add_digest(files: ArchiveFiles, capture: Capture) -> Capture:
     if capture.kind == "revisit":  # its payload is in its original
         return capture
-    sha1, length = hashlib.sha1(usedforsecurity=False), 0
     try:
         with closing(files.open_record(capture)) as record:
-            for piece in record.read_unchunked():
-                length += len(piece)
-                if length > LARGEST_COMPARED:
-                    return capture
-                sha1.update(piece)
-    except (Corrupt, NotFound, OverBudget, Unavailable):
+            digest = hash_entity(_limit_bytes(record.read_entity()))
+    except (Corrupt, NotFound, OverBudget, Unavailable, _TooLong):
         return capture
-    digest = f"sha1:{base64.b32encode(sha1.digest()).decode()}"
     return msgspec.structs.replace(capture, digest=digest)
+
+
+class _TooLong(Exception):
+    """A capture has more bytes than are compared."""
+
+
+def _limit_bytes(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > LARGEST_COMPARED:
+            raise _TooLong
+        yield piece

@@ -64,6 +64,8 @@ class WantedCapture(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     """Its time in the form of the W3C, with its precision."""
     coverage: str = "part"
+    any_method: bool = False
+    """Whether a response to POST, for example, is meant if there is none to GET."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +125,12 @@ def interpret_pwid(pwid: Pwid) -> WantedCapture:
     """
     first, last = find_span(pwid.time)
     return WantedCapture(
-        uri=pwid.item, first=first, last=last, date=pwid.time, coverage=pwid.coverage or "page"
+        uri=pwid.item,
+        first=first,
+        last=last,
+        date=pwid.time,
+        coverage=pwid.coverage or "page",
+        any_method=True,
     )
 
 
@@ -149,7 +156,7 @@ def look_up_evidence(captures: Captures, wanted: WantedCapture) -> Evidence:
     key = make_url_key(wanted.uri)
     inside = ranges.make_seconds_range(key, wanted.first, wanted.last)
     within = tuple(captures.scan_range(*inside, limit=MOST_CHOICES + 1))
-    if any(suits_coverage(wanted.coverage, one) and _is_exact(wanted, one) for one in within):
+    if any(_can_fit(wanted, one) and _is_exact(wanted, one) for one in within):
         return Evidence(within=within)
     whole = IndexRange(f"{key} ", f"{key}!")
     before, after = IndexRange(whole.low, inside.low), IndexRange(inside.high, whole.high)
@@ -179,15 +186,17 @@ def judge_evidence(
     wanted: WantedCapture, evidence: Evidence, *, nearest: bool = False
 ) -> Judgement:
     """Return the verdict on the captures. `nearest` allows a capture that is not exact."""
-    within = [one for one in evidence.within if suits_coverage(wanted.coverage, one)]
-    fits = _choose_best_dated(wanted, [one for one in within if _is_exact(wanted, one)])
+    possible = [one for one in evidence.within if _can_fit(wanted, one)]
+    fits = _choose_best_dated(wanted, [one for one in possible if _is_exact(wanted, one)])
     if fits:
         return Judgement(verdict=CaptureVerdict.EXACT, capture=fits[0], delta=0, fits=tuple(fits))
     others = sorted(
         (
             one
-            for one in within
-            if not is_same_uri(wanted.uri, one.uri) and _says_as_much(wanted, one)
+            for one in evidence.within
+            if suits_coverage(wanted.coverage, one)
+            and not is_same_uri(wanted.uri, one.uri)
+            and _says_as_much(wanted, one)
         ),
         key=_sort_key,
     )
@@ -257,9 +266,23 @@ _COVERS: dict[str, re.Pattern[str]] = {
 
 
 def suits_coverage(coverage: str, capture: Capture) -> bool:
-    """Return whether a record fits a coverage: content, an image of it, or any record."""
+    """Return whether a record fits a coverage: content, an image of it, or any record.
+
+    Content is what GET returns: the answer to a POST or OPTIONS request is another thing.
+    """
     if coverage == "other":
         return True
+    return not capture.method and _has_content(coverage, capture)
+
+
+def _can_fit(wanted: WantedCapture, capture: Capture) -> bool:
+    """Return whether a record can be what a reference means, apart from its URI and time."""
+    if wanted.any_method and capture.method:
+        return wanted.coverage == "other" or _has_content(wanted.coverage, capture)
+    return suits_coverage(wanted.coverage, capture)
+
+
+def _has_content(coverage: str, capture: Capture) -> bool:
     if capture.kind not in _CONTENT:
         return False
     needed = _COVERS.get(coverage)
@@ -318,6 +341,7 @@ def _choose_best_dated(wanted: WantedCapture, fits: list[Capture]) -> list[Captu
         return fits
     found = [one for one in fits if _count_digits(one.date) == _count_digits(wanted.date)] or fits
     if wanted.coverage != "other":
+        found = [one for one in found if not one.method] or found
         best = min(map(_rank_kind, found))
         found = [one for one in found if _rank_kind(one) == best]
     return sorted([one for one in found if one.uri == wanted.uri] or found, key=_sort_key)

@@ -40,6 +40,7 @@ from perdure.archives.pwid.verdict import (
 from perdure.errors import ArchiveClosed, NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.reading.targets import is_escaped
+from perdure.server import pages
 from perdure.server.common import problems
 from perdure.server.common.answers import (
     Answer,
@@ -56,8 +57,40 @@ LINK_FORMAT = "application/link-format"
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _VARY = (b"vary", b"accept-datetime")
 _SCHEME = re.compile(r"(https?):/+", re.IGNORECASE)
+DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
+_PATH_DIGEST = re.compile(DIGEST)
 _LINES = 500
 _MOST = 1_000_000  # mementos of one TimeMap
+_SHOWN = 10_000  # captures on a page
+_FORMS = ("link", "json", "html")
+
+
+_PATHS = ("timegate/", "timemap/", "replay/")
+
+
+class _SpelledName(bytes):
+    """The name of a header field that uvicorn, which lower-cases all names, sends as spelled."""
+
+    def lower(self) -> bytes:
+        return self
+
+
+_CAPITALISED = {
+    name.lower(): _SpelledName(name)
+    for name in (b"Link", b"Location", b"Memento-Datetime", b"Vary")
+}
+
+
+def capitalise_names(answer: Answer, request: Request) -> None:
+    """Spell the names of the fields of Memento as RFC 7089 does, in an answer that has them.
+
+    The case of a name means nothing (RFC 9110 section 5.1), but the validator of Memento's authors
+    compares it.
+    """
+    if request.target.text.startswith(_PATHS) or any(
+        name == b"memento-datetime" for name, _ in answer.fields
+    ):
+        answer.fields = [(_CAPITALISED.get(name, name), value) for name, value in answer.fields]
 
 
 # addresses
@@ -92,8 +125,11 @@ def escape_for_path(recorded: str) -> str:
 
 
 def write_raw_path(capture: Capture) -> str:
-    """The path of the bytes of a capture."""
-    return f"/replay/{capture.time}id_/{escape_for_path(capture.uri)}"
+    """The path of the bytes of a capture. One of another method than GET is named by its digest."""
+    chosen = (
+        f"~{capture.digest}" if capture.method and _PATH_DIGEST.fullmatch(capture.digest) else ""
+    )
+    return f"/replay/{capture.time}id_{chosen}/{escape_for_path(capture.uri)}"
 
 
 def write_replay_path(capture: Capture) -> str:
@@ -180,6 +216,13 @@ def require_open(service: Service) -> None:
     if service.settings.closed_archives == "404":
         raise make_not_captured(service.settings.archive_id)
     raise ArchiveClosed(archive=service.settings.archive_id)
+
+
+def has_captures(service: Service, text: str) -> bool:
+    """Return whether a text is the address of a page that was captured here, open to the public."""
+    if not text.startswith(("http://", "https://")) or not service.serves_captures():
+        return False
+    return _find_first(service.registry.archive.captures, make_range(text, "exact")) is not None
 
 
 # the TimeGate
@@ -270,7 +313,7 @@ def _find_first(
 async def list_mementos(service: Service, request: Request) -> Answer:
     """List all mementos of a URI as links or as JSON, oldest first. Raises NotCaptured."""
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
-    if form not in ("link", "json"):
+    if form not in _FORMS:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     require_open(service)
     wanted = read_original_uri(request, f"timemap/{form}/")
@@ -281,12 +324,36 @@ async def list_mementos(service: Service, request: Request) -> Answer:
     )
     if first is None or last is None:
         raise make_not_captured(wanted)
+    if form == "html":
+        return await asyncio.to_thread(_show_captures, service, request, wanted, whole)
     write = _write_links if form == "link" else _write_json
     pieces = write(service, request, wanted, _select_mementos(captures, whole), first, last)
     begun = await asyncio.to_thread(_join_pieces, pieces)
     media_type = LINK_FORMAT if form == "link" else "application/json"
     fields: Fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
     return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(begun, pieces))
+
+
+def _show_captures(service: Service, request: Request, wanted: str, whole: IndexRange) -> Answer:
+    """A page with the captures of a URI, the first `_SHOWN` of them."""
+    found = list(islice(_select_mementos(service.registry.archive.captures, whole), _SHOWN + 1))
+    rows = [
+        {
+            "date": one.date,
+            "uri": one.uri,
+            "status": one.status,
+            "media_type": one.media_type,
+            "address": write_memento_uri(service, request, one),
+        }
+        for one in found[:_SHOWN]
+    ]
+    place = escape_for_path(wanted)
+    body = pages.render_template(
+        "captures.html", uri=wanted, captures=rows, more=len(found) > _SHOWN, place=place
+    )
+    return pages.make_page(
+        HTTPStatus.OK, body, *join_links(link_original(service, request, wanted))
+    )
 
 
 def _select_mementos(captures: Captures, whole: IndexRange) -> Iterator[Capture]:

@@ -2,6 +2,7 @@
 
     GET /replay/<time>id_/<uri>     the bytes of the capture of exactly this second and URI
     GET /replay/<time>id_~<digest>/<uri>    of several such captures, the one with this digest
+    GET /replay/*/<uri>             a redirect to the page that lists the captures
     GET /replay/<time>/<uri>        on the replay origin: the page, its links kept in the archive
 
 How it works: archived pages were written by strangers, for another origin and another time. So
@@ -54,8 +55,8 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 
-_DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
-_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")
+_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({memento.DIGEST}))?)?/")
+_ALL = re.compile(r"replay/\*/.")
 _FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _UNPRINTABLE = re.compile("[^ -~]")
 _KEPT = frozenset(("content-type", "content-language", "last-modified"))
@@ -89,6 +90,11 @@ def is_replay_origin(service: Service, request: Request) -> bool:
 async def replay_capture(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of anything below `/replay/`."""
     path = _PATH.match(request.target.text)
+    if _ALL.match(request.target.text) and not is_replay_origin(service, request):
+        uri = memento.escape_for_path(memento.read_original_uri(request, "replay/*/"))
+        return make_empty_answer(
+            HTTPStatus.FOUND, (b"location", escape_uri(f"/timemap/html/{uri}"))
+        )
     if path is None:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     memento.require_open(service)
@@ -180,9 +186,11 @@ def _open_exact(
     Raises CaptureWithdrawn, OriginalMissing, Corrupt or Unavailable.
     """
     span = find_span(path[1])
-    for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
+    for text in _list_readings(sent):
         service.registry.archive.withheld.require_served(text, text, *span)
-    judgement = _find_capture(service.registry.archive, sent, path[1], raw=raw)
+    judgement = _find_capture(
+        service.registry.archive, sent, path[1], raw=raw, any_method=path[3] is not None
+    )
     if path[3] is not None:
         judgement = _choose_by_digest(service, judgement, path[3])
     capture = judgement.capture
@@ -193,16 +201,29 @@ def _open_exact(
     return judgement, open_archived(service, capture)
 
 
-def _find_capture(library: Library, sent: str, time: str, *, raw: bool) -> Judgement:
+def _list_readings(sent: str) -> tuple[str, ...]:
+    """The URIs that a path can mean, the most literal first.
+
+    `%23` may be a `#` of the URI, and clients append a `?` without a query.
+    """
+    return tuple(dict.fromkeys((sent, sent.replace("%23", "#"), sent.removesuffix("?"))))
+
+
+def _find_capture(
+    library: Library, sent: str, time: str, *, raw: bool, any_method: bool
+) -> Judgement:
     """The capture that a replay path names. `sent` is its URI as the path spells it.
 
-    A page is shown with a capture that can be used; the bytes are those of the exact capture.
+    A page is shown with a capture that can be used; the bytes are those of the exact capture. With
+    `any_method`, they can be the answer to another request than GET.
     """
     captures, files = library.captures, library.files
     first, last = find_span(time)
     found: Judgement | None = None
-    for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
-        wanted = msgspec.structs.replace(interpret_uri_at(text, first), last=last)
+    for text in _list_readings(sent):
+        wanted = msgspec.structs.replace(
+            interpret_uri_at(text, first), last=last, any_method=any_method
+        )
         evidence = look_up_evidence(captures, wanted)
         for one in evidence.within:
             if memento.escape_for_path(one.uri) == sent and not is_same_uri(text, one.uri):
@@ -221,7 +242,7 @@ def _find_capture(library: Library, sent: str, time: str, *, raw: bool) -> Judge
 
 def is_digest(text: str) -> bool:
     """True if a text is a digest by which a request can choose one of several captures."""
-    return re.fullmatch(_DIGEST, text) is not None
+    return re.fullmatch(memento.DIGEST, text) is not None
 
 
 def _choose_by_digest(service: Service, judgement: Judgement, digest: str) -> Judgement:

@@ -19,6 +19,7 @@ from perdure.errors import PerdureError
 from perdure.ids import load_schemes
 from perdure.reading.targets import read_identifier, read_question, spell_path, spell_set_path
 from perdure.server import pages
+from perdure.server.apis import memento
 from perdure.server.common import lists, logs, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
 from perdure.server.common.metrics import CONTENT_TYPE
@@ -36,7 +37,11 @@ async def show_start(service: Service, request: Request) -> Answer:
     """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
     asked = parse_qs(request.target.question or "").get("identifier")
     if asked:
-        identifier = read_identifier(asked[0].strip())
+        text = asked[0].strip()
+        if await asyncio.to_thread(memento.has_captures, service, text):
+            place = escape_uri(f"/timemap/html/{memento.escape_for_path(text)}")
+            return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", place))
+        identifier = read_identifier(text)
         return make_empty_answer(
             HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_path(identifier)}"))
         )

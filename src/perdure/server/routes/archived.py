@@ -154,14 +154,14 @@ ARCHIVED = (
         pattern="/timemap/{form}/{uri}",
         handler=memento.list_mementos,
         operation="listMementos",
-        text="all captures, in the format `link` or `json` (Memento)",
+        text="all captures, in the format `link` or `json` (Memento), or as a page (`html`)",
         section="pages",
         parameters=(
             Parameter(
                 name="form",
                 place="path",
                 text="the format of the answer",
-                schema={"type": "string", "enum": ["link", "json"]},
+                schema={"type": "string", "enum": ["link", "json", "html"]},
                 required=True,
             ),
             _ORIGINAL,
@@ -170,7 +170,7 @@ ARCHIVED = (
             AnswerShape(
                 status=200,
                 text="The captures.",
-                content={memento.LINK_FORMAT: TEXT, JSON: _ENTITY},
+                content={memento.LINK_FORMAT: TEXT, JSON: _ENTITY, "text/html": None},
             ),
         ),
         problems=(errors.InvalidRequest, errors.NotCaptured),

@@ -125,7 +125,7 @@ def _hash_bytes(data: bytes) -> str:
 def _write_index(warc: Path) -> tuple[bytes, bytes]:
     """Return the sorted CDXJ of a WARC file in gzip members, and the lines that locate these."""
     lines = sorted(
-        cdxj.format_line(one)
+        cdxj.format_exchanged_line(one)
         for one in scan_file(ArchivePlace(path=str(warc)), _WARC)
         if isinstance(one, Capture) and one.kind not in _LEFT_OUT
     )
