@@ -6,6 +6,7 @@ import hashlib
 import json
 import xml.etree.ElementTree as ET
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 from tests.server.deployment import SERIES, Deployment, resource, text
@@ -430,3 +431,33 @@ def test_a_format_without_a_version_means_the_highest_version_that_has_it(
     assert site.get(f"/{whole}.pdf").status == 406
     part = site.get(f"/{whole}.html%23char=0,3")
     assert (part.status, part.body) == (200, b"<p>")
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        (f"<pdi://{SERIES}/1997/9/1/1>", f"/pdi://{SERIES}/1997/09/01/1"),
+        (f"https://a.example/pdi://{SERIES}/1997/", f"/pdi://{SERIES}/1997/"),
+        ("ark:12345/x6#page=2", "/ark:12345/x6?part=page=2"),
+        ("hdl:1839/", "/hdl:1839/*"),
+    ],
+)
+def test_the_form_reads_what_people_paste(site: Deployment, typed: str, path: str) -> None:
+    answer = site.get(f"/?identifier={quote(typed)}")
+    assert (answer.status, answer.headers["location"]) == (303, path)
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (f"/%3Cpdi://{SERIES}/1997/09/01/1%3E", 400),
+        (f"/http://a.example/pdi://{SERIES}/1997/09/01/1", 400),
+        (f"/{SERIES}/1997/09/01/1", 404),
+    ],
+)
+def test_a_target_is_not_guessed_but_the_problem_names_the_identifier(
+    site: Deployment, target: str, status: int
+) -> None:
+    answer = site.get(target)
+    assert answer.status == status
+    assert f"pdi://{SERIES}/1997/09/01/1'?" in json.loads(answer.body)["detail"]

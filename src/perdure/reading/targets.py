@@ -354,6 +354,15 @@ def spell_part_path(whole: Identifier, part: str) -> str:
     return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
 
 
+def spell_name_path(name: Name) -> str:
+    """The form of a name in a target, with its part or as a set of names, after the slash."""
+    if name.names is not None:
+        return spell_set_path(name.names)
+    if name.part is not None:
+        return spell_part_path(name.identifier, name.part)
+    return spell_path(name.identifier)
+
+
 def append_question(path: str, question: str) -> str:
     """A path or URL with one more question, such as `landing`.
 

@@ -19,7 +19,7 @@ import msgspec
 from perdure import errors
 from perdure.errors import PerdureError
 from perdure.errors.lookup import CitationGone
-from perdure.ids import Identifier
+from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
 from perdure.server import pages
 from perdure.server.common import logs
@@ -173,10 +173,14 @@ def no_such_range(length: int) -> Problem:
 
 def no_such_page(path: str) -> Problem:
     """The path is neither a page nor an identifier."""
+    meant = find_meant(path[:LONGEST])
+    advice = "an identifier needs a colon"
+    if meant:
+        advice += f"; did you mean {errors.quote('/' + meant)}?"
     return Problem(
         status=HTTPStatus.NOT_FOUND,
         code="no-such-page",
-        detail=f"there is no page {errors.quote('/' + path)}, and an identifier needs a colon",
+        detail=f"there is no page {errors.quote('/' + path)}, and {advice}",
     )
 
 

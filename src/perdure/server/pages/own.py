@@ -17,7 +17,8 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes
-from perdure.reading.targets import read_identifier, read_question, spell_path, spell_set_path
+from perdure.reading.pasted import read_pasted
+from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
 from perdure.server import pages
 from perdure.server.common import lists, logs, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
@@ -36,9 +37,9 @@ async def show_start(service: Service, request: Request) -> Answer:
     """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
     asked = parse_qs(request.target.question or "").get("identifier")
     if asked:
-        identifier = read_identifier(asked[0].strip())
+        name = read_pasted(asked[0], read_name, lambda: (request.base_url,))
         return make_empty_answer(
-            HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_path(identifier)}"))
+            HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_name_path(name)}"))
         )
     found = sorted(load_schemes().values(), key=lambda scheme: scheme.name)
     vary = (b"vary", b"accept")
