@@ -10,13 +10,14 @@ import asyncio
 from datetime import datetime
 from http import HTTPStatus
 from importlib.metadata import version
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 from urllib.parse import quote as escape
 
 import msgspec
 
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes
+from perdure.model.parameters import Parameters
 from perdure.reading.pasted import read_pasted
 from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
 from perdure.server import pages
@@ -35,9 +36,9 @@ _DAY = (b"cache-control", b"public, max-age=86400")
 
 async def show_start(service: Service, request: Request) -> Answer:
     """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
-    asked = parse_qs(request.target.question or "").get("identifier")
+    asked = Parameters(parse_qsl(request.target.question or "")).get("identifier")
     if asked:
-        name = read_pasted(asked[0], read_name, lambda: (request.base_url,))
+        name = read_pasted(asked, read_name, lambda: (request.base_url,))
         return make_empty_answer(
             HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_name_path(name)}"))
         )
