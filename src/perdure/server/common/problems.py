@@ -138,12 +138,16 @@ def make_gone_problem(step: Gone) -> Problem:
     )
 
 
-def not_allowed(method: str, allow: bytes) -> Problem:
-    """The target does not support the method."""
+def not_allowed(method: str, allow: bytes, advice: str = "") -> Problem:
+    """The target does not support the method.
+
+    `advice` says how to apply a method that the target allows in another form of the request.
+    """
+    advice = advice or f"the allowed methods are {allow.decode()}"
     return Problem(
         status=HTTPStatus.METHOD_NOT_ALLOWED,
         code="method-not-allowed",
-        detail=f"{method[:32]} is not allowed here; the allowed methods are {allow.decode()}",
+        detail=f"{method[:32]} is not allowed here; {advice}",
         fields=((b"allow", allow),),
     )
 

@@ -22,7 +22,7 @@ from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource.writing import minting_authority
+from perdure.server.resource.writing import find_minting_kind, minting_authority
 
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
@@ -39,8 +39,7 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
             raise
         mints = False
     if mints:
-        listed = text[:4].lower() in ("pdi:", "urn:")
-        return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
+        return request.allow[find_minting_kind(text)]
     resolved = asking.resolve_name(service, request, text)
     if resolved.names is not None:
         if not (resolved.names.is_interval and service.knows_series(resolved.asked)):
