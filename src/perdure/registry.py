@@ -45,7 +45,7 @@ from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
-from perdure.policy.rules import check_series, require_known
+from perdure.policy.rules import check_series, require_one
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
@@ -297,7 +297,7 @@ class Registry:
         Raises NotFound, InvalidRequest if the name leaves the document open or if the bytes of the
         part are not stored as they are, and the errors of cutting the part.
         """
-        record = require_known(identifier, self.listings.find_record(identifier))
+        record = require_one(identifier, self.listings.find_record(identifier))
         number, format = read_qualifiers(identifier.whole)
         held = [
             (one.number, kept)

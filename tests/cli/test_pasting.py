@@ -57,3 +57,29 @@ def test_a_series_is_read_as_people_write_it(shell: Shell, text: str) -> None:
 def test_a_wrong_series_is_told_as_it_was_written(shell: Shell, text: str, at: int) -> None:
     told = shell.error("init", "--series", text, code=3)
     assert (told["text"], told["at"]) == (text, at)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("history", "{}"), ("break", "{}", "https://x.example/"), ("correct", "{}", "--charset", "utf-8"),
+        ("bind", "{}", "https://x.example/"), ("metadata", "set", "{}", "{m}"),
+    ],
+)  # fmt: skip
+def test_a_pattern_where_one_name_is_needed_is_called_so(
+    shell: Shell, name: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    record = tmp_path / "m.json"
+    record.write_text('{"titles":[{"value":"A"}]}')
+    interval = name.rpartition("/")[0] + "/"
+    command = [one.format(interval, m=record) for one in words]
+    assert "a pattern names many resources" in shell.error(*command, code=4)["reason"]
+
+
+def test_a_version_without_a_format_is_explained(shell: Shell, name: str) -> None:
+    generic = name.removesuffix(".text.1")
+    assert (
+        "a version needs a format before it, such as .text.1"
+        in shell.run("get", f"{generic}.1", code=13).stderr
+    )
+    assert "request one of text" in shell.run("get", f"{generic}.pdf", code=13).stderr

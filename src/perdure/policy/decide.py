@@ -205,7 +205,13 @@ def _find_candidates(
     if len(matching) > 1:
         matching.sort(key=lambda location: _rank_location(location, query))
     if (held or elsewhere) and not (fetches or matching):
-        offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
+        versions = [version] if named is not None else record.versions
+        offered = {one.format for one in elsewhere if one.format} | {
+            one.format
+            for version in versions
+            if version is not None and not version.tombstone
+            for one in version.representations
+        }
         raise NotAcceptable(
             identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )

@@ -40,6 +40,7 @@ from perdure.errors.naming import (
     FormatTwice,
     NothingToCommit,
     NumericUniqueId,
+    PatternNotAllowed,
     ReasonMissing,
     SerialNotCome,
     VersionBelowOne,
@@ -430,6 +431,13 @@ def require_known(identifier: Identifier, record: Record | None) -> Record:
     if record is None:
         raise NotFound(identifier=str(identifier))
     return record
+
+
+def require_one(identifier: Identifier, record: Record | None) -> Record:
+    """Return the record of one name. Raises PatternNotAllowed for a pattern, else NotFound."""
+    if identifier.is_pattern:
+        raise PatternNotAllowed(identifier=str(identifier))
+    return require_known(identifier, record)
 
 
 def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:
