@@ -62,7 +62,8 @@ def test_a_wrong_series_is_told_as_it_was_written(shell: Shell, text: str, at: i
 @pytest.mark.parametrize(
     "words",
     [
-        ("history", "{}"), ("break", "{}", "https://x.example/"), ("correct", "{}", "--charset", "utf-8"),
+        ("history", "{}"), ("break", "{}", "https://x.example/"),
+        ("correct", "{}", "--charset", "utf-8"),
         ("bind", "{}", "https://x.example/"), ("metadata", "set", "{}", "{m}"),
     ],
 )  # fmt: skip
