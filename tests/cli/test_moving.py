@@ -22,7 +22,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_rest_goes_on(shell: Shell, p
     (place / "in.jsonl").write_text(lines(GOOD, BAD, {"id": "hdl:10.9999/x"}))
     result = shell.run("import", "in.jsonl", "--errors", "bad.jsonl", code=1)
     assert "line 2: malformed identifier" in result.stderr
-    assert "2 identifiers imported, 1 lines refused" in result.stderr
+    assert "2 identifiers imported, 1 line refused" in result.stderr
     (bad,) = map(json.loads, Path("bad.jsonl").read_text().splitlines())
     assert (bad["line"], bad["code"], bad["at"]) == (2, "malformed-identifier", 29)
     assert "day" in bad["repair"]
@@ -102,7 +102,7 @@ def test_a_merge_is_shown_first_and_can_be_undone(shell: Shell, place: Path) -> 
     shown = shell.run("import", "--merge", "b.jsonl")
     assert '- about: {"titles": [{"value": "First"}]}' in shown.stdout
     assert '+ about: {"titles": [{"value": "Second"}]}' in shown.stdout
-    assert "1 identifiers would change" in shown.stderr
+    assert "1 identifier would change" in shown.stderr
     assert shell.lines("export") == before
     shell.run("import", "--merge", "--apply", "b.jsonl")
     assert "Second" in shell.lines("export")[0]

@@ -14,6 +14,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
@@ -71,7 +72,8 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
                 _print_added(one)
     here().print_summary(
         {"files": len(files), "captures": captures, "flaws": flaws, "unreadable": refused},
-        f"{len(files)} files, {captures} captures added, {flaws} flaws",
+        f"{count_things(len(files), 'file')}, {count_things(captures, 'capture')} "
+        f"added, {count_things(flaws, 'flaw')}",
     )
     if flaws or refused:
         click.get_current_context().exit(exits.FINDINGS)
@@ -88,7 +90,8 @@ def _print_added(added: AddedFile) -> None:
             "flaws": [{"offset": flaw.offset, "problem": flaw.what} for flaw in added.flaws],
             "flaw_count": file.flaws,
         },
-        f"{file.name}: {added.outcome}, {file.records} records, {file.captures} captures",
+        f"{file.name}: {added.outcome}, {count_things(file.records, 'record')}, "
+        f"{count_things(file.captures, 'capture')}",
     )
     _print_flaws(file.name, added.flaws, file.flaws)
 
@@ -193,7 +196,8 @@ def withhold(
         captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
         if not lift:
             registry.archive.take_down(one)
-    said = f"{captures} captures are served again" if lift else f"{captures} captures withheld"
+    counted = count_things(captures, "capture")
+    said = f"served again: {counted}" if lift else f"{counted} withheld"
     here().print_answer({"captures": captures} | _withholding_fields(one), said)
 
 
@@ -270,8 +274,9 @@ def check(names: tuple[str, ...]) -> None:
                 read += file.size
     here().print_summary(
         {"files": len(files), "records": records, "digests": digests, "problems": problems},
-        f"{len(files)} files with {records} records checked, {digests} digests compared, "
-        f"{problems} problems",
+        f"{count_things(len(files), 'file')} with {count_things(records, 'record')} "
+        f"checked, {count_things(digests, 'digest')} compared, "
+        f"{count_things(problems, 'problem')}",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
@@ -308,7 +313,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
                 into.writelines(lines)
                 written += len(lines)
                 bar(written)
-    here().print_note(f"{written} captures written")
+    here().print_note(f"{count_things(written, 'capture')} written")
 
 
 def _print_all_captures(captures: Captures, url: str, limit: int) -> None:

@@ -15,6 +15,7 @@ from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.output import output_file
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.errors import Corrupt
@@ -99,7 +100,7 @@ def _import_lines(
             raise
     here().print_summary(
         {"accepted": accepted, "refused": refused},
-        f"{accepted} identifiers imported, {refused} lines refused",
+        f"{count_things(accepted, 'identifier')} imported, {count_things(refused, 'line')} refused",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
@@ -108,7 +109,10 @@ def _import_lines(
 def _describe_interruption(accepted: int, *, atomic: bool) -> str:
     if atomic:
         return "interrupted; repeat the command to start again"
-    return f"interrupted after {accepted} identifiers; repeat the command to go on from there"
+    return (
+        f"interrupted after {count_things(accepted, 'identifier')}; "
+        "repeat the command to go on from there"
+    )
 
 
 def _show_changes(file: str, files: Path | None, how: Joining) -> None:
@@ -127,7 +131,8 @@ def _show_changes(file: str, files: Path | None, how: Joining) -> None:
                 _print_change(one)
     here().print_summary(
         {"changed": changed, "refused": refused},
-        f"{changed} identifiers would change, {refused} lines are bad; --apply does it",
+        f"{count_things(changed, 'identifier')} would change, "
+        f"{count_things(refused, 'line')} refused; --apply does it",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)

@@ -11,6 +11,7 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.upkeep.transfer.promoting import Promotion
@@ -96,9 +97,15 @@ def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
     if done.is_complete:
         yield "the predecessor gives out no further name: it is a copy now"
     if done.reserved:
-        yield f"{done.reserved} names of the predecessor that were unknown here are reserved"
+        yield (
+            "reserved, since this registry did not know them: "
+            f"{count_things(done.reserved, 'name')} of the predecessor"
+        )
     if done.unlisted:
-        yield f"{done.unlisted} names of the predecessor cannot be listed over HTTP; see its log"
+        yield (
+            f"{count_things(done.unlisted, 'name')} of the "
+            "predecessor cannot be listed over HTTP; see its log"
+        )
     if done.epoch is not None and not done.is_looked_up:
         yield (
             "names without serial numbers (ARKs, handles, chosen names) that the predecessor gave "

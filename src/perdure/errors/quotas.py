@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import quote
+from perdure.errors.root import count_things, quote
 from perdure.errors.unavailable import ShareUsedUp
 
 
@@ -17,11 +17,13 @@ class MintsUsedUp(ShareUsedUp):
 
     @property
     def reason(self) -> str:
-        return f"it has minted {self.limit} names within a day"
+        return f"it has minted {count_things(self.limit, 'name')} within a day"
 
     @property
     def mend(self) -> str:
-        return f"try again in {self.wait} seconds, or raise the setting mints_per_day"
+        return (
+            f"try again in {count_things(self.wait, 'second')}, or raise the setting mints_per_day"
+        )
 
 
 class SeriesQuotaUsedUp(ShareUsedUp):
@@ -35,8 +37,11 @@ class SeriesQuotaUsedUp(ShareUsedUp):
 
     @property
     def reason(self) -> str:
-        return f"{self.limit} names were given out today"
+        return f"it gave out {count_things(self.limit, 'name')} today"
 
     @property
     def mend(self) -> str:
-        return f"try again tomorrow (UTC), in {self.wait} seconds, or raise the series_quotas"
+        return (
+            "try again tomorrow (UTC), in "
+            f"{count_things(self.wait, 'second')}, or raise the series_quotas"
+        )

@@ -83,7 +83,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionNeighbours(msgspec.Struct, frozen=True, kw_only=True):
-    """The versions around one, each by a full name; None if there is none."""
+    """The versions around one, each by a full name, or None."""
 
     predecessor: Identifier | None = None
     successor: Identifier | None = None

@@ -21,6 +21,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from uvicorn.middleware.proxy_headers import _TrustedHosts
 
+from perdure.errors.root import count_things
 from perdure.server.protocol.head import Headers, Refusal
 from perdure.server.protocol.rates import Rate, RateMeter
 
@@ -102,8 +103,9 @@ def write_rate_fields(name: str, rate: Rate, wait: int) -> Headers:
 
 def _make_refusal(name: str, rate: Rate, wait: int) -> Refusal:
     detail = (
-        f"this address has used its {rate.amount} {name} per {rate.seconds} seconds; "
-        f"try again in {wait} seconds"
+        f"this address has used its {rate.amount} {name} "
+        f"per {count_things(rate.seconds, 'second')}; "
+        f"try again in {count_things(wait, 'second')}"
     )
     fields = tuple(write_rate_fields(name, rate, wait))
     return Refusal(HTTPStatus.TOO_MANY_REQUESTS, detail, fields)
