@@ -44,7 +44,7 @@ async def show_start(service: Service, request: Request) -> Answer:
         )
     found = sorted(load_schemes().values(), key=lambda scheme: scheme.name)
     vary = (b"vary", b"accept")
-    minted = service.settings.series
+    minted = service.registry.learn_authorities().series
     series = await asyncio.to_thread(service.registry.listings.list_series, minted)
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
         body = pages.render_template("start.html", series=series, minted=minted, schemes=found)

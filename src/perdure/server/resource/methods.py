@@ -33,7 +33,7 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
         return request.allow[TargetKind.PAGE]
     text = request.target.text
     try:
-        mints = minting_authority(text, service.settings) is not None
+        mints = minting_authority(text, service.registry) is not None
     except UnknownAuthority:  # not minted here, but perhaps resolved  # ruling: series-resolved
         if not _is_resolved_series(service, text):
             raise

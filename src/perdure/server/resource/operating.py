@@ -209,7 +209,7 @@ async def answer_operation(service: Service, request: Request) -> Answer:
     """Answer POST to an identifier."""
     verb = read_question(request.target.question, verbs=VERBS).verb
     text = request.target.text
-    authority = minting_authority(text, service.settings)
+    authority = minting_authority(text, service.registry)
     if authority is not None:
         if verb != "mint":
             advice = "POST mints a name here with ?mint"

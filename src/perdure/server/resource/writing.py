@@ -41,6 +41,7 @@ from perdure.model.queries import Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
 from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
+from perdure.registry import Registry
 from perdure.server.common import auth, digests, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.conditions import make_etag
@@ -64,7 +65,7 @@ _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for an
 async def put_bytes(service: Service, request: Request) -> Answer:
     """Answer PUT to an identifier."""
     question = read_question(request.target.question, verbs=("metadata",))
-    authority = minting_authority(request.target.text, service.settings)
+    authority = minting_authority(request.target.text, service.registry)
     if authority is not None:
         if question != Question():
             kind = find_minting_kind(request.target.text)
@@ -89,7 +90,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
     return await _commit_version(service, request, token, identifier, record, content, expect)
 
 
-def minting_authority(text: str, settings: Settings) -> str | None:
+def minting_authority(text: str, registry: Registry) -> str | None:
     """Return the authority that a request asks a new name from, or None if it gives a name.
 
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority if
@@ -100,7 +101,10 @@ def minting_authority(text: str, settings: Settings) -> str | None:
         name = minting.requested_authority(text) if minting is not None else None
         if minting is None or name is None:
             continue
-        if Authority(scheme.name, name) in settings.owned_authorities:
+        wanted, settings = Authority(scheme.name, name), registry.settings
+        if wanted not in settings.owned_authorities:
+            settings = registry.learn_authorities()
+        if wanted in settings.owned_authorities:
             return name
         if minting.asks_only:
             raise UnknownAuthority(authority=name, known=getattr(settings, minting.setting))
