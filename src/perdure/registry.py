@@ -46,6 +46,7 @@ from perdure.policy.access import may_read_captures
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import check_series, require_one
+from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
@@ -353,8 +354,8 @@ class Registry:
         """The bytes of an identifier, in the first of its formats. None if they are not served."""
         if record.tombstone is not None:
             return None
-        number, format = read_qualifiers(identifier)
-        version = record.version(number) if number is not None else record.newest
+        _, format = read_qualifiers(identifier)
+        version = find_held_version(identifier, record)
         if version is None or version.tombstone or not version.representations:
             return None
         found = version.representations

@@ -47,8 +47,7 @@ from perdure.policy.preference import (
     media_quality,
     prefers_other_than_page,
 )
-from perdure.policy.rules import list_versions
-from perdure.policy.versions import find_highest, find_neighbours, list_having
+from perdure.policy.versions import find_highest, find_neighbours, list_having, list_versions
 
 _ONE_LOCATION = (Want.RESOURCE, Want.LOCATION)
 

@@ -59,6 +59,7 @@ from perdure.policy.naming import (
     same_format,
     select_format,
 )
+from perdure.policy.versions import list_versions
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -292,13 +293,6 @@ def plan_version(
     plan = CommitPlan(number, tuple(fresh), contents[0].format)
     check_promises(identifier, record, plan)
     return plan
-
-
-def list_versions(record: Record) -> tuple[int, ...]:
-    """The known versions, here or elsewhere, in order."""
-    held = {version.number for version in record.versions}
-    elsewhere = {location.version for location in record.locations if location.version}
-    return tuple(sorted(held | elsewhere))
 
 
 def find_held(version: Version | None, format: str) -> Representation | None:

@@ -13,8 +13,20 @@ from __future__ import annotations
 from perdure.ids import Identifier
 from perdure.model.queries import NO_NEIGHBOURS, VersionNeighbours
 from perdure.model.records import Record, Version
-from perdure.policy.naming import has_format, qualify_identifier, same_format
-from perdure.policy.rules import find_held, list_versions
+from perdure.policy.naming import (
+    has_format,
+    qualify_identifier,
+    read_qualifiers,
+    same_format,
+    select_format,
+)
+
+
+def list_versions(record: Record) -> tuple[int, ...]:
+    """The known versions, here or elsewhere, in order."""
+    held = {version.number for version in record.versions}
+    elsewhere = {location.version for location in record.locations if location.version}
+    return tuple(sorted(held | elsewhere))
 
 
 def find_highest(record: Record, format: str | None = None) -> int | None:
@@ -42,6 +54,25 @@ def list_having(record: Record, format: str | None) -> set[int]:
         for one in record.locations
         if one.version and (format is None or not one.format or same_format(one.format, format))
     }
+
+
+def find_held_version(identifier: Identifier, record: Record) -> Version | None:
+    """Return the version whose bytes a name means, or None if no bytes are held.
+
+    It is the version that is named, withdrawn or not; else the highest that has the named format,
+    else the highest.  # ruling: pdi-format-without-version
+    """
+    number, format = read_qualifiers(identifier)
+    if number is not None:
+        return record.version(number)
+    having = (
+        one
+        for one in reversed(record.versions)
+        if one.tombstone is None
+        and format not in (None, "*")
+        and any(has_format(held, str(format)) for held in one.representations)
+    )
+    return next(having, record.newest)
 
 
 def find_neighbours(
@@ -84,6 +115,6 @@ def _name_version(
 ) -> Identifier | None:
     if version is None:
         return None
-    held = find_held(version, format) or version.representations[0]
+    held = next(iter(select_format(version.representations, format)), version.representations[0])
     named = qualify_identifier(identifier, version.number, held.format)
     return named if named.version == version.number else None

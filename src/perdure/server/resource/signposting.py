@@ -26,7 +26,7 @@ from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Code, Relation
 from perdure.model.records import Location, Record, Representation, Version
 from perdure.policy.naming import qualify_identifier, read_qualifiers
-from perdure.policy.versions import find_highest, find_neighbours, list_relations
+from perdure.policy.versions import find_held_version, find_neighbours, list_relations
 from perdure.reading.targets import append_question, spell_path
 from perdure.server.common.answers import escape_uri, write_link
 
@@ -119,9 +119,8 @@ def _list_held(
 
     # ruling: pdi-format-without-version
     """
-    number, format = read_qualifiers(what.identifier)
-    number = find_highest(record, format) if number is None else number
-    version = None if number is None else record.version(number)
+    _, format = read_qualifiers(what.identifier)
+    version = find_held_version(what.identifier, record)
     if record.tombstone is not None or version is None or version.tombstone is not None:
         return
     for held in version.representations:
