@@ -110,3 +110,22 @@ def test_a_merge_is_shown_first_and_can_be_undone(shell: Shell, place: Path) -> 
     assert shell.lines("export") == before
     shell.error("import", "--merge", "--apply", "b.jsonl", code=2)  # the undo file is not lost
     shell.error("import", "--merge", "-", code=2)
+
+
+def test_locations_are_replaced_from_a_table(shell: Shell, place: Path) -> None:
+    """The request that staff of name services get: a table of identifiers and new addresses."""
+    table = place / "moved.csv"
+    table.write_text("id;url\nark:99999/fk4t1;https://a.example/1\nark:99999/fk4t2;bad url\n")
+    told = shell.run("import", str(table), code=1).stderr
+    assert "1 identifier imported, 1 line refused" in told
+    assert "line 3:" in told
+    table.write_text("id,url\nark:99999/fk4t1,https://b.example/1\n")
+    shown = shell.run("import", "--replace", str(table))
+    assert "https://b.example/1" in shown.stdout
+    shell.run("import", "--replace", "--apply", str(table))
+    assert shell.lines("resolve", "ark:99999/fk4t1") == ["redirect https://b.example/1"]
+    shell.run("import", "--replace", "--apply", f"{table}.undo.jsonl")
+    assert shell.lines("resolve", "ark:99999/fk4t1") == ["redirect https://a.example/1"]
+    piped = "10.5072/t3,https://a.example/3\n"
+    shell.run("import", "-", "--columns", "doi,url", stdin=piped)
+    assert shell.lines("resolve", "doi:10.5072/t3") == ["redirect https://a.example/3"]
