@@ -57,7 +57,7 @@ _OF_PWID_URN = re.compile(
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
-    r"[a-z][a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
+    r"(?:urn:[a-z0-9]|[a-z])[a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
 )  # no name begins so; clients escape a colon, or leave it unchanged
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
