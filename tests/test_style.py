@@ -129,7 +129,7 @@ def complain(root: Path) -> list[str]:
     """What the check of errors says about the modules below a directory."""
     (root / "errors").mkdir()
     (root / "errors" / "tree.py").write_text("class NotFound: ...\nclass MalformedPart: ...\n")
-    return [one for one in load_check().check_errors(root) if "AWAITING" not in one]
+    return list(load_check().check_errors(root))
 
 
 def load_check() -> ModuleType:

@@ -123,7 +123,7 @@ class Records(Protocol):
         """All keys that contain a text, in order. It reads every key."""
 
     def find_referring(self, reference: str) -> list[str]:
-        """Keys of records with this reference (`perdure.policy.naming.list_references`), sorted."""
+        """Keys of records with this reference (`perdure.model.references`), sorted."""
 
     def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""

@@ -19,7 +19,7 @@ import msgspec
 from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier, scheme_of
-from perdure.metadata import datacite
+from perdure.metadata.datacite_writing import write_resource
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
@@ -83,9 +83,7 @@ def describe_record(
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
     if record.about is not None:
-        said = datacite.write_resource(
-            metadata.describe_resource(identifier, record, str(shown["url"]))
-        )
+        said = write_resource(metadata.describe_resource(identifier, record, str(shown["url"])))
     return make_answer(status, kind, write_xml(shown, said), *fields)
 
 

@@ -287,10 +287,10 @@ async def _describe_resource(
     identifier, part = resolved.identifier, resolved.part_beside
     path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
     url = f"{request.base_url}/{path}"
-    registry = service.registry
+    describe = service.registry.documents.describe_resolved
     if resolved.citable.about is not None and resolved.inside is None:
-        return registry.described(resolved, url)
-    found: DescribedResource = await service.run_cutter(registry.described, resolved, url)
+        return describe(resolved, url)
+    found: DescribedResource = await service.run_cutter(describe, resolved, url)
     return found
 
 
