@@ -19,6 +19,7 @@ from perdure.registry import Registry, initialise
 from perdure.settings import (
     RetiredSetting,
     Settings,
+    SettingsFile,
     _minting_schemes,
     load_settings,
     read_table,
@@ -228,3 +229,30 @@ def test_what_is_written_is_read_back(host: str, series: list[str], port: int) -
     table = tomllib.loads(write_toml(chosen))["perdure"]
     assert read_table(table, {}) == chosen
     assert setting.add_authorities(chosen, series=()) == chosen
+
+
+def test_authorities_that_are_added_are_learned_and_nothing_else(tmp_path: Path) -> None:
+    initialise(tmp_path, series=("oma.eop.gov.us",))
+    file = SettingsFile(tmp_path, {})
+    opened = file.current
+    assert file.learn_authorities() is opened
+    initialise(tmp_path, series=("press.oma.eop.gov.us",), shoulders=("99999/fk4",))
+    path = tmp_path / "perdure.toml"
+    path.write_text(path.read_text().replace("# port = 8080", "port = 9999"))
+    learned = file.learn_authorities()
+    assert learned.series == ("oma.eop.gov.us", "press.oma.eop.gov.us")
+    assert (learned.shoulders, learned.port) == (("99999/fk4",), 8080)
+    assert file.current is learned is file.learn_authorities()
+
+
+def test_a_file_that_cannot_be_read_just_now_changes_nothing(tmp_path: Path) -> None:
+    initialise(tmp_path, series=("oma.eop.gov.us",))
+    file = SettingsFile(tmp_path, {})
+    path = tmp_path / "perdure.toml"
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    assert file.learn_authorities().series == ("oma.eop.gov.us",)
+    path.unlink()
+    assert file.learn_authorities().series == ("oma.eop.gov.us",)
+    path.write_text(whole.replace('["oma.eop.gov.us"]', '["oma.eop.gov.us", "a.us"]'))
+    assert file.learn_authorities().series == ("oma.eop.gov.us", "a.us")

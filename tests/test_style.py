@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -105,13 +106,37 @@ def test_fields_and_phrases_are_no_sentences(tmp_path: Path, call: str) -> None:
     assert not complain(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "noun"),
+    [
+        ('print(f"{count} problems")', "problems"),
+        ('print(f"{len(found):,} files in it")', "files"),
+        ('raise PartOutOfRange(extent=f"{size} characters")', "characters"),
+        ("print(f\"{count_things(count, 'problem')}\")", ""),
+        ('print(f"at most {LONGEST} characters")', ""),
+        ('print(f"{name} is here")', ""),
+    ],
+)
+def test_messages_count_in_one_way(tmp_path: Path, text: str, noun: str) -> None:
+    """ "there is 3 frames": a number and its noun come from one function."""
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "module.py").write_text(f"{text}\n")
+    found = list(load_check().check_counts(tmp_path))
+    assert [one.rpartition(" ")[2] for one in found] == ([noun] if noun else [])
+
+
 def complain(root: Path) -> list[str]:
     """What the check of errors says about the modules below a directory."""
     (root / "errors").mkdir()
     (root / "errors" / "tree.py").write_text("class NotFound: ...\nclass MalformedPart: ...\n")
+    return list(load_check().check_errors(root))
+
+
+def load_check() -> ModuleType:
+    """The tool, as a module."""
     spec = importlib.util.spec_from_file_location("check_style", CHECK)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return list(module.check_errors(root))
+    return module

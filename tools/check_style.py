@@ -17,6 +17,7 @@ phrase by their definition are in `PHRASES`.
 
 import ast
 import io
+import itertools
 import re
 import sys
 import tokenize
@@ -80,6 +81,14 @@ PHRASES = {"expected", "rule", "extent", "task", "under_way", "file"}
 pages"), of a task, or of a file."""
 
 
+COUNTED = re.compile(
+    " (?:problem|document|file|line|identifier|location|frame|capture|record|version|row|column"
+    "|page|byte|change|segment|member|character|day|hour|minute|tag|representation|digest|flaw)s"
+    r"\b"
+)
+"""Nouns that messages count."""
+
+
 class Finding(NamedTuple):
     """One place where the text is against the style."""
 
@@ -98,7 +107,7 @@ def main(arguments: list[str]) -> int:
     findings = list(find_in_prose(roots or [SOURCES, *(ROOT / path for path in PROSE)]))
     complaints = [str(finding) for finding in findings]
     if not roots:
-        complaints += [*check_names(SOURCES), *check_errors(SOURCES)]
+        complaints += [*check_names(SOURCES), *check_errors(SOURCES), *check_counts(SOURCES)]
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -145,6 +154,34 @@ def check_errors(root: Path) -> Iterator[str]:
             if field not in PHRASES:
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
                 yield f"{shown}:{line}: a class for each reason: {kind}({field}=…) gets a sentence"
+
+
+def check_counts(root: Path) -> Iterator[str]:
+    """The places where a message counts without `count_things`: "1 problems"."""
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if path.is_relative_to(root / "cli"):
+                texts = [node]
+            elif isinstance(node, ast.keyword) and node.arg == "extent":
+                texts = list(ast.walk(node.value))
+            else:
+                continue
+            for text in texts:
+                for noun in _find_counted(text):
+                    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                    yield f"{shown}:{text.lineno}: count with count_things: {noun}"  # type: ignore[attr-defined]
+
+
+def _find_counted(node: ast.AST) -> Iterator[str]:
+    """The plural nouns of an f-string that follow a number which may be 1."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else []
+    for before, after in itertools.pairwise(parts):
+        if not (isinstance(before, ast.FormattedValue) and isinstance(after, ast.Constant)):
+            continue
+        value = before.value
+        is_bound = isinstance(value, ast.Name) and value.id.isupper()  # more than 1
+        if not is_bound and (found := COUNTED.match(str(after.value))):
+            yield found[0].strip()
 
 
 def _find_sentences_given(tree: ast.Module, kinds: set[str]) -> set[tuple[int, str, str]]:

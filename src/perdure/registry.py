@@ -22,6 +22,7 @@ from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import INDEXES
+from perdure.ids import Identifier
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
@@ -124,13 +125,13 @@ class Registry:
         bytes: OpenBytes | None = None,
     ) -> None:
         self.root = root
-        self.settings = setting.load_settings(root, environment)
+        self._settings_file = setting.SettingsFile(root, environment)
         self.clock = clock
         self.store = store or load_store(self.settings.store)
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
-        self.listings = Listings(self.records, self.bytes, is_minted=self.settings.is_numbered_here)
+        self.listings = Listings(self.records, self.bytes, is_minted=self._is_minted)
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
@@ -170,11 +171,28 @@ class Registry:
         own = self.web_archives.find_archive(self.settings.archive_id)
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
 
+    @property
+    def settings(self) -> Settings:
+        """The settings as they were when the registry was opened, with authorities added since."""
+        return self._settings_file.current
+
+    def learn_authorities(self) -> Settings:
+        """Return the settings with the authorities that `perdure init` added meanwhile."""
+        return self._settings_file.learn_authorities()
+
+    def _is_minted(self, identifier: Identifier) -> bool:
+        return self.settings.is_numbered_here(identifier)
+
     def _make_committer(self) -> Committer:
         self.fence.check_original()
         return Committer(
             Registrar(
-                self.root, self.settings, self.store.open_journal, self.bytes, clock=self.clock
+                self.root,
+                self.learn_authorities(),
+                self.store.open_journal,
+                self.bytes,
+                clock=self.clock,
+                learn=self.learn_authorities,
             )
         )
 

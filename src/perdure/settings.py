@@ -17,12 +17,14 @@ import re
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+from perdure.errors import BadSettings
 from perdure.errors.configuring import (
     CaptureNeedsArchive,
     MintingSettingUnknown,
@@ -510,6 +512,42 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     if _is_cut(text, table):
         raise SettingsCut(setting=FILE, value=path)
     return read_table(table, environment)
+
+
+class SettingsFile:
+    """The settings of an open registry, which learn of authorities that `perdure init` adds.
+
+    All other settings stay as they were when the registry was opened.
+    """
+
+    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
+        """Read the file. Raises BadSettings."""
+        self._path, self._environment = root / FILE, environment
+        self._mark = self._read_mark()
+        self.current = load_settings(root, environment)
+
+    def learn_authorities(self) -> Settings:
+        """Read the file again if it changed, and return the settings with its authorities added.
+
+        A file that is being edited, and cannot be read just now, changes nothing.
+        """
+        mark = self._read_mark()
+        if mark is None or mark == self._mark:
+            return self.current
+        with suppress(BadSettings, OSError):
+            found = load_settings(self._path.parent, self._environment)
+            added = {name: getattr(found, name) for name in _OF_AUTHORITIES}
+            self.current = add_authorities(self.current, **added)
+            self._mark = mark
+        return self.current
+
+    def _read_mark(self) -> tuple[int, int, int] | None:
+        """Return what changes when the file is written or replaced, or None if there is no file."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _is_cut(text: str, table: Mapping[str, object]) -> bool:

@@ -138,7 +138,7 @@ def test_a_takedown_is_lifted_and_both_are_listed(shell: Shell) -> None:
     shell.run(*asked, "--reason", "privacy", "--by", "Ada")
     shell.error("archive", "withhold", url, "--reason", "an error", "--lift", code=40)
     said = shell.run(*asked, "--reason", "an error", "--by", "Bert", "--lift").stdout
-    assert said == "0 captures are served again\n"
+    assert said == "served again: 0 captures\n"
     assert shell.lines("archive", "withheld") == []
     (first, second) = shell.lines("archive", "withheld", "--all")
     assert first.split("\t")[4:] == ["Ada", "privacy"]

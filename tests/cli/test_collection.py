@@ -201,7 +201,7 @@ def test_an_archive_that_closes_or_moves_is_drift(shell: Shell) -> None:
         if kind is not None:
             words = ("collection", "diff", str(before), name)
             text = shell.run(*words, code=1).stdout
-            assert f"1 members, 1 {kind}\n" in text
+            assert f"1 member, 1 {kind}\n" in text
             assert f"1 {kind}: pwid:x.example" in text
             assert f"<td>{kind}</td>" in shell.run(*words, "--report", "html", code=1).stdout
             (change,) = shell.json(*words, code=1)["changes"]

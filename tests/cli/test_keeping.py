@@ -30,7 +30,7 @@ def test_verify_finds_a_changed_byte(shell: Shell) -> None:
     damage(shell.root, b"the second", b"the Second")
     result = shell.run("verify", code=1)
     assert result.stdout.startswith(f"{second}: digest ")
-    assert "2 representations with 19 bytes checked, 1 problems" in result.stderr
+    assert "2 representations with 19 bytes checked, 1 problem" in result.stderr
     found, sums = map(json.loads, shell.run("verify", "--json", code=1).stdout.splitlines())
     assert (found["identifier"], found["segment"]) == (second, 1)
     assert sums["problems"] == 1
@@ -139,7 +139,7 @@ def test_a_backup_gives_no_name_twice(shell: Shell, place: Path) -> None:
     for words in (("verify",), ("export",), ("backup", str(place / "t2c")), ("list", "pdi:")):
         copy.run(*words, code=0 if words[0] != "list" else 3)
     told = copy.run("promote", "--predecessor", str(shell.root)).stderr
-    assert "1 names of the predecessor that were unknown here are reserved" in told
+    assert "reserved, since this registry did not know them: 1 name" in told
     (other,) = copy.lines("mint", "--series", SERIES)
     assert (first[0][-2:], other) == ("/2", f"{first[0][:-1]}3")
     shell.error("mint", "--series", SERIES, code=20)

@@ -181,3 +181,21 @@ def test_single_members_are_merged(shell: Shell) -> None:
     assert '"title": "U"' in told
     assert "Doe" in told
     assert "1990" not in told
+
+
+def test_a_format_without_a_version_is_cited_as_the_version_that_has_it(
+    shell: Shell, tmp_path: Path
+) -> None:
+    """Ruling pdi-format-without-version."""
+    plain, page = tmp_path / "a.txt", tmp_path / "a.html"
+    plain.write_text("one")
+    page.write_text("<!DOCTYPE html><title>A page</title><p>one")
+    first = shell.lines("mint", "--series", "oma.eop.gov.us", str(plain), str(page))[0]
+    whole = first.rsplit(".", 2)[0]
+    plain.write_text("two")
+    shell.run("commit", whole, str(plain))
+    assert "Version 2" in shell.run("cite", whole).stdout
+    said = shell.run("cite", f"{whole}.html").stdout
+    assert "(Version 1)" in said
+    assert "A page" in said
+    assert shell.lines("correct", f"{whole}.html", "--language", "de") == [f"{whole}.html.1"]

@@ -22,7 +22,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_rest_goes_on(shell: Shell, p
     (place / "in.jsonl").write_text(lines(GOOD, BAD, {"id": "hdl:10.9999/x"}))
     result = shell.run("import", "in.jsonl", "--errors", "bad.jsonl", code=1)
     assert "line 2: malformed identifier" in result.stderr
-    assert "2 identifiers imported, 1 lines refused" in result.stderr
+    assert "2 identifiers imported, 1 line refused" in result.stderr
     (bad,) = map(json.loads, Path("bad.jsonl").read_text().splitlines())
     assert (bad["line"], bad["code"], bad["at"]) == (2, "malformed-identifier", 29)
     assert "day" in bad["repair"]
@@ -102,7 +102,7 @@ def test_a_merge_is_shown_first_and_can_be_undone(shell: Shell, place: Path) -> 
     shown = shell.run("import", "--merge", "b.jsonl")
     assert '- about: {"titles": [{"value": "First"}]}' in shown.stdout
     assert '+ about: {"titles": [{"value": "Second"}]}' in shown.stdout
-    assert "1 identifiers would change" in shown.stderr
+    assert "1 identifier would change" in shown.stderr
     assert shell.lines("export") == before
     shell.run("import", "--merge", "--apply", "b.jsonl")
     assert "Second" in shell.lines("export")[0]
@@ -110,3 +110,22 @@ def test_a_merge_is_shown_first_and_can_be_undone(shell: Shell, place: Path) -> 
     assert shell.lines("export") == before
     shell.error("import", "--merge", "--apply", "b.jsonl", code=2)  # the undo file is not lost
     shell.error("import", "--merge", "-", code=2)
+
+
+def test_locations_are_replaced_from_a_table(shell: Shell, place: Path) -> None:
+    """The request that staff of name services get: a table of identifiers and new addresses."""
+    table = place / "moved.csv"
+    table.write_text("id;url\nark:99999/fk4t1;https://a.example/1\nark:99999/fk4t2;bad url\n")
+    told = shell.run("import", str(table), code=1).stderr
+    assert "1 identifier imported, 1 line refused" in told
+    assert "line 3:" in told
+    table.write_text("id,url\nark:99999/fk4t1,https://b.example/1\n")
+    shown = shell.run("import", "--replace", str(table))
+    assert "https://b.example/1" in shown.stdout
+    shell.run("import", "--replace", "--apply", str(table))
+    assert shell.lines("resolve", "ark:99999/fk4t1") == ["redirect https://b.example/1"]
+    shell.run("import", "--replace", "--apply", f"{table}.undo.jsonl")
+    assert shell.lines("resolve", "ark:99999/fk4t1") == ["redirect https://a.example/1"]
+    piped = "10.5072/t3,https://a.example/3\n"
+    shell.run("import", "-", "--columns", "doi,url", stdin=piped)
+    assert shell.lines("resolve", "doi:10.5072/t3") == ["redirect https://a.example/3"]

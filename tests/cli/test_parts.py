@@ -150,7 +150,7 @@ def test_what_is_held_is_prepared(shell: Shell, letter: str, page: str, tmp_path
     result = shell.run("prepare", code=1)
     assert result.stdout.startswith(f"{bad}: ")
     assert len(result.stdout.splitlines()) == 1
-    assert "2 documents prepared, 1 problems" in result.stderr
+    assert "2 documents prepared, 1 problem" in result.stderr
     kept = {one.parents[1].name for one in (shell.root / "indexes").rglob("*") if one.is_file()}
     assert {"text-1-ascii", "tags-html-ascii-1"} <= kept
     assert shell.json("prepare", names[0]) == {"prepared": 1, "problems": 0}  # this format alone
@@ -205,3 +205,32 @@ def test_malformed_parts_of_the_web_are_malformed(
     """and not merely unknown to a PDI."""
     told = shell.error("part", letter, spec, "--type", media_type, "-o", "part", code=3)
     assert expected in told["rule"]
+
+
+def test_a_part_does_not_replace_the_file_it_is_cut_from(shell: Shell, place: Path) -> None:
+    letter = place / "own.txt"
+    letter.write_text("Dear Sir")
+    (letter.parent / "link.txt").symlink_to(letter)
+    before = letter.read_bytes()
+    for output in (str(letter), "own.txt", "./own.txt", "link.txt"):
+        told = shell.error("part", str(letter), "char=0,3", "-o", output, code=2)
+        assert "would replace" in told["message"]
+    assert letter.read_bytes() == before
+
+
+def test_a_part_that_fails_leaves_the_output_as_it_was(shell: Shell, tmp_path: Path) -> None:
+    letter = tmp_path / "own.txt"
+    letter.write_text("Dear Sir")
+    kept = letter.parent / "kept.txt"
+    kept.write_text("precious")
+    shell.error("part", str(letter), "char=0,999", "-o", str(kept), code=18)
+    assert kept.read_text() == "precious"
+    assert sorted(one.name for one in letter.parent.iterdir()) == ["kept.txt", "own.txt"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("x.gif", True), ("x.txt", False), ("x.md", False)])
+def test_a_part_under_a_name_of_another_type_is_told(
+    shell: Shell, letter: str, name: str, said: bool
+) -> None:
+    noted = shell.run("part", letter, "char=0,3", "-o", name).stderr
+    assert (f"'{name}' contains text/plain, not " in noted) == said

@@ -77,7 +77,6 @@ def list_words() -> set[str]:
         *targets._PARAMETERS,
         *targets._TYPED,
         *targets._OF_PROXIES,
-        *targets._OF_HANDLES,
         "nearest",
     }
 

@@ -139,3 +139,21 @@ def test_the_intervals_of_a_set() -> None:
     assert texts.next_key(parse("pdi://oma.eop.gov.us/1997/09/02/1")) == "oma.eop.gov.us/19971001"
     assert texts.covers_resource(parse("pdi://oma.eop.gov.us/1997/09/01/1"))
     assert read_set("hdl:1839/*").next_key(parse("hdl:1839/a")) is None
+
+
+@pytest.mark.parametrize("date", ["", "1997/", "1997/09/", "1997/*/"])
+def test_an_asterisk_after_an_interval_of_pdis_names_all_of_it(date: str) -> None:
+    interval = f"pdi://oma.eop.gov.us/{date}"
+    assert read_set(f"{interval}*") == read_set(interval)
+    with pytest.raises(MalformedIdentifier):
+        parse(f"{interval}*")
+
+
+def test_an_asterisk_after_a_day_is_a_pattern_of_pdis() -> None:
+    assert str(read_set("pdi://oma.eop.gov.us/1997/09/01/*")) == "pdi://oma.eop.gov.us/1997/09/01/*"
+
+
+@pytest.mark.parametrize("text", ["pdi://oma.eop.gov.us/1997/02/30/*", "pdi://oma/*", "pdi:/*"])
+def test_an_asterisk_after_no_interval_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        read_set(text)

@@ -223,7 +223,7 @@ with Registry(root, environment={}) as registry:
     seven = rights.make_object(name)
     print(rights.covers_object("shelf:hall", seven), rights.covers_object("x", seven))
     print(find(parse("shelf:hall-7!p")).part, name.path)
-    print(minting_authority("shelf:hall-", registry.settings))
+    print(minting_authority("shelf:hall-", registry))
     print(AUTHORITY.convert("shelf:Hall"), AUTHORITY.convert("iana:42117"))
 """
 

@@ -320,13 +320,19 @@ def test_resources_are_filtered_by_what_is_accepted() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "newer"),
-    [("", None), (".text", ".html.3"), (".html", None), (".text.2", None), (".text.*", ".html.3")],
+    [
+        ("", None),
+        (".text", ".html.3"),
+        (".html", None),
+        (".text.2", ".html.3"),
+        (".text.*", ".html.3"),
+    ],
 )
 def test_a_newer_version_without_the_format_is_named(asked: str, newer: str | None) -> None:
     """Ruling pdi-format-without-version: the answer names the newer version of other formats."""
     step = decide_step(Query(identifier=parse(DOCUMENT + asked)), THREE)
     assert isinstance(step, Fetch)
-    assert step.newer == (parse(DOCUMENT + newer) if newer else None)
+    assert step.neighbours.latest == (parse(DOCUMENT + newer) if newer else None)
 
 
 def test_a_withdrawn_version_does_not_answer_for_its_format() -> None:

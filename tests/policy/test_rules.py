@@ -22,6 +22,7 @@ from perdure.ids.pdi import Pdi
 from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, rules
+from perdure.policy.versions import list_versions
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 NOW = "2026-11-21T12:00:00Z"
@@ -119,7 +120,7 @@ def test_a_record_only_grows(changes: list[Any]) -> None:
         with suppress(PerdureError):
             record = change(before)
         assert promises(before) <= promises(record)
-        assert set(rules.list_versions(before)) <= set(rules.list_versions(record))
+        assert set(list_versions(before)) <= set(list_versions(record))
         assert set(before.aliases) <= set(record.aliases)
         for version in before.versions:
             after = record.version(version.number)
@@ -195,7 +196,7 @@ def test_names_are_chosen_freely(uid: str) -> None:
 
 def test_bytes_become_the_next_version_unless_they_are_the_last_again() -> None:
     record = commit(Record(), [text("one")], None)
-    assert rules.list_versions(record) == (1,)
+    assert list_versions(record) == (1,)
     again = rules.plan_commit(DOCUMENT, record, (text("one"),), None)
     assert (again.version, again.fresh) == (1, ())
     other = rules.plan_commit(DOCUMENT, record, (text("two"),), None)

@@ -112,6 +112,35 @@ def test_other_methods(site: Deployment, letter: str, method: str) -> None:
     assert site.ask(method, "/healthz").status == 405
 
 
+@pytest.mark.parametrize(
+    ("method", "ending", "says"),
+    [
+        ("POST", "{name}", "POST needs one of ?correct, ?bind"),
+        ("POST", "{name}?mint", "POST needs one of ?correct, ?bind"),
+        ("PUT", "{name}?cite", "remove the query"),
+        ("PUT", "{name}%23char=0,1", "remove the part"),
+        ("PUT", "pdi://{series}/?cite", "remove it"),
+        ("POST", "pdi://{series}/", "with ?mint"),
+        ("PUT", "pdi://{series}/{day}/", "PUT /pdi://{series}/"),
+        ("PUT", "pdi://{series}/1997/09/", "PUT /pdi://{series}/"),
+        ("PUT", "pdi://{series}/{day}/*", "name one of them"),
+        ("POST", "pdi://{series}/{day}/?bind", "?mint"),
+    ],
+)
+def test_a_refused_write_says_which_form_would_do(
+    site: Deployment, letter: str, method: str, ending: str, says: str
+) -> None:
+    """ "an Allow header containing a list of valid methods": the one that OPTIONS gives, too."""
+    day = "/".join(letter.split("/")[3:6])
+    fields = {"name": letter, "series": SERIES, "day": day}
+    target = f"/{ending.format(**fields)}"
+    answer = site.ask(method, target, body=b"{}")
+    assert answer.status == 405
+    assert says.format(**fields) in json.loads(answer.body)["detail"]
+    allowed = site.ask("OPTIONS", target.partition("?")[0]).headers["allow"]
+    assert answer.headers["allow"] == allowed
+
+
 def test_put_and_post_where_there_is_nothing_to_write(site: Deployment) -> None:
     """ "whenever the server is unable to apply the method to an existing resource … 405"."""
     for method in ("PUT", "POST"):

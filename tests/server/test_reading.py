@@ -6,6 +6,7 @@ import hashlib
 import json
 import xml.etree.ElementTree as ET
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 from tests.server.deployment import SERIES, Deployment, resource, text
@@ -428,5 +429,89 @@ def test_a_format_without_a_version_means_the_highest_version_that_has_it(
     assert latest in answer.headers["link"]
     assert "latest-version" not in site.get(f"/{whole}.text").headers["link"]
     assert site.get(f"/{whole}.pdf").status == 406
+    assert site.get(f"/{whole}.html?linkset").body.count(b'"latest-version"') == 1
     part = site.get(f"/{whole}.html%23char=0,3")
     assert (part.status, part.body) == (200, b"<p>")
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        (f"<pdi://{SERIES}/1997/9/1/1>", f"/pdi://{SERIES}/1997/09/01/1"),
+        (f"https://a.example/pdi://{SERIES}/1997/", f"/pdi://{SERIES}/1997/"),
+        ("ark:12345/x6#page=2", "/ark:12345/x6?part=page=2"),
+        ("hdl:1839/", "/hdl:1839/*"),
+    ],
+)
+def test_the_form_reads_what_people_paste(site: Deployment, typed: str, path: str) -> None:
+    answer = site.get(f"/?identifier={quote(typed)}")
+    assert (answer.status, answer.headers["location"]) == (303, path)
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (f"/%3Cpdi://{SERIES}/1997/09/01/1%3E", 400),
+        (f"/http://a.example/pdi://{SERIES}/1997/09/01/1", 400),
+        (f"/{SERIES}/1997/09/01/1", 404),
+    ],
+)
+def test_a_target_is_not_guessed_but_the_problem_names_the_identifier(
+    site: Deployment, target: str, status: int
+) -> None:
+    answer = site.get(target)
+    assert answer.status == status
+    assert f"pdi://{SERIES}/1997/09/01/1'?" in json.loads(answer.body)["detail"]
+
+
+def test_every_face_links_the_versions_around_one(site: Deployment) -> None:
+    """ "makes it possible to check for a higher version" (section 3.6.1), by RFC 5829."""
+    first = site.mint(text(b"one"))
+    whole = first.rsplit(".", 2)[0]
+    site.commit(whole, text(b"two"))
+    site.commit(whole, text(b"three"), text(b"<p>three", "html", "text/html"))
+    before, after = "predecessor-version", "successor-version"
+    around = {
+        "text.1": {after: "text.2", "latest-version": "text.3"},
+        "text.2": {before: "text.1", after: "text.3", "latest-version": "text.3"},
+        "text.3": {before: "text.2"},
+        "html.3": {before: "text.2"},
+    }
+    for ending, links in around.items():
+        document = f"{site.base}/{whole}.{ending}"
+        written = [f'<{site.base}/{whole}.{to}>; rel="{rel}"' for rel, to in links.items()]
+        for target in (f"/{whole}.{ending}", f"/uri-res/N2R?{whole}.{ending}"):
+            for _ in range(2):  # the second answer comes from the fast path
+                link = site.get(target).headers["link"]
+                assert [one for one in link.split(", ") if "-version" in one] == written
+        part = site.get(f"/{whole}.{ending}%23char=0,2").headers["link"]
+        anchored = [f'{one}; anchor="{document}"' for one in written]
+        assert [one for one in part.split(", ") if "-version" in one] == anchored
+        linkset = json.loads(site.get(f"/{whole}.{ending}?linkset").body)["linkset"]
+        found = {
+            rel: one[0]["href"]
+            for context in linkset
+            if context["anchor"] == document
+            for rel, one in context.items()
+            if rel.endswith("-version")
+        }
+        assert found == {rel: f"{site.base}/{whole}.{to}" for rel, to in links.items()}
+        page = site.get(f"/{whole}.{ending}?landing").body.decode()
+        assert ("This is not the latest version" in page) == ("latest-version" in links)
+
+
+def test_a_withdrawn_version_is_not_linked(site: Deployment) -> None:
+    first = site.mint(text(b"one"))
+    whole = first.rsplit(".", 2)[0]
+    second = site.commit(whole, text(b"two"))
+    third = site.commit(whole, text(b"three"))
+    assert (
+        f'<{site.base}/{second}>; rel="successor-version"' in site.get(f"/{first}").headers["link"]
+    )
+    site.do(Withdraw(by="clerk", identifier=parse(second), reason="a court said so"))
+    link = site.get(f"/{first}").headers["link"]
+    assert second not in link
+    assert f'<{site.base}/{third}>; rel="successor-version"' in link
+    assert (
+        f'<{site.base}/{first}>; rel="predecessor-version"' in site.get(f"/{third}").headers["link"]
+    )

@@ -262,3 +262,18 @@ def test_a_question_mark_of_a_pdi_is_escaped_in_a_path() -> None:
 )
 def test_what_stands_beside_a_question(query: str, expected: Question) -> None:
     assert read_question(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("escaped", "text"),
+    [
+        ("urn:pdi%3a%2f%2fa.us%2f1997%2f09%2f01%2f1", "pdi://a.us/1997/09/01/1"),
+        ("urn:pdi:%2f%2fa.us%2f1997%2f09%2f01%2f1", "pdi://a.us/1997/09/01/1"),
+        ("pdi%3a//a.us/1997/09/01/1", "pdi://a.us/1997/09/01/1"),
+        ("URN:ISBN%3A9780141036144", "urn:isbn:9780141036144"),
+        ("urn:example:a%3Ab", "urn:example:a%3Ab"),
+    ],
+)
+def test_any_colon_of_a_prefix_may_be_escaped(escaped: str, text: str) -> None:
+    """Clients escape some colons, or all, or none; no namespace of a URN contains a `%`."""
+    assert read_identifier(read_target(f"/{escaped}".encode()).text) == parse(text)

@@ -517,7 +517,7 @@ def test_a_commit_to_what_was_never_minted(desk: Desk) -> None:
         desk.commit(f"{TODAY}/1", text("one"))
     with pytest.raises(InvalidRequest, match="a pattern names many"):
         desk.commit(f"{TODAY}/*", text("one"))
-    with pytest.raises(InvalidRequest, match="only to a whole document"):
+    with pytest.raises(InvalidRequest, match="only a whole document"):
         desk.commit(f"{TODAY}/1.text.1#char=1,2", text("one"))
     with pytest.raises(InvalidRequest, match="no bytes"):
         desk.commit(desk.mint().identifier)

@@ -30,7 +30,7 @@ def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -
     from perdure.ids import urls
     from perdure.reading.targets import spell_path
 
-    base = "" if public else url or _find_base_url()
+    base = "" if public else url or here().find_base_url()
     for one in identifiers:
         address = urls.urlify(one, base, spell_path(one))
         here().print_answer({"identifier": str(one), "url": address}, address)
@@ -42,28 +42,17 @@ def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -
 def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
     """Write the identifier that each URL is the address of.
 
-    Understands addresses at this resolver and at doi.org, hdl.handle.net, n2t.net, arks.org,
-    identifiers.org, nbn-resolving.org and urn.fi. Works without a registry.
+    Understands addresses at this resolver, of PDIs and ARKs at any resolver, and at doi.org,
+    hdl.handle.net, n2t.net, arks.org, identifiers.org, nbn-resolving.org and urn.fi. Works without
+    a registry.
 
     \b
     perdure deurlify https://dx.doi.org/10.1000/182
     """
-    from perdure.ids import urls
-    from perdure.reading.targets import read_identifier
+    from perdure.ids.wrapping import unwrap_text
+    from perdure.reading.pasted import read_address
 
-    bases = tuple(one for one in (url, _find_base_url()) if one)
+    bases = (*((url,) if url else ()), *here().list_resolvers())
     for one in addresses:
-        found = urls.deurlify(one, bases, read_identifier)
-        here().print_answer({"url": one, "identifier": str(found)}, str(found))
-
-
-def _find_base_url() -> str:
-    """Return the `base_url` of the registry or, without a registry, of the environment."""
-    import os
-
-    from perdure import settings
-
-    root = here().root
-    if not (root / settings.FILE).exists():
-        return os.environ.get("PERDURE_BASE_URL", "")
-    return settings.load_settings(root, os.environ).base_url
+        found = read_address(unwrap_text(one), bases)
+        here().print_answer({"url": one, "identifier": found}, found)

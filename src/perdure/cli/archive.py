@@ -15,6 +15,7 @@ from perdure.cli import exits, options
 from perdure.cli.capturing import capture as capture_page
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
@@ -76,7 +77,8 @@ def add(paths: tuple[Path, ...], *, move: bool) -> None:
                 _print_added(one)
     here().print_summary(
         {"files": len(files), "captures": captures, "flaws": flaws, "unreadable": refused},
-        f"{len(files)} files, {captures} captures added, {flaws} flaws",
+        f"{count_things(len(files), 'file')}, {count_things(captures, 'capture')} "
+        f"added, {count_things(flaws, 'flaw')}",
     )
     if flaws or refused:
         click.get_current_context().exit(exits.FINDINGS)
@@ -94,7 +96,8 @@ def _print_added(added: AddedFile) -> None:
             "flaw_count": file.flaws,
         }
         | ({"notes": added.notes} if added.notes else {}),
-        f"{file.name}: {added.outcome}, {file.records} records, {file.captures} captures",
+        f"{file.name}: {added.outcome}, {count_things(file.records, 'record')}, "
+        f"{count_things(file.captures, 'capture')}",
     )
     for note in added.notes:
         here().print_note(f"{file.name}: {note}")
@@ -244,7 +247,8 @@ def withhold(
         captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
         if not lift:
             registry.archive.take_down(one)
-    said = f"{captures} captures are served again" if lift else f"{captures} captures withheld"
+    counted = count_things(captures, "capture")
+    said = f"served again: {counted}" if lift else f"{counted} withheld"
     here().print_answer({"captures": captures} | _withholding_fields(one), said)
 
 
@@ -340,8 +344,9 @@ def check(names: tuple[str, ...]) -> None:
                 for (name, fault), count in faults.items()
             ],
         },
-        f"{len(files)} files with {records} records checked, {digests} digests compared, "
-        f"{problems} problems",
+        f"{count_things(len(files), 'file')} with {count_things(records, 'record')} "
+        f"checked, {count_things(digests, 'digest')} compared, "
+        f"{count_things(problems, 'problem')}",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
@@ -367,7 +372,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
                 written += 1
                 if not written % _EVERY:
                     bar(written)
-    here().print_note(f"{written} captures written")
+    here().print_note(f"{count_things(written, 'capture')} written")
 
 
 def _print_all_captures(captures: Captures, url: str, limit: int) -> None:

@@ -131,7 +131,7 @@ def _find_bound_format(registry: Registry, identifier: Identifier, url: str) -> 
     """Return the format that the record gives for a location."""
     from perdure.policy import binding, rules
 
-    record = rules.require_known(identifier, registry.listings.find_record(identifier))
+    record = rules.require_one(identifier, registry.listings.find_record(identifier))
     return binding.find_location(identifier, record, url).format
 
 

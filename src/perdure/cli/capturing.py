@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.archives.capture.capturing import CaptureResult
@@ -102,6 +103,7 @@ def _print_captured(captured: CaptureResult, name: str) -> None:
     if len(captured.missing) > _SHOWN:
         here().print_note(f"{len(captured.missing) - _SHOWN} more are missing; --json lists all")
     here().print_note(
-        f"status {captured.status}, {captured.exchanges} exchanges, {captured.wire} bytes in {name}"
+        f"status {captured.status}, {count_things(captured.exchanges, 'exchange')}, "
+        f"{count_things(captured.wire, 'byte')} in {name}"
     )
     here().print_answer(captured.as_dict() | {"file": name}, str(captured.pwid))

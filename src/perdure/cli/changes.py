@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,10 @@ def counts(rebuild: bool) -> None:
         for taken, rows in _catch_up_counts(registry, rebuild=rebuild):
             bar(taken)
             for one in rows:
-                text = f"{one.day} {one.series} {one.names} names, {one.changes} changes"
+                text = (
+                    f"{one.day} {one.series} {count_things(one.names, 'name')}, "
+                    f"{count_things(one.changes, 'change')}"
+                )
                 here().print_answer(one, text)
 
 

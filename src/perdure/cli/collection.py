@@ -17,6 +17,7 @@ from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
 from perdure.cli.progress import show_progress
 from perdure.cli.receipts import print_receipt
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
@@ -146,7 +147,9 @@ def add(
         receipt = making.commit_collection(registry, seen, grown, expect)
     _remove_state(state)
     print_receipt(receipt)
-    here().print_note(f"{count} members added, {len(more.members) - count} were members already")
+    here().print_note(
+        f"{count_things(count, 'member')} added, {len(more.members) - count} were members already"
+    )
 
 
 @collection.command(cls=PerdureCommand)
@@ -324,7 +327,8 @@ def extract(identifier: Identifier, output: Path) -> None:
     records = sum(len(step.written) for step in steps)
     here().print_summary(
         {"members": len(steps), "written": records, "problems": problems, "file": str(output)},
-        f"{len(steps)} members, {records} records and documents written, {problems} problems",
+        f"{count_things(len(steps), 'member')}, {count_things(records, 'record')} "
+        f"and documents written, {count_things(problems, 'problem')}",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)

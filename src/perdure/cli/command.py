@@ -92,6 +92,19 @@ class Here:
 
         return Registry(self.root)
 
+    def list_resolvers(self) -> tuple[str, ...]:
+        """Return the public address of our own resolver, if there is one."""
+        base = self.find_base_url()
+        return (base,) if base else ()
+
+    def find_base_url(self) -> str:
+        """Return the `base_url` of the registry or, without a registry, of the environment."""
+        from perdure import settings
+
+        if not (self.root / settings.FILE).exists():
+            return os.environ.get("PERDURE_BASE_URL", "")
+        return settings.load_settings(self.root, os.environ).base_url
+
     def print_answer(self, value: Any, text: str) -> None:
         """Print one line of data on stdout: `value` with --json, otherwise `text`."""
         if self.as_json:

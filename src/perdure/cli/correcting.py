@@ -54,7 +54,7 @@ def correct(
     from perdure.model.commands import Correct
     from perdure.model.records import LOCAL
     from perdure.policy.correcting import plan_correction
-    from perdure.policy.rules import require_known
+    from perdure.policy.rules import require_one
 
     if charset is None and media_type is None and language is None:
         raise click.UsageError("give --charset, --type or --language")
@@ -70,7 +70,7 @@ def correct(
         by=by or LOCAL,
     )
     with here().open_registry() as registry:
-        record = require_known(identifier, registry.listings.find_record(identifier))
+        record = require_one(identifier, registry.listings.find_record(identifier))
         plan = plan_correction(identifier, record, command, "")
         _print_effects(registry, plan, search=not no_search)
         if dry_run:

@@ -77,6 +77,8 @@ class DeliveredBytes(msgspec.Struct, frozen=True, kw_only=True):
     """Whether these are bytes of a web archive (`Memento-Datetime`), not a document about it."""
     selector: Selector | None = None
     """The selector of a part that was cut here."""
+    media_type: str = ""
+    """The media type of what is delivered, if it may differ from that of the document: a part's."""
 
 
 class AtLocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +182,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
                 length=found.length,
                 promises=False,
                 selector=found.selector,
+                media_type=found.media_type,
             )
         case Redirect(location=location):
             name = str(resolved.asked)
@@ -281,6 +284,7 @@ def _wrap_response(name: str, response: Any, url: str) -> DeliveredBytes:
         length=int(length) if length and length.isdigit() else None,
         where=url,
         verdict=headers["Perdure-Verdict"] or "",
+        media_type=(headers["Content-Type"] or "") if "Perdure-Part" in headers else "",
         is_archived="Memento-Datetime" in headers,
     )
 

@@ -29,6 +29,7 @@ def history(identifier: Identifier) -> None:
 
     with here().open_registry() as registry:
         resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
+        resolved.require_single()
         resolved.require_known()
         before: Mapping[str, Any] = {}
         past = registry.records.list_revisions(resolved.identifier.key)

@@ -11,6 +11,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
@@ -90,7 +91,8 @@ def _verify_registry(
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
     told = {"checked": count, "erased": erased, "bytes": size, "problems": bad}
     some = f", {erased} of them erased" if erased else ""
-    notes = [f"{count} representations with {size} bytes checked{some}, {bad} problems"]
+    checked = f"{count_things(count, 'representation')} with {count_things(size, 'byte')}"
+    notes = [f"{checked} checked{some}, {count_things(bad, 'problem')}"]
     if pattern is not None and count == 0:
         notes = [f"nothing was checked: no bytes of {pattern} are held here"]
     if pattern is None or against is not None:
@@ -139,7 +141,10 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
     gone = f", {lost} revisions lost before a rebuild" if lost else ""
     at = f" up to {head.mark}" if head else ""
     value = {"changes": count, "head": head, "lost": lost, "problems": bad}
-    return value, f"{count} changes checked{at}, {bad} problems{gone}"
+    return (
+        value,
+        f"{count_things(count, 'change')} checked{at}, {count_things(bad, 'problem')}{gone}",
+    )
 
 
 @click.command(cls=PerdureCommand)
@@ -175,7 +180,8 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
                 here().print_failure({"problem": step.problem}, step.problem)
     here().print_summary(
         done | {"problems": problems},
-        f"{done['segments']} segments read, {done['records']} records taken from the old file",
+        f"{count_things(done['segments'], 'segment')} read, "
+        f"{count_things(done['records'], 'record')} taken from the old file",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)

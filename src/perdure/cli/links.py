@@ -9,6 +9,7 @@ import click
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
@@ -172,5 +173,8 @@ def relocate(
             receipt = relocating.apply_plan(registry, plan, by=by or LOCAL)
             done = receipt.accepted
     told = {"locations": plan.locations, "identifiers": len(plan.keys), "applied": done}
-    words = f"{plan.locations:,} locations of {len(plan.keys):,} identifiers"
+    words = (
+        f"{count_things(plan.locations, 'location', grouped=True)} of "
+        f"{count_things(len(plan.keys), 'identifier', grouped=True)}"
+    )
     here().print_summary(told, f"{words} {'moved' if apply else 'would move; --apply does it'}")

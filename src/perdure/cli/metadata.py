@@ -131,7 +131,7 @@ def set_record(
     data = _read_record(file)
     name = form or formats.guess_format(data)
     with here().open_registry() as registry:
-        record = rules.require_known(identifier, registry.listings.find_record(identifier))
+        record = rules.require_one(identifier, registry.listings.find_record(identifier))
         command = Describe(by=by or LOCAL, identifier=identifier, expect=expect)
         if name == cmdi.NAME:
             attached = cmdi.replace_attachment(record.attached, data)

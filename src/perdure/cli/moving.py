@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.output import output_file
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.errors import Corrupt
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.importing import ImportSource
     from perdure.upkeep.transfer.previewing import RecordChange
+
+    _OpenSource = Callable[[], AbstractContextManager[ImportSource]]
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -41,6 +47,10 @@ _OUTPUT = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--atomic", is_flag=True, help="If one line is bad, import nothing.")
 @click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
 @click.option("--files", type=_FOLDER, help="Base of the paths in lines. Default: that of FILE.")
+@click.option("--csv", "is_table", is_flag=True, help="FILE is a table. Default if called .csv.")
+@click.option(
+    "--columns", metavar="NAMES", help="Columns of a table without a first row of names: id,url."
+)
 def import_file(
     file: str,
     how: str,
@@ -49,8 +59,12 @@ def import_file(
     atomic: bool,
     errors: str | None,
     files: Path | None,
+    is_table: bool,
+    columns: str | None,
 ) -> None:
     """Import the identifiers in FILE (- for stdin), in the format of docs/reference/jsonl.md.
+
+    FILE may be a table (CSV): `id` (or `handle`, `doi`, `ark`), `url`, and names of metadata.
 
     A bad line is reported with its number, and the import goes on. Lines that were imported before
     change nothing, so you may repeat an import; an interrupted import resumes where it stopped.
@@ -63,28 +77,31 @@ def import_file(
     from perdure.model.commands import Joining
 
     joining = Joining(how)
+    names = tuple(columns.split(",")) if columns else ()
+    is_table = is_table or bool(names) or Path(file).suffix.lower() == ".csv"
+    open_source = partial(_open_source, file, files, is_table=is_table, columns=names)
     if joining is Joining.ADD:
         if apply or undo:
             raise click.UsageError("--apply and --undo need --merge or --replace")
     elif file == "-":
         raise click.UsageError("--merge and --replace read FILE twice, so it cannot be stdin")
     elif not apply:
-        _show_changes(file, files, joining)
+        _show_changes(open_source, joining)
         return
     else:
-        _write_undo(file, files, joining, undo or Path(f"{file}.undo.jsonl"))
-    _import_lines(file, files, joining, atomic=atomic, errors=errors)
+        _write_undo(open_source, joining, undo or Path(f"{file}.undo.jsonl"))
+    _import_lines(open_source, joining, atomic=atomic, errors=errors)
 
 
 def _import_lines(
-    file: str, files: Path | None, how: Joining, *, atomic: bool, errors: str | None
+    open_source: _OpenSource, how: Joining, *, atomic: bool, errors: str | None
 ) -> None:
     from perdure.upkeep.transfer.importing import import_lines
 
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
         registry = opened.enter_context(here().open_registry())
-        source = opened.enter_context(_open_source(file, files))
+        source = opened.enter_context(open_source())
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         total = source.path.stat().st_size if source.path else None
         bar = opened.enter_context(show_progress("reading", total=total))
@@ -99,7 +116,7 @@ def _import_lines(
             raise
     here().print_summary(
         {"accepted": accepted, "refused": refused},
-        f"{accepted} identifiers imported, {refused} lines refused",
+        f"{count_things(accepted, 'identifier')} imported, {count_things(refused, 'line')} refused",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
@@ -108,16 +125,19 @@ def _import_lines(
 def _describe_interruption(accepted: int, *, atomic: bool) -> str:
     if atomic:
         return "interrupted; repeat the command to start again"
-    return f"interrupted after {accepted} identifiers; repeat the command to go on from there"
+    return (
+        f"interrupted after {count_things(accepted, 'identifier')}; "
+        "repeat the command to go on from there"
+    )
 
 
-def _show_changes(file: str, files: Path | None, how: Joining) -> None:
+def _show_changes(open_source: _OpenSource, how: Joining) -> None:
     """Print what an import would change."""
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.previewing import preview_lines
 
     changed = refused = 0
-    with here().open_registry() as registry, _open_source(file, files) as source:
+    with here().open_registry() as registry, open_source() as source:
         for one in preview_lines(registry, source, how):
             if isinstance(one, Fault):
                 refused += 1
@@ -127,7 +147,8 @@ def _show_changes(file: str, files: Path | None, how: Joining) -> None:
                 _print_change(one)
     here().print_summary(
         {"changed": changed, "refused": refused},
-        f"{changed} identifiers would change, {refused} lines are bad; --apply does it",
+        f"{count_things(changed, 'identifier')} would change, "
+        f"{count_things(refused, 'line')} refused; --apply does it",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
@@ -152,7 +173,7 @@ def _list_texts(value: Any, other: Any) -> list[str]:
     return [] if value is None else [to_json(value)]
 
 
-def _write_undo(file: str, files: Path | None, how: Joining, undo: Path) -> None:
+def _write_undo(open_source: _OpenSource, how: Joining, undo: Path) -> None:
     """Write the lines that undo an import, durably, before it begins."""
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.previewing import preview_lines
@@ -163,7 +184,7 @@ def _write_undo(file: str, files: Path | None, how: Joining, undo: Path) -> None
         raise click.UsageError(
             f"{undo} exists: it undoes an earlier import; move it, or give --undo"
         ) from None
-    with target, here().open_registry() as registry, _open_source(file, files) as source:
+    with target, here().open_registry() as registry, open_source() as source:
         for one in preview_lines(registry, source, how):
             if not isinstance(one, Fault):
                 target.write(one.undo_line)
@@ -172,8 +193,22 @@ def _write_undo(file: str, files: Path | None, how: Joining, undo: Path) -> None
 
 
 @contextlib.contextmanager
-def _open_source(file: str, files: Path | None) -> Iterator[ImportSource]:
+def _open_source(
+    file: str, files: Path | None, *, is_table: bool, columns: tuple[str, ...]
+) -> Iterator[ImportSource]:
     from perdure.upkeep.transfer.importing import ImportSource
+
+    if is_table:
+        from perdure.upkeep.transfer.tables import read_table
+
+        with (
+            click.open_file(file, encoding="utf-8-sig", errors="surrogateescape") as table,
+            tempfile.TemporaryFile() as lines,
+        ):
+            lines.writelines(read_table(table, columns))
+            lines.seek(0)
+            yield ImportSource(lines, files or Path(file).parent)
+        return
 
     if file == "-":
         yield ImportSource(sys.stdin.buffer, files or Path())

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
+from perdure.cli.command import here
+
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
@@ -24,14 +26,28 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _ParsedText(click.ParamType[_T], Generic[_T]):
-    """A parameter that a function of the library parses; its errors are reported unchanged."""
+    """A parameter that a function of the library parses; its errors are reported unchanged.
+
+    If the function refuses the text, it gets the identifier within: people paste identifiers in
+    quotation marks, or as the address of a page (`perdure.reading.pasted`).
+    """
 
     def __init__(self, name: str, read: Callable[[str], _T]) -> None:
         self.name = name
         self._read = read
 
     def convert(self, value: Any, *_: object) -> _T:
-        return self._read(value) if isinstance(value, str) else value
+        from perdure.errors import MalformedIdentifier, UnknownScheme
+
+        if not isinstance(value, str):
+            parsed: _T = value
+            return parsed
+        try:
+            return self._read(value)
+        except (MalformedIdentifier, UnknownScheme):
+            from perdure.reading.pasted import read_pasted  # only now: it imports more
+
+            return read_pasted(value, self._read, here().list_resolvers)
 
 
 def _parse_identifier(text: str) -> Identifier:
@@ -55,7 +71,7 @@ def _parse_pattern(text: str) -> NameSet:
 def _parse_series(text: str) -> str:
     from perdure.ids import pdi
 
-    return pdi.parse_pdi(f"pdi://{text}/").series
+    return pdi.read_series(text)
 
 
 def _parse_naming_authority(text: str) -> str:

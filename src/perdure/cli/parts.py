@@ -9,8 +9,9 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
-from perdure.cli.output import output_file
+from perdure.cli.output import check_not_input, note_other_type, output_file
 from perdure.cli.progress import show_progress
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
@@ -47,6 +48,7 @@ def part(
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")
+    check_not_input(output, file)
     source = _detect_source(file, media_type, charset)
     extraction = PartExtraction()
     try:
@@ -68,7 +70,9 @@ def part(
         "decoded": found.decoded and {"form": found.decoded.form, "sha512": found.decoded.sha512},
         "facts": found.facts,
     }
-    here().print_note(f"{about['part']} ({about['reading']}): {length} bytes of {found.media_type}")
+    size = f"{count_things(length, 'byte')} of {found.media_type}"
+    here().print_note(f"{about['part']} ({about['reading']}): {size}")
+    note_other_type(output, found.media_type)
     if here().as_json:
         here().print_answer(about, "")
 
@@ -175,7 +179,8 @@ def prepare(pattern: NameSet | None) -> None:
                 here().print_answer({"identifier": name, "problem": problem}, f"{name}: {problem}")
     here().print_summary(
         {"prepared": count - problems, "problems": problems},
-        f"{count - problems} documents prepared, {problems} problems",
+        f"{count_things(count - problems, 'document')} "
+        f"prepared, {count_things(problems, 'problem')}",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)

@@ -11,6 +11,7 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.upkeep.transfer.promoting import Promotion
@@ -90,7 +91,10 @@ def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
     if done.is_complete:
         yield "the predecessor gives out no further name: it is a copy now"
     if done.reserved:
-        yield f"{done.reserved} names of the predecessor that were unknown here are reserved"
+        yield (
+            "reserved, since this registry did not know them: "
+            f"{count_things(done.reserved, 'name')} of the predecessor"
+        )
     for name in done.withdrawn:
         yield (
             f"{name} was withdrawn in the predecessor since, and is served here: take the "
@@ -98,7 +102,10 @@ def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
             "them (and erasures in any case), before you serve this registry"
         )
     if done.unlisted:
-        yield f"{done.unlisted} names of the predecessor cannot be listed over HTTP; see its log"
+        yield (
+            f"{count_things(done.unlisted, 'name')} of the "
+            "predecessor cannot be listed over HTTP; see its log"
+        )
     if done.epoch is not None and not done.is_looked_up:
         yield (
             "names without serial numbers (ARKs, handles, chosen names) that the predecessor gave "

@@ -8,8 +8,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
-from perdure.cli.output import output_file
-from perdure.errors.root import quote
+from perdure.cli.output import note_other_type, output_file
 
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
@@ -26,8 +25,6 @@ _accept = click.option(
 _nearest = click.option(
     "--nearest", is_flag=True, help="For a PWID, accept the nearest capture if none is exact."
 )
-_MEDIA = frozenset(("image", "audio", "video"))
-"""Types that the first bytes tell."""
 _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 
@@ -97,23 +94,6 @@ def _part_fields(selector: Selector | None) -> dict[str, object]:
     return {"reading": selector.reading, "selector": annotation.write_annotation(selector)}
 
 
-def _note_other_type(output: str) -> None:
-    """Say so if the name of a file promises another medium than the part in it has."""
-    from pathlib import Path
-
-    from perdure import formats
-    from perdure.formats.detect import LOOK, detect_type
-
-    path = Path(output)
-    promised = formats.find_media_type(path.suffix.removeprefix(".")) if path.suffix else None
-    if promised is None or not path.is_file():
-        return
-    with path.open("rb") as file:
-        found = detect_type(file.read(LOOK)).media_type
-    if found.major in _MEDIA and found.essence != promised.essence:
-        here().print_note(f"{quote(output)} contains {found.essence}, not {promised.essence}")
-
-
 def _write_delivery(delivery: Delivery, output: str) -> None:
     """Write bytes, or say why there are none."""
     from perdure.cli.fetching import AtLocation, DeliveredBytes, write_bytes
@@ -123,8 +103,8 @@ def _write_delivery(delivery: Delivery, output: str) -> None:
             written = write_bytes(delivery, file)
         if delivery.promises and not delivery.sha512 and not delivery.sha256:
             here().print_note("no digest was promised, so none was checked")
-        if output != "-" and delivery.selector is not None:
-            _note_other_type(output)
+        if delivery.media_type:
+            note_other_type(output, delivery.media_type)
         if here().as_json:
             about = {
                 "identifier": delivery.identifier,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli.command import PerdureCommand, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.upkeep.milestones import Milestone
@@ -41,9 +42,11 @@ def _write_lines(found: RegistryStatus) -> Iterator[tuple[str, str]]:
         yield "numbers", f"none of {series} today, see 'perdure promote --help'"
     yield "names", f"{found.names:,}, {found.withdrawn:,} of them withdrawn"
     if found.damaged:
-        yield "damaged", f"{found.damaged:,} records cannot be read; run 'perdure verify'"
+        damaged = count_things(found.damaged, "record", grouped=True)
+        yield "damaged", f"{damaged} cannot be read; run 'perdure verify'"
     yield "documents", f"{found.documents:,}"
-    yield "bytes", f"{_write_size(holdings.bytes)} in {holdings.segments:,} segments"
+    segments = count_things(holdings.segments, "segment", grouped=True)
+    yield "bytes", f"{_write_size(holdings.bytes)} in {segments}"
     yield "captures", f"{found.captures:,} in {found.archive_files:,} archive files"
     yield "backup", _write_milestone(holdings.backup, found.at)
     yield "verified", _write_milestone(holdings.verification, found.at)
@@ -56,7 +59,11 @@ def _write_milestone(done: Milestone | None, now: str) -> str:
     if done is None:
         return "never"
     age = datetime.fromisoformat(now) - datetime.fromisoformat(done.at)
-    target = f", to {done.target}" if done.target else f", {done.problems:,} problems"
+    target = (
+        f", to {done.target}"
+        if done.target
+        else f", {count_things(done.problems, 'problem', grouped=True)}"
+    )
     return f"{_write_age(int(age.total_seconds()))} ago ({done.at}){target}"
 
 
@@ -67,10 +74,10 @@ def _write_age(seconds: int) -> str:
     ('1 minutes', '2 hours', '2 days')
     """
     if seconds >= _FEW * _DAY:
-        return f"{seconds // _DAY} days"
+        return count_things(seconds // _DAY, "day")
     if seconds >= _FEW * _HOUR:
-        return f"{seconds // _HOUR} hours"
-    return f"{max(seconds, 0) // 60} minutes"
+        return count_things(seconds // _HOUR, "hour")
+    return count_things(max(seconds, 0) // 60, "minute")
 
 
 def _write_size(size: float) -> str:

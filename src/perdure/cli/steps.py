@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors.root import show_plainly
+from perdure.errors.root import count_things, show_plainly
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
 from perdure.model.records import (
@@ -100,7 +100,8 @@ def _record_facts(record: Record) -> Iterator[str]:
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
         yield f"described as {show_plainly(record.about.title)}"
-    yield from (f"with a {one.format} record, {len(one.content)} bytes" for one in record.attached)
+    for one in record.attached:
+        yield f"with a {one.format} record, {count_things(len(one.content), 'byte')}"
     yield from (f"{name}: {show_plainly(value)}" for name, value in record.metadata.items())
 
 
@@ -116,7 +117,7 @@ def _version_lines(version: Version) -> Iterator[str]:
 def _describe_representation(held: Representation) -> str:
     charset = f";charset={held.charset}" if held.charset else ""
     language = f" in {held.language}" if held.language else ""
-    facts = f", {held.length} bytes, sha512 {held.sha512}" if held.is_shown else ""
+    facts = f", {count_things(held.length, 'byte')}, sha512 {held.sha512}" if held.is_shown else ""
     return f"{held.media_type}{charset}{language}{facts}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest, UnknownChoice
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, count_things, quote
 
 _MANUAL = "docs/reference/web-archives.md"
 
@@ -204,7 +204,7 @@ class AmbiguousTime(IdentifierQuoted, InvalidRequest):
     @property
     def reason(self) -> str:
         return (
-            f"it matches {self.fits} captures; list them with 'perdure resolve', "
+            f"it matches {count_things(self.fits, 'capture')}; list them with 'perdure resolve', "
             "or take the first with --nearest"
         )
 

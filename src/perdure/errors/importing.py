@@ -90,6 +90,24 @@ class LineLocationMalformed(FaultQuoted, InvalidRequest):
     rule = _LINES
 
 
+class TableWithoutIds(InvalidRequest):
+    """No column of a table has a name that says that it contains identifiers."""
+
+    columns: tuple[str, ...]
+    known: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        return f"table with the columns {', '.join(map(quote, self.columns)) or '(none)'}"
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"one of them must be called {', '.join(self.known)}; "
+            "give the names with --columns if the first row has none"
+        )
+
+
 class BytesTooManyForLine(IdentifierQuoted, InvalidRequest):
     """A representation is too long for one line of an export."""
 

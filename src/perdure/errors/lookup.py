@@ -182,4 +182,8 @@ class NotAcceptable(PerdureError):
 
     def repair(self) -> str:
         offered = ", ".join(self.offered)
-        return f"request one of {offered}" if offered else "no format of it is available"
+        if not offered:
+            return "no format of it is available"
+        if self.asked.isdecimal():  # a version, it seems, where a format is expected
+            return f"a version needs a format before it, such as .{self.offered[0]}.{self.asked}"
+        return f"request one of {offered}"

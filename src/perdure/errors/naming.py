@@ -36,7 +36,7 @@ class IntervalNeeded(UnusableName):
 class PartNotBindable(UnusableName):
     """The request gives a part of a document where the whole document is needed."""
 
-    reason = "bytes can be bound only to a whole document; remove the part from the identifier"
+    reason = "only a whole document can be changed; remove the part from the identifier"
 
 
 class VersionNotSaid(UnusableName):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import quote
+from perdure.errors.root import count_things, quote
 from perdure.errors.unavailable import ShareUsedUp
 
 
@@ -18,11 +18,13 @@ class MintsUsedUp(ShareUsedUp):
 
     @property
     def reason(self) -> str:
-        return f"it was given {self.limit} names within a day"
+        return f"it was given {count_things(self.limit, 'name')} within a day"
 
     @property
     def mend(self) -> str:
-        return f"try again in {self.wait} seconds, or raise the setting mints_per_day"
+        return (
+            f"try again in {count_things(self.wait, 'second')}, or raise the setting mints_per_day"
+        )
 
 
 class SeriesQuotaUsedUp(ShareUsedUp):
@@ -37,8 +39,11 @@ class SeriesQuotaUsedUp(ShareUsedUp):
 
     @property
     def reason(self) -> str:
-        return f"{self.limit} names were given out today"
+        return f"it gave out {count_things(self.limit, 'name')} today"
 
     @property
     def mend(self) -> str:
-        return f"try again tomorrow (UTC), in {self.wait} seconds, or raise the series_quotas"
+        return (
+            "try again tomorrow (UTC), in "
+            f"{count_things(self.wait, 'second')}, or raise the series_quotas"
+        )

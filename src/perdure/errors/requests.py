@@ -15,6 +15,35 @@ class UnknownQuestion(UnknownChoice):
     rule = _MANUAL
 
 
+class RepeatedParameter(InvalidRequest):
+    """A query gives different values for a parameter that has one value."""
+
+    parameter: str
+    values: tuple[str, ...]
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"parameter {quote(self.parameter)}"
+
+    @property
+    def reason(self) -> str:
+        shown = " and ".join(quote(one) for one in self.values[:2])
+        return f"it has several values, {shown}; give it once"
+
+
+class SeveralQuestions(InvalidRequest):
+    """A query asks several questions that have different answers."""
+
+    questions: tuple[str, ...]
+    reason = "each question has an answer of its own; ask one of them"
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"query with {' and '.join(self.questions)}"
+
+
 class UnknownService(UnknownChoice):
     """RFC 2483 does not define this resolution service."""
 

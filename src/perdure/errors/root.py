@@ -31,6 +31,20 @@ def quote(text: object) -> str:
     return ascii(cut) + ("…" if len(written) > _LONGEST_QUOTE else "")
 
 
+def count_things(number: int, noun: str, *, grouped: bool = False) -> str:
+    """Return a number with its noun, in the plural unless it is 1.
+
+    >>> count_things(1, "file"), count_things(0, "copy"), count_things(1200, "day", grouped=True)
+    ('1 file', '0 copies', '1,200 days')
+    """
+    written = f"{number:,}" if grouped else f"{number}"
+    if number == 1:
+        return f"{written} {noun}"
+    stem, last = noun[:-1], noun[-1]
+    ies = last == "y" and stem[-1] not in "aeiou"
+    return f"{written} {stem}ies" if ies else f"{written} {noun}s"
+
+
 def show_plainly(text: str) -> str:
     """Return a sentence without control characters, truncated to 4,000 characters.
 

@@ -32,11 +32,15 @@ class UnknownScheme(PerdureError, ValueError):
     code = "unknown-scheme"
     text: str
     known: tuple[str, ...]
+    meant: str = ""
+    """The identifier that the text seems to mean, or an empty text."""
 
     def problem(self) -> str:
         return f"unknown scheme in {quote(self.text)}"
 
     def repair(self) -> str:
+        if self.meant:
+            return f"did you mean {quote(self.meant)}?"
         known = sorted(self.known, key=lambda one: (len(one), one))  # the usual ones are short
         return f"an identifier begins with one of {', '.join(known)}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from perdure.errors import InvalidMetadata, PartNotFound, PartNotSupported
 from perdure.errors.damage import CollectionDamaged
 from perdure.errors.limits import CollectionTooLong
+from perdure.errors.root import count_things
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.model import collection as members
 from perdure.parts import Member, Selector
@@ -31,7 +32,9 @@ class MemberExtractor:
         count, number, entry = _find_entry(source, selector)
         if entry is None:
             raise PartNotFound(
-                identifier=source.name, selector=str(selector), extent=f"{count} members"
+                identifier=source.name,
+                selector=str(selector),
+                extent=count_things(count, "member"),
             )
         return Part(
             selector=selector,

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
-from perdure.errors import UnknownScheme
+from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids.grammar import LONGEST, check_limits
 from perdure.ids.identifier import ArchivedItem, Identifier, Version
 from perdure.ids.scheme import Authority, Label, Minting, Scheme
+from perdure.ids.wrapping import list_guesses
 from perdure.plugins import InvalidClaim, load_plugins
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "Version",
     "are_equivalent",
     "find_label",
+    "find_meant",
     "find_scheme",
     "load_schemes",
     "parse",
@@ -120,8 +123,22 @@ def _parse_by_prefix(text: str) -> Identifier:
     if scheme is None or not scheme.parse_checks_limits:
         check_limits(text)
     if scheme is None:
-        raise UnknownScheme(text=text, known=prefixes)
+        raise UnknownScheme(text=text, known=prefixes, meant=find_meant(text))
     return scheme.parse(text)
+
+
+def find_meant(text: str) -> str:
+    """Return the identifier that a text without a known prefix seems to mean, or an empty text.
+
+    >>> find_meant("“pdi://oma.eop.gov.us/1997/09/01/1”")
+    'pdi://oma.eop.gov.us/1997/09/01/1'
+    """
+    for guess in list_guesses(text):
+        scheme = find_scheme(guess)
+        with suppress(MalformedIdentifier):
+            if scheme is not None:
+                return str(scheme.parse(guess))
+    return ""
 
 
 @cache

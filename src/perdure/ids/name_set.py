@@ -1,7 +1,8 @@
 """Sets of names: a pattern, an interval, the beginning of names of any scheme, or one name.
 
 How it works: a set is a range of keys and, if the range may contain other names, a pattern that
-decides. A scheme with patterns of its own (PDI) makes both. In any other scheme, a text that ends
+decides. A scheme with patterns of its own (PDI) makes both; `pdi://x.us/*`, which is not a PDI, is
+read as the interval before the `*`. In any other scheme, a text that ends
 in `*` stands for all names that begin so; a text that is too short for a name and ends in `/` or
 `:` is such a beginning, too, such as `hdl:1839/` or `urn:isbn:`. The range comes from the key of a
 name that begins so, which `Scheme.endings` complete.
@@ -9,6 +10,8 @@ name that begins so, which `Scheme.endings` complete.
 >>> names = read_set("doi:10.1000/A*")
 >>> str(names), names.low, names.contains(parse("https://doi.org/10.1000/abc"))
 ('doi:10.1000/a*', 'hdl:10.1000/a', True)
+>>> str(read_set("pdi://oma.eop.gov.us/1997/*"))
+'pdi://oma.eop.gov.us/1997/'
 >>> str(read_set("urn:isbn:")), str(read_set("URN:iana:42117::rep*"))
 ('urn:isbn:*', 'URN:IANA:42117::rep*')
 
@@ -125,6 +128,11 @@ def read_set(text: str) -> NameSet:
     try:
         name = parse(text)
     except MalformedIdentifier:
+        if scheme is not None and scheme.has_patterns and text.endswith("/*"):
+            with suppress(MalformedIdentifier):
+                interval = parse(text[:-1])
+                if interval.is_interval:
+                    return make_set(interval)
         if scheme is None or scheme.has_patterns:
             raise
         beginning = text.removesuffix("*")

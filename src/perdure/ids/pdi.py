@@ -664,10 +664,28 @@ def are_equivalent_pdis(one: Identifier, other: Identifier) -> bool:
 
 
 def read_series(text: str) -> str:
-    """Read a document series as written in a PDI; return it in lower case. Raises ValueError."""
-    found = parse_pdi(f"pdi://{text}/")
+    """Read a document series, alone or as its interval; return it in lower case.
+
+    Raises MalformedIdentifier, which names the mistake in `text`.
+
+    >>> read_series("OMA.eop.gov.us"), read_series("pdi://oma.eop.gov.us/")
+    ('oma.eop.gov.us', 'oma.eop.gov.us')
+    """
+    prefix = "" if text[: len("pdi:")].lower() in ("pdi:", "urn:") else "pdi://"
+    try:
+        found = parse_pdi(f"{prefix}{text.removesuffix('/')}/")
+    except MalformedIdentifier as mistake:
+        at = min(max(mistake.at - len(prefix), 0), len(text))
+        raise MalformedIdentifier(
+            text=text, at=at, expected=mistake.expected, rule=mistake.rule
+        ) from None
     if found.date is not None:
-        raise ValueError("a document series has no date; write only the series")
+        raise MalformedIdentifier(
+            text=text,
+            at=text.lower().index(found.series) + len(found.series),
+            expected="the end, because a document series has no date",
+            rule="ruling pdi-series",
+        )
     return found.series
 
 

@@ -37,6 +37,7 @@ _SCHEME_AND_EQUALS = f"{grammar.SCHEME_NAME}="
 _ESCAPED_CONTROL = re.compile("%(?:[01][0-9A-Fa-f]|7[Ff])")
 _ESCAPE = re.compile(grammar.ESCAPE)
 _DIGITS = "[0-9]++"
+_ORDER = "; a date is written year/month/day"
 
 
 class _Reader:
@@ -142,10 +143,12 @@ class _Reader:
         start = self.at
         found = self.take_match(pattern)
         if not found:
-            self.take_match(_DIGITS)
+            if self.take_match(_DIGITS) and (self.is_at_end or self.is_next("/")):
+                self.fail_here(f"{expected}{_ORDER}", "ruling pdi-date", start)
             self.fail_here(expected, "ruling pdi-date")
         if canonicalise_date(*[*before, found]) is None:
-            self.fail_here(f"a {name} that exists in the calendar", "ruling pdi-date", start)
+            expected = f"a {name} that exists in the calendar{_ORDER}"
+            self.fail_here(expected, "ruling pdi-date", start)
         if not self.take_match("/"):
             if self.is_next("*") or found == "*":
                 self.fail_here(

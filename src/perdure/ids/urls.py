@@ -2,7 +2,8 @@
 
 How it works: an address is the URL of a resolver followed by the identifier. `urlify` uses our own
 resolver or, if there is none, the scheme's public proxy. `deurlify` recognises public proxies by
-their hosts, and our own by its address, and returns the identifier in the address. `normalise_url`
+their hosts, and our own by its address, and returns the identifier in the address. Any host can be
+a resolver of PDIs and ARKs. `normalise_url`
 converts URLs for comparison, and `list_spellings` lists the forms to look up, because a URL is
 stored as given.
 
@@ -30,6 +31,9 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_foreign import find_foreign_identifier
 
 _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
+_OF_PDI = re.compile(
+    r"https?://[^/?#]+/((?:urn(?::|%3a))?pdi(?::|%3a).*)", re.ASCII | re.IGNORECASE | re.DOTALL
+)
 _QUESTION = re.compile("[?#]")
 _SLASHES = 3  # of a URL with no path but the root
 _PORTS = {"http": ":80", "https": ":443"}
@@ -88,13 +92,13 @@ def deurlify(
 ) -> Identifier:
     """Return the identifier in an address. `read` parses the text after one of our `bases`.
 
-    The address may also be an identifier itself. Raises InvalidRequest for an address that is not
-    at a known resolver, MalformedIdentifier or UnknownScheme for an invalid identifier in an
-    address.
+    The address may also be an identifier itself, and of a PDI or an ARK it may be at any resolver.
+    Raises InvalidRequest for an address that is not at a known resolver, MalformedIdentifier or
+    UnknownScheme for an invalid identifier in an address.
     """
-    for base in bases:
-        if base and url.startswith(f"{base.rstrip('/')}/"):
-            return read(url[len(base.rstrip("/")) + 1 :])
+    path = find_path(url, bases)
+    if path is not None:
+        return read(path)
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -109,6 +113,19 @@ def deurlify(
     if embedded is not None:
         return embedded
     raise UnknownResolver(url=url)
+
+
+def find_path(url: str, bases: tuple[str, ...] = ()) -> str | None:
+    """Return the path, with its query, of an address at one of our `bases`, or of a PDI at any.
+
+    >>> find_path("http://pid.example.org/pdi://oma.eop.gov.us/1997/?info")
+    'pdi://oma.eop.gov.us/1997/?info'
+    """
+    for base in bases:
+        if base and url.startswith(f"{base.rstrip('/')}/"):
+            return url[len(base.rstrip("/")) + 1 :]
+    found = _OF_PDI.match(url)
+    return found[1] if found else None
 
 
 def normalise_url(url: str) -> str:

@@ -33,6 +33,7 @@ from perdure.parts.media_types import strip_parameters
 from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import naming
 from perdure.policy.showing import find_withdrawal
+from perdure.policy.versions import find_held_version
 
 __all__ = [
     "GROUP",
@@ -215,8 +216,8 @@ def _find_representation(
     identifier: Identifier, record: Record
 ) -> tuple[Version | None, Representation | None]:
     """Return the version that an identifier means, and its representation if there is only one."""
-    number, format = naming.read_qualifiers(identifier)
-    version = record.version(number) if number is not None else record.newest
+    _, format = naming.read_qualifiers(identifier)
+    version = find_held_version(identifier, record)
     if version is None:
         return None, None
     if format is not None:

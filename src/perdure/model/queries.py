@@ -82,6 +82,18 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """URIs that are known to be dead links."""
 
 
+class VersionNeighbours(msgspec.Struct, frozen=True, kw_only=True):
+    """The versions around one, each by a full name, or None."""
+
+    predecessor: Identifier | None = None
+    successor: Identifier | None = None
+    latest: Identifier | None = None
+    """The highest version, if it is another one."""
+
+
+NO_NEIGHBOURS = VersionNeighbours()
+
+
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     """Serve these bytes, which are held here. `identifier` is fully qualified."""
 
@@ -90,8 +102,8 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool
     """True if the query named this version, so that the answer never changes."""
     negotiated: bool = False
-    newer: Identifier | None = None
-    """A newer version that lacks the format that the query named without a version."""
+    neighbours: VersionNeighbours = NO_NEIGHBOURS
+    """The versions before and after it."""
 
 
 class Redirect(msgspec.Struct, frozen=True, kw_only=True):

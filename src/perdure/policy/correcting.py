@@ -40,6 +40,7 @@ from perdure.policy.naming import (
     read_qualifiers,
     select_format,
 )
+from perdure.policy.versions import find_held_version
 
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1
 _ASCII = bytes(range(128))
@@ -100,7 +101,7 @@ def choose_representation(
     if record.tombstone is not None:
         raise NameWithdrawn(identifier=str(identifier))
     wanted = number if named is None else named
-    version = record.newest if wanted is None else record.version(wanted)
+    version = find_held_version(identifier, record) if wanted is None else record.version(wanted)
     if version is None or not version.representations:
         numbers = tuple(one.number for one in record.versions if one.representations)
         if wanted is None or not numbers:

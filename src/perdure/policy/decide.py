@@ -13,7 +13,8 @@ with the highest weight. A location that is known to be dead comes last, but sta
 check may be wrong, and if there is no other location it is still the best answer.
 
 What must stay true: the answer to a query that names version and format never changes, except to a
-tombstone; nothing that was withdrawn is ever fetched.
+tombstone, and except for the versions around it, which it names; nothing that was withdrawn is ever
+fetched.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from perdure import formats
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import Identifier
 from perdure.model.queries import (
+    NO_NEIGHBOURS,
     Choices,
     Description,
     Fetch,
@@ -35,7 +37,6 @@ from perdure.model.records import Location, Record, Representation, Tombstone, V
 from perdure.policy.handles.choosing import choose_entries
 from perdure.policy.handles.values import find_ttl
 from perdure.policy.naming import (
-    has_format,
     qualify_identifier,
     read_qualifiers,
     same_format,
@@ -46,7 +47,7 @@ from perdure.policy.preference import (
     media_quality,
     prefers_other_than_page,
 )
-from perdure.policy.rules import list_versions
+from perdure.policy.versions import find_highest, find_neighbours, list_having, list_versions
 
 _ONE_LOCATION = (Want.RESOURCE, Want.LOCATION)
 
@@ -158,27 +159,24 @@ def _find_candidates(
     reserved = _is_reserved_name(record, named, format)
     if reserved:
         format = None
-    newest = _find_highest(record)
     number = named
     if named is None:
-        number = _find_highest(record, format)  # ruling: pdi-format-without-version
+        number = find_highest(record, format)  # ruling: pdi-format-without-version
     if named is not None:
         _check_known(identifier, record, named)
     version = record.version(number) if number is not None else None
     if version is not None and version.tombstone:
         return version.tombstone
     held = version.representations if version else ()
-    newer = None
-    last = record.version(newest) if newest is not None and newest != number else None
-    if named is None and last is not None and last.representations:
-        newer = qualify_identifier(identifier, last.number, last.representations[0].format)
     fetches = [
         Fetch(
             identifier=qualify_identifier(identifier, version.number if version else 1, one.format),
             representation=one,
             pinned=named is not None and not reserved,
             negotiated=format is None and len(held) > 1,
-            newer=newer,
+            neighbours=find_neighbours(identifier, record, version.number, one.format)
+            if version
+            else NO_NEIGHBOURS,
         )
         for one in (held if format in (None, "*") else select_format(held, str(format)))
     ]
@@ -205,7 +203,13 @@ def _find_candidates(
     if len(matching) > 1:
         matching.sort(key=lambda location: _rank_location(location, query))
     if (held or elsewhere) and not (fetches or matching):
-        offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
+        versions = [version] if named is not None else record.versions
+        offered = {one.format for one in elsewhere if one.format} | {
+            one.format
+            for version in versions
+            if version is not None and not version.tombstone
+            for one in version.representations
+        }
         raise NotAcceptable(
             identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )
@@ -222,7 +226,7 @@ def _is_reserved_name(record: Record, number: int | None, format: str | None) ->
         return False
     if not same_format(record.minted, format):
         return False
-    having = _list_having(record, format)
+    having = list_having(record, format)
     return 1 not in having if number == 1 else not having
 
 
@@ -266,33 +270,6 @@ def _is_near(region: str | None, asked: str | None) -> bool | None:
         return None
     ours, theirs = region.lower(), asked.lower()
     return ours == theirs or theirs.startswith(f"{ours}-")
-
-
-def _find_highest(record: Record, format: str | None = None) -> int | None:
-    """The "highest version available", here or elsewhere (section 3.6.3).
-
-    With a format, the highest version that has it, if any has. If no version is available, the last
-    one that was, so that its tombstone answers; None if no version is known.
-    """
-    gone = {one.number for one in record.versions if one.tombstone}
-    having = _list_having(record, None) - gone
-    if format not in (None, "*"):
-        having = _list_having(record, format) - gone or having
-    return max(having or list_versions(record), default=None)
-
-
-def _list_having(record: Record, format: str | None) -> set[int]:
-    """The numbers of the versions that have a format, or any format if it is None."""
-    held = {
-        one.number
-        for one in record.versions
-        if any(format is None or has_format(held, format) for held in one.representations)
-    }
-    return held | {
-        one.version
-        for one in record.locations
-        if one.version and (format is None or not one.format or same_format(one.format, format))
-    }
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:

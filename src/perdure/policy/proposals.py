@@ -29,8 +29,8 @@ from perdure.ids import Identifier
 from perdure.model.commands import Erase, Withdraw
 from perdure.model.records import IdentifiedRecord, Proposal, Record, Token
 from perdure.policy.rights import LONGEST_CHAIN
-from perdure.policy.rules import list_versions
 from perdure.policy.tokens import read_key
+from perdure.policy.versions import list_versions
 
 
 class Person(msgspec.Struct, frozen=True):

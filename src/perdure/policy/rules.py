@@ -40,6 +40,7 @@ from perdure.errors.naming import (
     FormatTwice,
     NothingToCommit,
     NumericUniqueId,
+    PatternNotAllowed,
     ReasonMissing,
     SerialNotCome,
     VersionBelowOne,
@@ -58,6 +59,7 @@ from perdure.policy.naming import (
     same_format,
     select_format,
 )
+from perdure.policy.versions import list_versions
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -293,13 +295,6 @@ def plan_version(
     return plan
 
 
-def list_versions(record: Record) -> tuple[int, ...]:
-    """The known versions, here or elsewhere, in order."""
-    held = {version.number for version in record.versions}
-    elsewhere = {location.version for location in record.locations if location.version}
-    return tuple(sorted(held | elsewhere))
-
-
 def find_held(version: Version | None, format: str) -> Representation | None:
     """The representation in this format, under whichever name of the format it was committed."""
     if version is None:
@@ -430,6 +425,13 @@ def require_known(identifier: Identifier, record: Record | None) -> Record:
     if record is None:
         raise NotFound(identifier=str(identifier))
     return record
+
+
+def require_one(identifier: Identifier, record: Record | None) -> Record:
+    """Return the record of one name. Raises PatternNotAllowed for a pattern, else NotFound."""
+    if identifier.is_pattern:
+        raise PatternNotAllowed(identifier=str(identifier))
+    return require_known(identifier, record)
 
 
 def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:

@@ -18,7 +18,7 @@ from perdure.ids import Identifier
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import read_qualifiers
-from perdure.policy.rules import list_versions
+from perdure.policy.versions import list_versions
 
 
 def show_to_readers(record: Record, current: Record | None = None) -> Record:

@@ -33,7 +33,8 @@ from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
 from perdure.policy.naming import read_qualifiers, select_format
-from perdure.policy.rules import require_known
+from perdure.policy.rules import require_one
+from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import Resolved
@@ -170,7 +171,7 @@ class Documents:
         Raises NotFound, InvalidRequest if the name leaves the document open or if the bytes of the
         part are not stored as they are, and the errors of cutting the part.
         """
-        record = require_known(identifier, self._listings.find_record(identifier))
+        record = require_one(identifier, self._listings.find_record(identifier))
         number, format = read_qualifiers(identifier.whole)
         held = [
             (one.number, kept)
@@ -209,8 +210,8 @@ class Documents:
         """The bytes of an identifier, in the first of its formats. None if they are not served."""
         if record.tombstone is not None:
             return None
-        number, format = read_qualifiers(identifier)
-        version = record.version(number) if number is not None else record.newest
+        _, format = read_qualifiers(identifier)
+        version = find_held_version(identifier, record)
         if version is None or version.tombstone or not version.representations:
             return None
         found = version.representations

@@ -34,9 +34,15 @@ from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 import msgspec
 
 from perdure.errors import MalformedIdentifier
-from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
+from perdure.errors.requests import (
+    EmptyPart,
+    MalformedNumber,
+    SeveralQuestions,
+    UnknownQuestion,
+)
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
 from perdure.ids.name_set import NameSet
+from perdure.model.parameters import Parameters
 from perdure.model.queries import LocationAttribute
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
@@ -51,7 +57,7 @@ _OF_PWID_URN = re.compile(
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
-    r"[a-z][a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
+    r"(?:urn:[a-z0-9]|[a-z])[a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
 )  # no name begins so; clients escape a colon, or leave it unchanged
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
@@ -69,13 +75,11 @@ _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "member
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
-               "region")  # fmt: skip
+               "region", "index", "type", "locatt")  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
 """Words of the proxies of the Handle System. Ours is always the authoritative answer (`auth`)."""
-_OF_HANDLES = ("index", "type", "locatt")
-"""Parameters of the same proxies; each can be given several times."""
 _HANDLE = re.compile(r"[0-9]{1,9}(?:\.[0-9A-Za-z_-]+)*(?:/|%2[Ff])[^/?#]", re.ASCII)
 """The beginning of a Handle or DOI without its label, as in the links of the public proxies. Some
 clients escape its slash. A timestamp of an archive is longer."""
@@ -160,7 +164,9 @@ def _read_escaped(text: str, at: int) -> RequestTarget:
 
 
 def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:
-    """Read the text after the `?`. Raises InvalidRequest if a word in it is not a question.
+    """Read the text after the `?`. Raises InvalidRequest if a word in it is not a question, if it
+    asks several, or if a parameter has several values; `index`, `type` and `locatt`, which the
+    proxies of the Handle System have, may be repeated.
 
     Unknown `name=value` pairs are ignored, since other sites append them to shared links.
     """
@@ -168,31 +174,31 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         return Question()
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
-    found: dict[str, str] = {}
-    chosen: dict[str, list[str]] = {name: [] for name in _OF_HANDLES}
+    found, words = Parameters(), dict[str, None]()
     for piece in text.split("&"):
         name, equals, value = piece.partition("=")
         if name in _BARE and (equals or verbs):
-            found[name] = unquote(value)
+            found.add(name, unquote(value))
         elif name in verbs and not value:
-            found["verb"] = name
+            words[name] = None
         elif name in _PARAMETERS and equals:
-            found[name] = unquote(value)
+            found.add(name, unquote(value))
         elif name in _TYPED and equals:
-            found[name] = unquote_plus(value)
-        elif name in _OF_HANDLES and equals:
-            chosen[name].append(unquote(value))
+            found.add(name, unquote_plus(value))
         elif _is_flag(name, value, verbs):
-            found[name] = name
+            found.add(name, name)
         elif name and not equals:
             raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
-    if found.get("part") == "":
+    if len(words) > 1:
+        raise SeveralQuestions(questions=tuple(f"?{word}" for word in words))
+    part = found.get("part")
+    if part == "":
         raise EmptyPart(question=text)
-    if "t" in found and "part" not in found:  # the form of Annodex: ?t=15.0/30.0
-        found["part"] = str(media.read_time_query(found["t"]))
+    if "t" in found and part is None:  # the form of Annodex: ?t=15.0/30.0
+        part = str(media.read_time_query(found["t"]))
     return Question(
-        verb=found.get("verb", "info" if "noredirect" in found else ""),
-        part=found.get("part"),
+        verb=next(iter(words), "info" if "noredirect" in found else ""),
+        part=part,
         cursor=found.get("cursor"),
         append=found.get("urlappend"),
         limit=_read_positive(found["limit"]) if "limit" in found else None,
@@ -205,11 +211,13 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         before=found.get("before"),
         after=found.get("after"),
         follow_aliases="ignore_aliases" not in found,
-        indexes=tuple(int(one) for one in chosen["index"] if re.fullmatch("[0-9]{1,10}", one)),
-        types=tuple(chosen["type"]),
+        indexes=tuple(
+            int(one) for one in found.list_values("index") if re.fullmatch("[0-9]{1,10}", one)
+        ),
+        types=found.list_values("type"),
         attributes=tuple(
             LocationAttribute(name, text)
-            for one in chosen["locatt"]
+            for one in found.list_values("locatt")
             for name, colon, text in (one.partition(":"),)
             if colon
         ),
@@ -352,6 +360,15 @@ def spell_part_path(whole: Identifier, part: str) -> str:
     if with_part is not None:
         return with_part.path
     return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+
+
+def spell_name_path(name: Name) -> str:
+    """The form of a name in a target, with its part or as a set of names, after the slash."""
+    if name.names is not None:
+        return spell_set_path(name.names)
+    if name.part is not None:
+        return spell_part_path(name.identifier, name.part)
+    return spell_path(name.identifier)
 
 
 def append_question(path: str, question: str) -> str:

@@ -100,8 +100,11 @@ class Registrar:
         bytes: Bytes,
         *,
         clock: Callable[[], datetime] = utc_now,
+        learn: Callable[[], Settings] | None = None,
     ) -> None:
+        """`learn` returns the settings with the authorities that were added meanwhile."""
         self._settings = settings
+        self._learn = learn
         self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._day = ""
@@ -272,6 +275,8 @@ class Registrar:
     # ------------
 
     def _mint_name(self, command: Mint) -> Receipt:
+        if command.authority not in self._settings.series:
+            self._learn_authority(command.authority)
         if command.authority in self._settings.series and command.uid is None:
             return self._mint_serial(command)
         identifier = choose_name(command, self._settings, self._ledger, self._day)
@@ -279,6 +284,11 @@ class Registrar:
         if taken is not None:
             raise NameTaken(identifier=str(taken.identifier.resource))
         return self._create_record(identifier, command, format=command.format)
+
+    def _learn_authority(self, name: str) -> None:
+        """Look for an authority that was added while this process runs."""
+        if self._learn is not None and self._settings.find_authority(name) is None:
+            self._settings = self._learn()
 
     def _mint_serial(self, command: Mint) -> Receipt:
         """Mint the next number of a series today, used up only when nothing can fail any more."""
@@ -556,6 +566,8 @@ class Registrar:
 
     def _check_turn(self, identifier: Identifier) -> None:
         """Raise InvalidRequest if the counter of a series has yet to reach a new name."""
+        if isinstance(identifier, Pdi) and identifier.series not in self._settings.series:
+            self._learn_authority(identifier.series)
         if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
             rules.check_day(identifier, self._day)
             if identifier.date == self._day:

@@ -62,6 +62,7 @@ from perdure.errors.captures import (
 )
 from perdure.errors.limits import CapturesTooMany
 from perdure.errors.requests import MalformedNumber, MissingParameter
+from perdure.model.parameters import Parameters
 
 MOST_READ = 1_000_000  # captures
 BLOCK = 3000  # captures; the lines of a block that clients assume
@@ -132,14 +133,14 @@ class Paging(NamedTuple):
 def parse_query(question: str) -> CdxQuery:
     """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
     try:
-        given = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        pairs = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:
         raise TooManyParameters(what="query", most=_MOST_PARAMETERS) from None
-    last = dict(given)
-    url = last.get("url", "")
+    given = Parameters(pairs)
+    url = given.get("url", "")
     if not url:
         raise MissingParameter(request="query", parameter="url", manual=_RULE)
-    kind = last.get("matchType") or ""
+    kind = given.get("matchType") or ""
     if not kind and url.startswith("*."):
         url, kind = url[2:], "domain"
     elif not kind and url.endswith("*"):
@@ -148,36 +149,36 @@ def parse_query(question: str) -> CdxQuery:
     url, request_key = _split_request(url) if kind == "exact" else (url, "")
     if kind not in KINDS:
         raise UnknownMatchType(text=kind, known=tuple(KINDS))
-    closest = _parse_time(last, "closest", 1)
+    closest = _parse_time(given, "closest", 1)
     if closest and kind != "exact":
         raise ClosestNotExact()
-    chosen = [one for name, one in given if name == "filter"]
+    chosen = given.list_values("filter")
     if len(chosen) > _MOST_FILTERS:
         raise TooManyParameters(what="filter", most=_MOST_FILTERS)
-    names = tuple(filter(None, (last.get("fl") or last.get("fields") or "").split(",")))
-    output = last.get("output") or "cdxj"
+    names = tuple(filter(None, (given.get("fl") or given.get("fields") or "").split(",")))
+    output = given.get("output") or "cdxj"
     if output not in WRITERS:
         raise UnknownOutput(text=output, known=tuple(WRITERS))
     return CdxQuery(
         url=url,
         stretch=make_range(url, kind),
-        first=_parse_time(last, "from", 0) or _parse_time(last, "from_ts", 0),
-        last=_parse_time(last, "to", 1),
+        first=_parse_time(given, "from", 0) or _parse_time(given, "from_ts", 0),
+        last=_parse_time(given, "to", 1),
         closest=closest,
-        reverse=last.get("sort") == "reverse" or _parse_flag(last, "reverse"),
-        limit=_parse_number(last, "limit", 1, _LARGEST_LIMIT),
+        reverse=given.get("sort") == "reverse" or _parse_flag(given, "reverse"),
+        limit=_parse_number(given, "limit", 1, _LARGEST_LIMIT),
         filters=tuple(_canonicalise_filter(filters.parse_filter(one)) for one in chosen),
-        collapse=_parse_collapse(last.get("collapse", "")),
+        collapse=_parse_collapse(given.get("collapse", "")),
         fields=tuple(_canonicalise_name(name) for name in names),
         names=names,
         output=output,
-        page=_parse_number(last, "page", 0, 1 << 30),
-        page_size=_parse_number(last, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
-        counts=_parse_flag(last, "showNumPages"),
-        resume=_parse_resume_key(last.get("resumeKey", "")),
+        page=_parse_number(given, "page", 0, 1 << 30),
+        page_size=_parse_number(given, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
+        counts=_parse_flag(given, "showNumPages"),
+        resume=_parse_resume_key(given.get("resumeKey", "")),
         request_key=request_key,
-        shows_resume=_parse_flag(last, "showResumeKey"),
-        resolves=_parse_flag(last, "resolveRevisits"),
+        shows_resume=_parse_flag(given, "showResumeKey"),
+        resolves=_parse_flag(given, "resolveRevisits"),
     )
 
 
@@ -187,11 +188,11 @@ def _split_request(url: str) -> tuple[str, str]:
     return (url[: found.start()], make_url_key(url)) if found else (url, "")
 
 
-def _parse_flag(given: dict[str, str], name: str) -> bool:
+def _parse_flag(given: Parameters, name: str) -> bool:
     return given.get(name, "").lower() in ("true", "1", "yes", "on")
 
 
-def _parse_number(given: dict[str, str], name: str, low: int, high: int) -> int | None:
+def _parse_number(given: Parameters, name: str, low: int, high: int) -> int | None:
     text = given.get(name, "")
     if not text:
         return None
@@ -200,7 +201,7 @@ def _parse_number(given: dict[str, str], name: str, low: int, high: int) -> int 
     return int(text)
 
 
-def _parse_time(given: dict[str, str], name: str, end: int) -> str | None:
+def _parse_time(given: Parameters, name: str, end: int) -> str | None:
     """Return the first (0) or last (1) second of a time of 4 to 14 digits."""
     text = given.get(name, "")
     if not text:

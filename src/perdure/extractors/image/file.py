@@ -27,6 +27,7 @@ import msgspec
 from perdure.errors import OverBudget, PartNotFound, Undecodable
 from perdure.errors.damage import PixelsCoded
 from perdure.errors.limits import MemoryUsedUp, PixelsTooMany, SamplesTooLarge
+from perdure.errors.root import count_things
 from perdure.extractors.image.animated_png import Animation, compose_frame, read_animation
 from perdure.extractors.image.copy import cut_from_copy, make_copy
 from perdure.extractors.libraries import import_library
@@ -215,7 +216,11 @@ def open_frame(source: Source, number: int = 0, selector: Selector | str = "") -
         if animated is not None:
             frames = animated.frame_count
         if number >= frames:
-            extent = "one frame, 0" if frames == 1 else f"{frames} frames, 0 to {frames - 1}"
+            extent = (
+                "one frame, 0"
+                if frames == 1
+                else f"{count_things(frames, 'frame')}, 0 to {frames - 1}"
+            )
             raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
         if number and paged:
             image = _load_image(pyvips, data, loader, {"page": number, "n": 1})

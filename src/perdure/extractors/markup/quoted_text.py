@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.errors.parts import AmbiguousQuotation
+from perdure.errors.root import count_things
 from perdure.extractors.markup.tagged import XML_TYPES, Markup
 from perdure.extractors.markup.tags import TEXT
 from perdure.extractors.markup.text_content import TextContent, read_text_content
@@ -59,7 +60,7 @@ class QuotedTextExtractor:
                     raise PartOutOfRange(
                         identifier=source.name,
                         selector=str(selector),
-                        extent=f"{len(content.text)} characters of text",
+                        extent=f"{count_things(len(content.text), 'character')} of text",
                     )
             case TextQuote():
                 start, end = _find_quotation(content, selector)

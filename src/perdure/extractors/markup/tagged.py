@@ -21,6 +21,7 @@ import msgspec
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.errors.limits import TagsTooMany, TagsTooManyForNames
+from perdure.errors.root import count_things
 from perdure.extractors.markup import elements
 from perdure.extractors.markup.elements import NamedElements
 from perdure.extractors.markup.tags import (
@@ -162,7 +163,7 @@ class MarkupExtractor:
                 markup = Markup(source, selector, indexes)
                 if not first <= last < markup.count:  # ruling: part-range
                     raise _make_out_of_range(
-                        source, selector, f"{markup.count} tags, counted from 0"
+                        source, selector, f"{count_things(markup.count, 'tag')}, counted from 0"
                     )
             case NameRange():
                 markup = Markup(source, selector, indexes)
@@ -231,7 +232,9 @@ def _find_named_range(markup: Markup, selector: NameRange) -> tuple[int, int]:
     first, last = names[selector.first], names[selector.last]
     if first.first > last.first:
         order = f"{selector.last!r} before {selector.first!r}"
-        raise _make_out_of_range(markup.source, selector, f"{markup.count} tags, with {order}")
+        raise _make_out_of_range(
+            markup.source, selector, f"{count_things(markup.count, 'tag')}, with {order}"
+        )
     return first.first, last.last
 
 

@@ -25,6 +25,7 @@ import msgspec
 from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange
 from perdure.errors.cutting import CheckNotSupported
 from perdure.errors.damage import CharacterWithoutCode
+from perdure.errors.root import count_things
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text.coding import Coding, find_coding
 from perdure.extractors.text.decoded import DecodedText, read_decoded
@@ -148,7 +149,9 @@ def _find_canonical_places(index: TextIndex, selector: CharRange) -> tuple[TextM
     size = index.count_units(Unit.CANONICAL)
     if not selector.start < selector.end <= size:  # ruling: part-range
         raise PartOutOfRange(
-            identifier=index.source.name, selector=str(selector), extent=f"{size} characters"
+            identifier=index.source.name,
+            selector=str(selector),
+            extent=count_things(size, "character"),
         )
     unit = Unit.CANONICAL
     return index.find_place(unit, selector.start), index.find_place(unit, selector.end)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from perdure.errors import PartNotFound, PartNotSupported
+from perdure.errors.root import count_things
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, join_chunks
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.table_index import BLOCK, TableIndex, open_table
@@ -211,7 +212,8 @@ def _make_not_found(table: TableIndex, selector: Cells) -> PartNotFound:
     return PartNotFound(
         identifier=table.source.name,
         selector=str(selector),
-        extent=f"{table.rows} rows of {_count_columns(table)} columns",
+        extent=f"{count_things(table.rows, 'row')} of "
+        f"{count_things(_count_columns(table), 'column')}",
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -24,6 +24,7 @@ from perdure.archives.capture import capturing
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors.processes import TooBusy
 from perdure.errors.requests import MissingParameter
+from perdure.model.parameters import Parameters
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
@@ -47,7 +48,7 @@ async def capture_page(service: Service, request: Request) -> Answer:
         return problems.answer_problem(problems.not_allowed(request.method, allow), request)
     caller = auth.find_bearer(service, request)
     own = service.settings.archive_id
-    url = parse_qs(request.target.question or "").get("url", [""])[-1]
+    url = Parameters(parse_qsl(request.target.question or "")).get("url", "")
     if not url:
         raise MissingParameter(request="the capture", parameter="url")
     auth.check_right(

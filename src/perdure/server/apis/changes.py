@@ -18,12 +18,13 @@ import asyncio
 import re
 import time
 from http import HTTPStatus
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from perdure.errors import Forbidden
 from perdure.errors.credentials import RightMissing
 from perdure.errors.requests import MalformedNumber
 from perdure.model.changes import BEGIN, TOKEN, Change, ChangeMark
+from perdure.model.parameters import Parameters
 from perdure.model.records import Token
 from perdure.policy import rights
 from perdure.policy.naming import identify_record
@@ -51,10 +52,10 @@ async def list_changes(service: Service, request: Request) -> Answer:
     Raises InvalidRequest, Conflict if `since` is not a change of this registry, or Unauthenticated
     or Forbidden for full rows.
     """
-    asked = parse_qs(request.target.question or "", keep_blank_values=True)
+    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
     chain = _check_mirror(service, request) if "full" in asked else None
-    limit = _read_number("limit", asked.get("limit", [str(LIMIT)])[-1])
-    mark = service.registry.mark(asked["since"][-1]) if "since" in asked else None
+    limit = _read_number("limit", asked.get("limit", str(LIMIT)))
+    mark = service.registry.mark(asked["since"]) if "since" in asked else None
     matched = _WAIT.search(request.read_field(b"prefer"))
     seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
     seen = service.count_changes()

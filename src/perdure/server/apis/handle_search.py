@@ -22,6 +22,7 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
+from perdure.model.parameters import Parameters
 from perdure.model.records import Record
 from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
@@ -57,7 +58,7 @@ async def list_handles(service: Service, request: Request) -> Answer:
 
     Raises InvalidRequest, Unauthenticated or Forbidden.
     """
-    given = dict(parse_qsl(request.target.question or ""))
+    given = Parameters(parse_qsl(request.target.question or ""))
     prefix = given.get("prefix", "")
     example = names.read_handle(f"{prefix}/*")  # raises if it is not a prefix
     who = await handle_admins.identify_actor(service, request)
@@ -81,7 +82,7 @@ async def list_handles(service: Service, request: Request) -> Answer:
     )
 
 
-def _read_number(given: dict[str, str], name: str, otherwise: int) -> int:
+def _read_number(given: Parameters, name: str, otherwise: int) -> int:
     text = given.get(name, "")
     if text in ("", "-1"):
         return otherwise
@@ -138,7 +139,7 @@ async def search_handles(service: Service, request: Request) -> Answer:
 async def _search_values(service: Service, request: Request) -> Answer:
     pairs = parse_qsl(request.target.question or "")
     criteria = tuple((name, text) for name, text in pairs if name not in _OWN)
-    given = dict(pairs)
+    given = Parameters(pairs)
     _check_criteria(criteria)
     limit = min(_read_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
     exact = next((one for one in criteria if "*" not in one[1]), None)

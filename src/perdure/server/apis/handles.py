@@ -33,6 +33,7 @@ from perdure.errors.requests import MalformedBody
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Assign, Outcome, Receipt
+from perdure.model.parameters import Parameters
 from perdure.model.queries import Choices, Query, Want
 from perdure.model.records import Record, Value
 from perdure.policy.handles import changes, names, values
@@ -142,14 +143,13 @@ def read_handle(text: str) -> str:
 
 def read_query(handle: str, question: str) -> HandleRequest:
     """Read the parameters from a query, or from the body of a form. Raises InvalidRequest."""
-    pairs = parse_qsl(question, keep_blank_values=True)
-    given = dict(pairs)
-    indexes = [value for name, value in pairs if name == "index"]
+    given = Parameters(parse_qsl(question, keep_blank_values=True))
+    indexes = given.list_values("index")
     return HandleRequest(
         handle=handle,
         indexes=tuple(values.read_asked_index(one) for one in indexes if one != _VARIOUS),
         various=_VARIOUS in indexes,
-        types=tuple(value for name, value in pairs if name == "type"),
+        types=given.list_values("type"),
         auth=_is_set(given, "auth"),
         overwrite=_is_set(given, "overwrite", otherwise=True),
         mint=_is_set(given, "mintNewSuffix"),
@@ -159,7 +159,7 @@ def read_query(handle: str, question: str) -> HandleRequest:
     )
 
 
-def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> bool:
+def _is_set(given: Parameters, name: str, *, otherwise: bool = False) -> bool:
     """True if a parameter is set. `?auth` equals `?auth=true`."""
     return given[name].lower() in ("", "true", "1", "yes") if name in given else otherwise
 
@@ -247,7 +247,7 @@ async def query_handle(service: Service, request: Request, asked: HandleRequest)
     ]
     indexes = tuple(values.read_asked_index(value) for name, value in pairs if name == "index")
     types = tuple(value for name, value in pairs if name == "type")
-    auth = _is_set(dict(pairs), "auth", otherwise=asked.auth)
+    auth = _is_set(Parameters(pairs), "auth", otherwise=asked.auth)
     return await show_handle(
         service, request, msgspec.structs.replace(asked, indexes=indexes, types=types, auth=auth)
     )

@@ -21,7 +21,7 @@ from perdure.errors import PerdureError
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone
 from perdure.errors.requests import BodyEncoded
-from perdure.ids import Identifier
+from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
 from perdure.policy.rates import Rate
 from perdure.server import pages
@@ -153,12 +153,16 @@ def make_gone_problem(step: Gone) -> Problem:
     )
 
 
-def not_allowed(method: str, allow: bytes) -> Problem:
-    """The target does not support the method."""
+def not_allowed(method: str, allow: bytes, advice: str = "") -> Problem:
+    """The target does not support the method.
+
+    `advice` says how to apply a method that the target allows in another form of the request.
+    """
+    advice = advice or f"the allowed methods are {allow.decode()}"
     return Problem(
         status=HTTPStatus.METHOD_NOT_ALLOWED,
         code="method-not-allowed",
-        detail=f"{method[:32]} is not allowed here; the allowed methods are {allow.decode()}",
+        detail=f"{method[:32]} is not allowed here; {advice}",
         fields=((b"allow", allow),),
     )
 
@@ -188,10 +192,14 @@ def no_such_range(length: int) -> Problem:
 
 def no_such_page(path: str) -> Problem:
     """The path is neither a page nor an identifier."""
+    meant = find_meant(path[:LONGEST])
+    advice = "an identifier needs a colon"
+    if meant:
+        advice += f"; did you mean {errors.quote('/' + meant)}?"
     return Problem(
         status=HTTPStatus.NOT_FOUND,
         code="no-such-page",
-        detail=f"there is no page {errors.quote('/' + path)}, and an identifier needs a colon",
+        detail=f"there is no page {errors.quote('/' + path)}, and {advice}",
     )
 
 

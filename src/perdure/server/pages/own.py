@@ -10,14 +10,16 @@ import asyncio
 from datetime import datetime
 from http import HTTPStatus
 from importlib.metadata import version
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 from urllib.parse import quote as escape
 
 import msgspec
 
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes
-from perdure.reading.targets import read_identifier, read_question, spell_path, spell_set_path
+from perdure.model.parameters import Parameters
+from perdure.reading.pasted import read_pasted
+from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
 from perdure.server import pages
 from perdure.server.apis import memento
 from perdure.server.common import lists, logs, problems
@@ -35,19 +37,19 @@ _DAY = (b"cache-control", b"public, max-age=86400")
 
 async def show_start(service: Service, request: Request) -> Answer:
     """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
-    asked = parse_qs(request.target.question or "").get("identifier")
+    asked = Parameters(parse_qsl(request.target.question or "")).get("identifier")
     if asked:
-        text = asked[0].strip()
+        text = asked.strip()
         if await asyncio.to_thread(memento.has_captures, service, text):
             place = escape_uri(f"/timemap/html/{memento.escape_for_path(text)}")
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", place))
-        identifier = read_identifier(text)
+        name = read_pasted(asked, read_name, lambda: (request.base_url,))
         return make_empty_answer(
-            HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_path(identifier)}"))
+            HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_name_path(name)}"))
         )
     found = sorted(load_schemes().values(), key=lambda scheme: scheme.name)
     vary = (b"vary", b"accept")
-    minted = service.settings.series
+    minted = service.registry.learn_authorities().series
     series = await asyncio.to_thread(service.registry.listings.list_series, minted)
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
         body = pages.render_template("start.html", series=series, minted=minted, schemes=found)

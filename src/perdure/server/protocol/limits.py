@@ -24,6 +24,7 @@ from math import ceil
 
 from uvicorn.middleware.proxy_headers import _TrustedHosts
 
+from perdure.errors.root import count_things
 from perdure.policy.rates import Rate, RateMeter
 from perdure.server.protocol.head import Headers, Refusal
 
@@ -114,8 +115,9 @@ def write_rate_fields(name: str, rate: Rate, wait: int) -> Headers:
 
 def _make_refusal(name: str, rate: Rate, wait: int) -> Refusal:
     detail = (
-        f"this address has used its {rate.amount} {name} per {rate.seconds} seconds; "
-        f"try again in {wait} seconds"
+        f"this address has used its {rate.amount} {name} "
+        f"per {count_things(rate.seconds, 'second')}; "
+        f"try again in {count_things(wait, 'second')}"
     )
     fields = tuple(write_rate_fields(name, rate, wait))
     return Refusal(HTTPStatus.TOO_MANY_REQUESTS, detail, fields)

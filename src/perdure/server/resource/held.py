@@ -24,6 +24,7 @@ from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import read_qualifiers
+from perdure.policy.versions import list_relations
 from perdure.reading.targets import append_question, spell_path, spell_uri
 from perdure.server.common import bodies, digests, problems
 from perdure.server.common.answers import (
@@ -147,7 +148,7 @@ def make_validators(
                 write_link(f"{base}/{spell_path(step.identifier)}", "cite-as"),
                 link_description(step.identifier),
                 *link_back(f"{base}/{spell_path(step.identifier.resource)}"),
-                *_link_newer(step, base),
+                *link_versions(step, base),
             )
         ),
     ]
@@ -186,14 +187,17 @@ def link_back(url: str) -> tuple[bytes, bytes]:
     )
 
 
-def _link_newer(step: Fetch, base: str) -> tuple[bytes, ...]:
-    """Link the newest version if it lacks the requested format (RFC 5829).
+def link_versions(step: Fetch, base: str, anchor: str = "") -> tuple[bytes, ...]:
+    """Link the versions before and after one, and the latest if it is another (RFC 5829).
 
+    `anchor` is the address of the document if the answer is a part of it.
     # ruling: pdi-format-without-version
     """
-    if step.newer is None:
-        return ()
-    return (write_link(f"{base}/{spell_path(step.newer)}", "latest-version"),)
+    more = {"anchor": escape_uri(anchor).decode()} if anchor else {}
+    return tuple(
+        write_link(f"{base}/{spell_path(one)}", relation, **more)
+        for relation, one in list_relations(step.neighbours)
+    )
 
 
 def describe_bytes(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:

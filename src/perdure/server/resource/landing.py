@@ -94,6 +94,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         player=playing.find_player(service, resolved) if gone is None else None,
         withdrawn=gone,
         contact=service.settings.contact,
+        later=next((row.href for row in rows if row.rel == "latest-version"), ""),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),

@@ -25,6 +25,7 @@ import msgspec
 from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound
 from perdure.errors.damage import CollectionDamaged
 from perdure.errors.requests import CursorNotNumber
+from perdure.errors.root import count_things
 from perdure.extractors.members import read_collection
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
@@ -83,7 +84,9 @@ async def lead_to_member(
     count, number, entry = await service.run_cutter(_find_entry, source, selector)
     if entry is None:
         raise PartNotFound(
-            identifier=source.name, selector=str(selector), extent=f"{count} members"
+            identifier=source.name,
+            selector=str(selector),
+            extent=count_things(count, "member"),
         )
     found = members.read_entry(entry)
     identifier = parse(found.identifier)

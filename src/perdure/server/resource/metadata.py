@@ -33,6 +33,7 @@ from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality
 from perdure.policy.rules import require_known
+from perdure.policy.versions import find_held_version
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import (
     Question,
@@ -165,8 +166,7 @@ def _find_resource_quality(
 
 def list_media_types(identifier: Identifier, record: Record) -> set[str]:
     """List the media types in which a resource is held, or may be found at its locations."""
-    number, _ = read_qualifiers(identifier)
-    version = record.version(number) if number is not None else record.newest
+    version = find_held_version(identifier, record)
     kinds = {one.media_type for one in version.representations} if version else set()
     for location in record.locations:
         known = find_media_type(location.format) if location.format else None

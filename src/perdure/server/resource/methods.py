@@ -22,7 +22,7 @@ from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource.writing import minting_authority
+from perdure.server.resource.writing import find_minting_kind, minting_authority
 
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
@@ -33,14 +33,13 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
         return request.allow[TargetKind.PAGE]
     text = request.target.text
     try:
-        mints = minting_authority(text, service.settings) is not None
+        mints = minting_authority(text, service.registry) is not None
     except UnknownAuthority:  # not minted here, but perhaps resolved  # ruling: series-resolved
         if not _is_resolved_series(service, text):
             raise
         mints = False
     if mints:
-        listed = text[:4].lower() in ("pdi:", "urn:")
-        return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
+        return request.allow[find_minting_kind(text)]
     resolved = asking.resolve_name(service, request, text)
     if resolved.names is not None:
         if not (resolved.names.is_interval and service.knows_series(resolved.asked)):

@@ -44,7 +44,7 @@ from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.rights import covers_object, make_object
 from perdure.policy.unfolding import join_part
 from perdure.reading.targets import read_identifier, read_question
-from perdure.server.common import auth, problems
+from perdure.server.common import auth
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -52,6 +52,7 @@ from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import (
     check_new,
     expect_unless_repeated,
+    find_minting_kind,
     make_receipt_answer,
     minting_authority,
     read_announced_length,
@@ -60,6 +61,7 @@ from perdure.server.resource.writing import (
     read_idempotency_key,
     read_promised_digests,
     refuse_coding,
+    refuse_write,
 )
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
@@ -207,12 +209,11 @@ async def answer_operation(service: Service, request: Request) -> Answer:
     """Answer POST to an identifier."""
     verb = read_question(request.target.question, verbs=VERBS).verb
     text = request.target.text
-    authority = minting_authority(text, service.settings)
+    authority = minting_authority(text, service.registry)
     if authority is not None:
         if verb != "mint":
-            return problems.answer_problem(
-                problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
-            )
+            advice = "POST mints a name here with ?mint"
+            return refuse_write(request, "POST", find_minting_kind(text), advice)
         return await _mint_name(service, request, authority)
     identifier = read_identifier(text)
     if verb == "register":
@@ -221,10 +222,14 @@ async def answer_operation(service: Service, request: Request) -> Answer:
     known = identifier.is_pattern and service.knows_series(identifier)
     if not known:
         rules.require_known(identifier, record)  # 404 before all else
-    if verb not in _KNOWN or record is None:
-        return problems.answer_problem(
-            problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
-        )
+    if record is None:
+        advice = "an operation changes one name; name it, or POST to a series with ?mint"
+        return refuse_write(request, "POST", TargetKind.PATTERN, advice)
+    if verb not in _KNOWN:
+        whole = identifier.whole is identifier
+        advice = f"POST needs one of {', '.join(f'?{one}' for one in (*_KNOWN, 'metadata'))}"
+        kind = TargetKind.IDENTIFIER if whole else TargetKind.PART
+        return refuse_write(request, "POST", kind, advice)
     return await _run_operation(service, request, verb, identifier, record)
 
 

@@ -152,6 +152,7 @@ def _make_validators(
     service: Service, request: Request, step: Fetch, part: str, tag: bytes
 ) -> Fields:
     canonical = f"{request.base_url}/{spell_part_path(step.identifier, part)}"
+    document = f"{request.base_url}/{spell_path(step.identifier)}"
     return [
         (b"etag", tag),
         (b"content-location", _write_content_location(step, part)),
@@ -160,9 +161,10 @@ def _make_validators(
             (
                 write_link(canonical, "canonical"),
                 write_link(canonical, "cite-as"),
-                write_link(f"{request.base_url}/{spell_path(step.identifier)}", "up"),
+                write_link(document, "up"),
                 link_description(step.identifier),
                 *held.link_back(canonical),
+                *held.link_versions(step, request.base_url, anchor=document),
             )
         ),
         (b"vary", b"accept, accept-language"),

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors import UnknownArchive
 from perdure.errors.requests import MissingParameter
+from perdure.model.parameters import Parameters
 from perdure.reading.targets import is_escaped
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer
@@ -47,19 +48,20 @@ async def answer_pwid_query(service: Service, request: Request) -> Answer:
     return await reading.answer_resource(service, request, resolved)
 
 
-def parse_pwid_query(question: str) -> dict[str, str]:
+def parse_pwid_query(question: str) -> Parameters:
     """Parse the query into its three parameters, as far as they are given.
 
-    >>> parse_pwid_query("time=2016-01-22T11:20:29Z&coverage=page&item=http://a.dk/?x=1&y=2")
+    >>> dict(parse_pwid_query("time=2016-01-22T11:20:29Z&coverage=page&item=http://a.dk/?x=1&y=2"))
     {'time': '2016-01-22T11:20:29Z', 'coverage': 'page', 'item': 'http://a.dk/?x=1&y=2'}
     """
     begin = _ITEM.search(question)
     if begin is None:
-        return dict(parse_qsl(question))
+        return Parameters(parse_qsl(question))
     before, item = question[: begin.start()], question[begin.end() :]
     missing = {"time", "coverage"} - dict(parse_qsl(before)).keys()
     beside = [one[0] for one in _AFTER.finditer(item)] if missing else []
     for one in beside:
         item = item.replace(one, "", 1)
-    given = dict(parse_qsl("&".join((before, *beside))))
-    return given | {"item": unquote(item) if is_escaped(item) else item}
+    given = Parameters(parse_qsl("&".join((before, *beside))))
+    given.add("item", unquote(item) if is_escaped(item) else item)
+    return given

@@ -21,12 +21,13 @@ import msgspec
 
 from perdure import formats, metadata
 from perdure.errors import PerdureError
-from perdure.ids import parse
+from perdure.ids import Identifier, parse
 from perdure.metadata import homes
 from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Code, Relation
-from perdure.model.records import Location, Record
+from perdure.model.records import Location, Record, Representation, Version
 from perdure.policy.naming import qualify_identifier, read_qualifiers
+from perdure.policy.versions import find_held_version, find_neighbours, list_relations
 from perdure.reading.targets import append_question, spell_path
 from perdure.server.common.answers import escape_uri, write_link
 
@@ -81,10 +82,11 @@ def make_signposts(
             Signpost(item.href, "cite-as", item.href if item in held else name),
         )
     ]
+    of_versions = _list_versions_around(record, what, base)
     of_metadata = [
         Signpost(row.href, "describes", page, _HTML) for row in of_page if row.rel == "describedby"
     ]
-    return (*of_page, *items, *of_items, *of_metadata)
+    return (*of_page, *items, *of_items, *of_versions, *of_metadata)
 
 
 def list_descriptions(page: str, name: str) -> Iterable[Signpost]:
@@ -106,15 +108,34 @@ def _list_held_items(
     if what.part is not None:
         yield Signpost(page, "item", what.url)
         return
-    number, format = read_qualifiers(what.identifier)
-    version = record.newest if number is None else record.version(number)
+    for exact, _, held in _list_held(record, what):
+        href = f"{base}/{spell_path(exact)}"
+        yield Signpost(page, "item", href, held.media_type, held.language or "")
+
+
+def _list_held(
+    record: Record, what: DescribedResource
+) -> Iterable[tuple[Identifier, Version, Representation]]:
+    """Yield the bytes that a name means: of its version, else of the highest that has its format.
+
+    # ruling: pdi-format-without-version
+    """
+    _, format = read_qualifiers(what.identifier)
+    version = find_held_version(what.identifier, record)
     if record.tombstone is not None or version is None or version.tombstone is not None:
         return
     for held in version.representations:
         if format in (None, held.format):
             exact = qualify_identifier(what.identifier, version.number, held.format)
-            href = f"{base}/{spell_path(exact)}"
-            yield Signpost(page, "item", href, held.media_type, held.language or "")
+            yield exact, version, held
+
+
+def _list_versions_around(record: Record, what: DescribedResource, base: str) -> Iterable[Signpost]:
+    """Yield links from the bytes that a name means to the versions around them (RFC 5829)."""
+    for exact, version, held in _list_held(record, what):
+        around = find_neighbours(exact, record, version.number, held.format)
+        for relation, one in list_relations(around):
+            yield Signpost(f"{base}/{spell_path(exact)}", relation, f"{base}/{spell_path(one)}")
 
 
 def _list_located_items(record: Record, what: DescribedResource, page: str) -> Iterable[Signpost]:

@@ -40,6 +40,7 @@ from perdure.model.queries import Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
 from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
+from perdure.registry import Registry
 from perdure.server.common import auth, digests, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.conditions import make_etag, read_entity_tags
@@ -63,12 +64,11 @@ _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for an
 async def put_bytes(service: Service, request: Request) -> Answer:
     """Answer PUT to an identifier."""
     question = read_question(request.target.question, verbs=("metadata",))
-    authority = minting_authority(request.target.text, service.settings)
+    authority = minting_authority(request.target.text, service.registry)
     if authority is not None:
         if question != Question():
-            return problems.answer_problem(
-                problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
-            )
+            kind = find_minting_kind(request.target.text)
+            return refuse_write(request, "PUT", kind, "PUT mints a name without a query; remove it")
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
         check_new(request)
@@ -76,10 +76,11 @@ async def put_bytes(service: Service, request: Request) -> Answer:
         return await _mint_name(service, request, token, authority, content)
     identifier = read_identifier(request.target.text)
     record = find_existing(service, identifier)
-    if record is None or question != Question():  # a part or a view has no versions
-        return problems.answer_problem(
-            problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
-        )
+    if record is None:
+        return refuse_write(request, "PUT", TargetKind.PATTERN, _find_advice(service, identifier))
+    if question != Question():
+        advice = "a part or a view has no versions: to add one to the name, remove the query"
+        return refuse_write(request, "PUT", TargetKind.IDENTIFIER, advice)
     token = auth.find_bearer(service, request)
     auth.check_right(service, token, "commit", identifier)
     expect = expect_unless_repeated(request, lambda: _find_expected(request, identifier, record))
@@ -87,7 +88,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
     return await _commit_version(service, request, token, identifier, record, content, expect)
 
 
-def minting_authority(text: str, settings: Settings) -> str | None:
+def minting_authority(text: str, registry: Registry) -> str | None:
     """Return the authority that a request asks a new name from, or None if it gives a name.
 
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority if
@@ -98,11 +99,38 @@ def minting_authority(text: str, settings: Settings) -> str | None:
         name = minting.requested_authority(text) if minting is not None else None
         if minting is None or name is None:
             continue
-        if Authority(scheme.name, name) in settings.owned_authorities:
+        wanted, settings = Authority(scheme.name, name), registry.settings
+        if wanted not in settings.owned_authorities:
+            settings = registry.learn_authorities()
+        if wanted in settings.owned_authorities:
             return name
         if minting.asks_only:
             raise UnknownAuthority(authority=name, known=getattr(settings, minting.setting))
     return None
+
+
+def find_minting_kind(text: str) -> TargetKind:
+    """Return the kind of a target that mints names: the names of a series can also be listed."""
+    return TargetKind.SERIES if text[:4].lower() in ("pdi:", "urn:") else TargetKind.AUTHORITY
+
+
+def refuse_write(request: Request, method: str, kind: TargetKind, advice: str) -> Answer:
+    """Answer a write that this target does not take in this form, with the `Allow` of OPTIONS."""
+    return problems.answer_problem(
+        problems.not_allowed(method, request.allow[kind], advice), request
+    )
+
+
+def _find_advice(service: Service, identifier: Identifier) -> str:
+    """Say how to write instead of writing to a pattern, a part or a citation."""
+    if identifier.is_interval and identifier.assigned_under in service.settings.series:
+        return (
+            f"PUT mints at the series, under the date of today: "
+            f"PUT /{spell_path(parse(identifier.authority_beginning))}"
+        )
+    if identifier.is_pattern:
+        return "a pattern names many resources; name one of them"
+    return "bytes are bound to a whole document; remove the part"
 
 
 def find_existing(service: Service, identifier: Identifier) -> Record | None:

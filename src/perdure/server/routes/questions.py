@@ -134,13 +134,15 @@ QUESTIONS = (
         shown="?index=<n>&type=<type>",
         text="for a handle: redirects only to a location in one of these values, by its index or "
         "its type; otherwise the record",
+        repeated=True,
     ),
-    Parameter(name="type", text="a type of values of a handle", listed=False),
+    Parameter(name="type", text="a type of values of a handle", repeated=True, listed=False),
     Parameter(
         name="locatt",
         shown="?locatt=<attribute>:<text>",
         text="for a handle with a `10320/loc` value: redirects to a location with this attribute, "
         "such as `id:1`, if there is one",
+        repeated=True,
     ),
     Parameter(
         name="cursor",

@@ -16,6 +16,7 @@ import jinja2
 import msgspec
 
 from perdure.errors.records import quote_parser
+from perdure.errors.root import count_things
 from perdure.upkeep.collection.drift import Drift
 from perdure.upkeep.collection.status import FAILED, Report
 
@@ -53,7 +54,10 @@ def summarise_counts(counts: dict[str, int]) -> str:
 
 def _check_lines(report: Report) -> list[str]:
     done = "ended" if report.ended else "stopped before its end, begun"
-    counts = f"{len(report.checked)} of {report.size} members, {summarise_counts(report.counts())}"
+    counts = (
+        f"{len(report.checked)} of {count_things(report.size, 'member')}, "
+        f"{summarise_counts(report.counts())}"
+    )
     lines = [
         f"{report.collection} {report.title}".rstrip(),
         f"check {done} {report.ended or report.begun}: {counts}",
@@ -70,7 +74,7 @@ def _drift_lines(drift: Drift) -> list[str]:
     lines = [
         f"from {drift.before}",
         f"to {drift.after}",
-        f"{drift.members} members, {changed}",
+        f"{count_things(drift.members, 'member')}, {changed}",
         "",
     ]
     for one in drift.changes:

@@ -1,0 +1,58 @@
+"""Parameters of a query: one value each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors.requests import RepeatedParameter, SeveralQuestions
+from perdure.model.parameters import Parameters
+from perdure.reading.targets import _PARAMETERS, _TYPED, _VERBS, Question, read_question
+
+_REPEATABLE = ("index", "type", "locatt")
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("123"))))
+def test_no_value_is_chosen_silently(pairs: list[tuple[str, str]]) -> None:
+    found = Parameters(pairs)
+    assert set(found) == {name for name, _ in pairs}
+    for name in found:
+        values = tuple(dict.fromkeys(value for one, value in pairs if one == name))
+        assert found.list_values(name) == values
+        if len(values) == 1:
+            assert found[name] == found.get(name) == values[0]
+        else:
+            with pytest.raises(RepeatedParameter) as refused:
+                found.get(name)
+            assert refused.value.values == values
+
+
+@pytest.mark.parametrize("name", sorted({*_PARAMETERS, *_TYPED} - {*_REPEATABLE}))
+def test_a_parameter_of_a_name_has_one_value(name: str) -> None:
+    first, second = ("1", "2") if name == "limit" else ("t=1", "t=2")
+    with pytest.raises(RepeatedParameter) as refused:
+        read_question(f"{name}={first}&{name}={second}")
+    assert refused.value.parameter == name
+
+
+@pytest.mark.parametrize("name", _REPEATABLE)
+def test_what_proxies_of_handles_repeat_may_be_repeated(name: str) -> None:
+    first, second = ("1", "2") if name == "index" else ("a:1", "b:2")
+    assert read_question(f"{name}={first}&{name}={second}") != read_question(f"{name}={first}")
+
+
+def test_the_same_value_again_changes_nothing() -> None:
+    assert read_question("part=char=0,3&part=char=0,3") == Question(part="char=0,3")
+
+
+def test_what_other_sites_append_is_ignored() -> None:
+    assert read_question("utm=1&utm=2") == Question()
+
+
+@pytest.mark.parametrize("word", _VERBS[1:])
+def test_a_query_asks_one_question(word: str) -> None:
+    with pytest.raises(SeveralQuestions) as refused:
+        read_question(f"info&{word}")
+    assert refused.value.questions == ("?info", f"?{word}")
+    assert read_question(f"{word}&{word}").verb == word

@@ -1,0 +1,67 @@
+"""Identifiers as people paste them."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
+from perdure.ids import parse
+from perdure.ids.name_set import read_set
+from perdure.policy.unfolding import split_part
+from perdure.reading.pasted import find_within, read_address, read_pasted
+
+OURS = "https://pid.example.org/names"
+TEXT = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
+
+
+def list_bases() -> tuple[str, ...]:
+    return (OURS,)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "meant"),
+    [
+        (f" <{TEXT}>.", TEXT),
+        (f"http://any.example:8080/{TEXT}", TEXT),
+        (f"http://any.example/urn:{TEXT}", TEXT),
+        (f"<http://any.example/{TEXT}?landing>", TEXT),
+        ("http://any.example/pdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1", "pdi://a.us/1997/09/01/1"),
+        (f"http://any.example/{TEXT}%23char=37,51", f"{TEXT}#char=37,51"),
+        (f"http://any.example/{TEXT}?part=char=37,51", f"{TEXT}#char=37,51"),
+        (f"http://any.example/{TEXT}?utm_source=mail", TEXT),
+        ("http://any.example/pdi://oma.eop.gov.us/1997/", "pdi://oma.eop.gov.us/1997/"),
+        ("http://any.example/ark:/12345/x6?info", "ark:12345/x6"),
+        (f"{OURS}/hdl:1839/a%23b", "hdl:1839/a#b"),
+        ("https://nbn-resolving.org/urn:nbn:de:101:1-1", "urn:nbn:de:101:1-1"),
+    ],
+)
+def test_the_identifier_within_is_read(pasted: str, meant: str) -> None:
+    assert read_pasted(pasted, parse, list_bases) == parse(meant)
+
+
+def test_a_part_of_a_name_without_parts_stays_beside_it() -> None:
+    name = read_pasted(f"{OURS}/ark:12345/x6?part=page=2", split_part, list_bases)
+    assert (str(name.identifier), name.part) == ("ark:12345/x6", "page=2")
+
+
+def test_a_set_is_read_from_its_address() -> None:
+    assert str(read_pasted(f"{OURS}/hdl:1839/", read_set, list_bases)) == "hdl:1839/*"
+
+
+@pytest.mark.parametrize("text", ["<nothing>", "http://any.example/hdl:1839/a", "", "<>"])
+def test_what_has_no_identifier_within_is_refused(text: str) -> None:
+    with pytest.raises((UnknownScheme, MalformedIdentifier)):
+        read_pasted(text, parse, list_bases)
+
+
+def test_a_text_that_can_be_read_needs_no_address_of_ours() -> None:
+    def fail() -> tuple[str, ...]:
+        raise AssertionError
+
+    assert read_pasted(TEXT, parse, fail) == parse(TEXT)
+    assert find_within(f"<{TEXT}>", fail) == TEXT
+
+
+def test_an_unknown_question_is_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        read_address(f"http://any.example/{TEXT}?nonsense", ())
