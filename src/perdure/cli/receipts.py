@@ -30,6 +30,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         | ({"copies": receipt.copies} if receipt.copies else {})
         | ({"unreached": receipt.unreached} if receipt.unreached else {})
         | ({"dropped": receipt.dropped} if receipt.dropped else {})
+        | ({"undescribed": receipt.undescribed} if receipt.undescribed else {})
         | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
         | ({"advice": advice} if advice else {}),
         receipt.identifier,
@@ -48,6 +49,11 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(f"the same bytes are still held as {name}")
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
+    if receipt.undescribed:
+        place.print_note(
+            f"this describes {receipt.identifier} alone; to describe all versions and formats, "
+            f"describe {receipt.undescribed}"
+        )
     for name in receipt.reading_aliases:
         place.print_note(f"{name} finds these bytes, too")
     for one in advice:

@@ -9,10 +9,12 @@ import msgspec
 
 from perdure.errors.root import show_plainly
 from perdure.ids import Identifier
+from perdure.model.about import Attachment
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
 from perdure.model.records import (
     Correction,
     Location,
+    NarrowDescription,
     Proposal,
     Record,
     Representation,
@@ -100,8 +102,28 @@ def _record_facts(record: Record) -> Iterator[str]:
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
         yield f"described as {show_plainly(record.about.title)}"
-    yield from (f"with a {one.format} record, {len(one.content)} bytes" for one in record.attached)
+    yield from map(_describe_attached, record.attached)
+    for narrow in record.narrower:
+        yield from _narrow_lines(narrow)
     yield from (f"{name}: {show_plainly(value)}" for name, value in record.metadata.items())
+
+
+def _describe_attached(one: Attachment) -> str:
+    return f"with a {one.format} record, {len(one.content)} bytes"
+
+
+def _narrow_lines(one: NarrowDescription) -> Iterator[str]:
+    """Describe the description of one version, format or part."""
+    named = (
+        f"version {one.version}" if one.version is not None else "",
+        f"format {one.format}" if one.format is not None else "",
+        f"part {show_plainly(one.part)}" if one.part else "",
+    )
+    level = ", ".join(filter(None, named))
+    if one.about is not None:
+        title = show_plainly(one.about.title)
+        yield f"{level}: described as {title}" if title else f"{level}: described"
+    yield from (f"{level}: {_describe_attached(each)}" for each in one.attached)
 
 
 def _version_lines(version: Version) -> Iterator[str]:

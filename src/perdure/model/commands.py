@@ -140,9 +140,14 @@ class Alias(Command, frozen=True, kw_only=True, tag="alias"):
 
 
 class Describe(Command, frozen=True, kw_only=True, tag="describe"):
-    """Describes a resource. None keeps the present value; an empty value removes it."""
+    """Describes what its name names: a resource, or only a version, a format or a part of it.
+
+    None keeps the present value; an empty value removes it.  # ruling: version-metadata
+    """
 
     identifier: Identifier
+    part: str | None = None
+    """The part, if the scheme of the identifier cannot include one. It must exist."""
     about: About | None = None
     patch: bytes | None = None
     """JSON Merge Patch (RFC 7396) of the description, in place of `about`."""
@@ -273,6 +278,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For a correction: further full names under which the bytes are found from now on."""
     dropped: tuple[str, ...] = ()
     """For a description: members of the record that a description cannot have."""
+    undescribed: str = ""
+    """After a description of a version, format or part: the resource, if it has no description."""
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0

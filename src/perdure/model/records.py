@@ -192,6 +192,39 @@ class Value(StoredValue, frozen=True, kw_only=True):
     The rights of its bearer end with those of the token."""
 
 
+class Level(StoredValue, frozen=True, kw_only=True):
+    """The subject of a description: a version, a format, a format of a version, or a part.
+
+    Every field has its default if the subject is the whole resource.  # ruling: version-metadata
+    """
+
+    version: int | None = None
+    """None: all versions."""
+    format: str | None = None
+    """None: all formats."""
+    part: str = ""
+    """The text of a part; empty for the whole document."""
+
+
+WHOLE_RESOURCE = Level()
+
+
+class NarrowDescription(Level, frozen=True, kw_only=True):
+    """The description of one level, beside that of the resource."""
+
+    about: About | None = None
+    attached: tuple[Attachment, ...] = ()
+
+    @property
+    def level(self) -> Level:
+        return Level(version=self.version, format=self.format, part=self.part)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it says nothing."""
+        return self.about is None and not self.attached
+
+
 class Record(StoredValue, frozen=True, kw_only=True):
     """Every promise about one identifier."""
 
@@ -214,6 +247,8 @@ class Record(StoredValue, frozen=True, kw_only=True):
     """The description of the resource, if it is more than plain names and values."""
     attached: tuple[Attachment, ...] = ()
     """Records about the same resource in other communities' formats, byte for byte."""
+    narrower: tuple[NarrowDescription, ...] = ()
+    """The descriptions of single versions, formats and parts, each level once, sorted."""
     values: tuple[Value, ...] = ()
     """Its values as a handle (`perdure.policy.handles`). Locations are also in `locations`."""
     proposal: Proposal | None = None

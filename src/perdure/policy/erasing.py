@@ -102,7 +102,9 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
     if not erasure.keep_digest:
         changed = replace(changed, locations=_redact_locations(record.locations, gone))
     if erasure.silent:
-        changed = replace(changed, metadata={}, about=None, attached=())
+        numbers = {number for number, _ in erasure.digests}
+        kept = tuple(one for one in record.narrower if one.version not in {None, *numbers})
+        changed = replace(changed, metadata={}, about=None, attached=(), narrower=kept)
     return changed
 
 

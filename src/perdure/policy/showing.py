@@ -27,11 +27,27 @@ def show_to_readers(record: Record, current: Record | None = None) -> Record:
     if now.tombstone is None and not any(one.tombstone for one in now.versions):
         return shown
     versions = tuple(_show_version(one, _find_ending(now, one.number)) for one in shown.versions)
-    shown = replace(shown, versions=versions)
+    shown = replace(silence_descriptions(shown, now), versions=versions)
     ending = find_withdrawal(None, now)
     if ending is None or not ending.silent:
         return shown
-    return replace(shown, metadata={}, about=None, attached=(), values=(), locations=())
+    return replace(shown, values=(), locations=())
+
+
+def silence_descriptions(record: Record, current: Record | None = None) -> Record:
+    """The record without descriptions of what was withdrawn silently.
+
+    For a past revision, `current` is the present one.
+    """
+    now = current or record
+    ending = find_withdrawal(None, now)
+    if ending is not None and ending.silent:
+        return replace(record, metadata={}, about=None, attached=(), narrower=())
+    silent = {one.number for one in now.versions if one.tombstone and one.tombstone.silent}
+    if not silent:
+        return record
+    narrower = tuple(one for one in record.narrower if one.version not in silent)
+    return replace(record, narrower=narrower)
 
 
 def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone | None:

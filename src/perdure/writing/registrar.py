@@ -61,10 +61,11 @@ from perdure.model.commands import (
     Withdraw,
 )
 from perdure.model.merging import patch_description, read_patch
-from perdure.model.records import Record
+from perdure.model.records import WHOLE_RESOURCE, Record
 from perdure.policy import (
     binding,
     correcting,
+    levels,
     moves,
     naming,
     private_locations,
@@ -455,16 +456,25 @@ class Registrar:
         )
 
     def _describe_record(self, command: Describe) -> Receipt:
-        identifier = self._read_name(command.identifier)
+        resource, level = levels.read_described(command.identifier, command.part)
+        identifier = self._read_name(resource)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
+        level = levels.settle_level(identifier, record, level)
         about = command.about
         if command.patch is not None:
-            held = record.about or read_pairs(record.metadata)
+            pairs = record.metadata if level == WHOLE_RESOURCE else {}
+            held = levels.find_own(record, level).about or read_pairs(pairs)
             about = patch_description(held, read_patch(command.patch))
-        changed, outcome = rules.describe_record(record, about, command.attached)
-        return self._ledger.revise_record(
+        changed, outcome = levels.describe_record(record, level, about, command.attached)
+        receipt = self._ledger.revise_record(
             identifier, record, changed, outcome, ("describe", command.by)
+        )
+        undescribed = level != WHOLE_RESOURCE and not levels.is_resource_described(changed)
+        return msgspec.structs.replace(
+            receipt,
+            identifier=str(levels.name_level(identifier, level)),
+            undescribed=str(identifier.resource) if undescribed else "",
         )
 
     def _assign_values(self, command: Assign) -> Receipt:
@@ -639,7 +649,10 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
-        elif name not in ("expect", "once", "bearer"):
+        elif name not in ("expect", "once", "bearer") and (name, getattr(command, name)) != (
+            "part",
+            None,
+        ):
             value = getattr(command, name)
             # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
             seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")

@@ -24,8 +24,16 @@ from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    NarrowDescription,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.parts import Selector, annotation, spell_part
+from perdure.policy.levels import describe_level, find_level, is_described, spell_level
 from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
@@ -67,6 +75,8 @@ def describe_record(
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = make_record_etag(record, kind)
     shown = make_public_record(record, identifier, request.base_url, selector)
+    if is_described(record, level := find_level(identifier)):
+        shown["about"] = msgspec.to_builtins(describe_level(record, level))
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
@@ -82,7 +92,7 @@ def describe_record(
     if kind == "application/json":
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
-    if record.about is not None:
+    if shown["about"] is not None:
         said = datacite.write_resource(
             metadata.describe_resource(identifier, record, str(shown["url"]))
         )
@@ -125,6 +135,7 @@ def make_public_record(
             "metadata": dict(record.metadata),
             "about": None if record.about is None else msgspec.to_builtins(record.about),
             "attached": [_show_attached(one) for one in record.attached],
+            "narrower": [_show_narrower(one, identifier) for one in record.narrower],
             "aliases": list(record.aliases),
             "versions": [
                 _show_version(one, record.unbound(one.number), identifier, base)
@@ -209,6 +220,18 @@ def _show_attached(one: Attachment) -> dict[str, str]:
     return {"format": one.format, "media_type": one.media_type, "schema": one.schema}
 
 
+def _show_narrower(one: NarrowDescription, identifier: Identifier) -> dict[str, Any]:
+    """Show the description of one version, format or part."""
+    return {
+        "identifier": spell_level(identifier, one.level),
+        "version": one.version,
+        "format": one.format,
+        "part": one.part or None,
+        "about": None if one.about is None else msgspec.to_builtins(one.about),
+        "attached": [_show_attached(each) for each in one.attached],
+    }
+
+
 def _show_location(location: Location) -> dict[str, Any]:
     return {name: getattr(location, name) for name in Location.__struct_fields__}
 
@@ -245,6 +268,7 @@ _ONE_OF = {
     "representations": "representation",
     "locations": "location",
     "attached": "record",
+    "narrower": "description",
     "corrections": "correction",
     "reading_aliases": "format",
 }

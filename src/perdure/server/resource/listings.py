@@ -45,9 +45,6 @@ from perdure.server.resource import metadata
 from perdure.server.resource.describing import make_public_record
 from perdure.server.resource.locating import list_urls
 
-_BIBLIOGRAPHIES = ("bibtex", "ris", "csl", "csl-json")
-"""Formats of metadata in which a document can have many records."""
-
 
 async def list_set(
     service: Service,
@@ -261,6 +258,6 @@ def _find_style(names: NameSet, question: Question) -> str:
     if question.cite is not None:
         return question.cite.lower() or "apa"
     asked = (question.metadata or "").lower()
-    if asked not in _BIBLIOGRAPHIES:
+    if asked not in metadata.BIBLIOGRAPHIES:
         raise PatternNotAllowed(identifier=str(names))
     return asked

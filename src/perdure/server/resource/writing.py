@@ -188,6 +188,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
         | ({"unreached": receipt.unreached} if receipt.unreached else {})
         | ({"dropped": receipt.dropped} if receipt.dropped else {})
         | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
+        | ({"undescribed": receipt.undescribed} if receipt.undescribed else {})
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),

@@ -17,16 +17,22 @@ from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from perdure import formats
 from perdure.errors import Corrupt
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    NarrowDescription,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy.naming import covers_record, qualify_identifier
-from perdure.policy.showing import find_withdrawal
+from perdure.policy.showing import silence_descriptions
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
 from perdure.storage.scanning import DamagedRecord, scan_readable
@@ -34,6 +40,7 @@ from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,
     LineCorrection,
+    LineDescription,
     LineEnding,
     LinePlace,
     write_line,
@@ -100,9 +107,7 @@ def line_without_bytes(identifier: Identifier, record: Record) -> Line:
 
 
 def _make_line(identifier: Identifier, record: Record, contents: tuple[LineContent, ...]) -> Line:
-    ending = find_withdrawal(None, record)
-    if ending is not None and ending.silent:
-        record = replace(record, metadata={}, about=None, attached=())
+    record = silence_descriptions(record)
     return Line(
         id=str(identifier.resource),
         locations=tuple(map(_export_location, record.locations)),
@@ -112,10 +117,15 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         minted=record.minted,
         about=record.about,
         attached=record.attached,
+        narrower=tuple(map(_export_narrower, record.narrower)),
         values=record.values,
         withdrawn=_list_withdrawals(record),
         broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
+
+
+def _export_narrower(one: NarrowDescription) -> LineDescription:
+    return LineDescription(**msgspec.structs.asdict(one))
 
 
 def _export_location(location: Location) -> str | LinePlace:

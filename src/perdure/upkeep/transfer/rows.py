@@ -39,20 +39,29 @@ from perdure.model import stored
 from perdure.model.commands import Content, Joining, LoadRow
 from perdure.model.records import (
     LOCAL,
+    WHOLE_RESOURCE,
     Correction,
     Location,
+    NarrowDescription,
     Record,
     Representation,
     Tombstone,
     Version,
 )
-from perdure.policy import binding, naming, rules
+from perdure.policy import binding, levels, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, PlainLine
+from perdure.upkeep.transfer.lines import (
+    Line,
+    LineContent,
+    LineDescription,
+    LineEnding,
+    LinePlace,
+    PlainLine,
+)
 from perdure.writing.ledger import NOWHERE, make_representation
 
 BY = LOCAL  # like all commands on this machine
@@ -186,9 +195,9 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         by=BY,
         minted=_reserved_format(line, format),
         metadata=line.metadata,
-        about=None if line.about is None else description.check_description(line.about),
-        attached=description.check_attached(line.attached),
     )
+    for said in _list_descriptions(identifier, line):
+        record = levels.put_description(record, said)
     if line.locations:
         record, _ = binding.bind_locations(
             identifier, record, tuple(map(_read_location, line.locations))
@@ -220,10 +229,31 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 
+def _list_descriptions(identifier: Identifier, line: Line) -> Iterable[NarrowDescription]:
+    """Yield what a line says of each level: first of what its `id` names.
+
+    # ruling: version-metadata
+    """
+    level = levels.find_level(identifier)
+    own = LineDescription(
+        version=level.version, format=level.format, about=line.about, attached=line.attached
+    )
+    for one in (own, *line.narrower):
+        yield NarrowDescription(
+            version=one.version,
+            format=None if one.format is None else naming.canonical_format(one.format),
+            part=one.part,
+            about=None if one.about is None else description.check_description(one.about),
+            attached=description.check_attached(one.attached),
+        )
+
+
 def name_given_fields(row: LoadRow, text: bytes) -> LoadRow:
     """Note in the row of a line which replaceable fields it gives, also if they are empty."""
     names = msgspec.json.decode(text.lstrip(codecs.BOM_UTF8), type=dict[str, msgspec.Raw])
     given = tuple(name for name in REPLACEABLE if name in names)
+    if levels.find_level(parse(msgspec.json.decode(names["id"]))) != WHOLE_RESOURCE:
+        given = tuple(name for name in given if name not in ("about", "attached"))
     return LoadRow(row.key, row.record, row.line, row.refers, row.contents, given)
 
 
