@@ -14,6 +14,7 @@ from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, S
 from perdure.model.records import (
     Correction,
     Location,
+    LocationDrift,
     NarrowDescription,
     Proposal,
     Record,
@@ -99,6 +100,7 @@ def _record_facts(record: Record) -> Iterator[str]:
         if why := record.unbound(version.number):
             yield f"  bound to nothing {_describe_tombstone(why)}"
     yield from (f"at {_describe_location(location)}" for location in record.locations)
+    yield from map(_describe_drift, record.drifted)
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
         yield f"described as {show_plainly(record.about.title)}"
@@ -106,6 +108,18 @@ def _record_facts(record: Record) -> Iterator[str]:
     for narrow in record.narrower:
         yield from _narrow_lines(narrow)
     yield from (f"{name}: {show_plainly(value)}" for name, value in record.metadata.items())
+
+
+def _describe_drift(one: LocationDrift) -> str:
+    """Give the evidence for which a location was broken."""
+    before = _describe_content(one.sha512, one.size)
+    after = _describe_content(one.found_sha512, one.found_size)
+    return f"broken at {one.uri}: {before} was bound, {after} was there at {one.at}"
+
+
+def _describe_content(sha512: str | None, size: int | None) -> str:
+    known = [f"sha512 {sha512}"] if sha512 else []
+    return ", ".join(known if size is None else [*known, f"{size} bytes"])
 
 
 def _describe_attached(one: Attachment) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
-from perdure.model.records import LOCAL, Blank, Location, Token, Value
+from perdure.model.records import LOCAL, Blank, Location, LocationDrift, Token, Value
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -119,6 +119,8 @@ class Break(Command, frozen=True, kw_only=True, tag="break"):
     identifier: Identifier
     uri: str
     content: Content | None = None
+    evidence: LocationDrift | None = None
+    """Of a change that was seen; then the original bytes need not be at hand."""
     expect: int | None = None
 
 

@@ -100,7 +100,12 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
     versions = tuple(_redact_version(one, erasure) for one in record.versions)
     changed = replace(record, versions=versions)
     if not erasure.keep_digest:
-        changed = replace(changed, locations=_redact_locations(record.locations, gone))
+        drifted = tuple(
+            replace(one, sha512=None, size=None) if one.sha512 in gone else one
+            for one in record.drifted
+        )
+        places = _redact_locations(record.locations, gone)
+        changed = replace(changed, locations=places, drifted=drifted)
     if erasure.silent:
         numbers = {number for number, _ in erasure.digests}
         kept = tuple(one for one in record.narrower if one.version not in {None, *numbers})

@@ -71,6 +71,7 @@ def join_records(
         about=_join_description(identifier, held.about, more.about, how, given),
         attached=_join_attached(identifier, held.attached, more.attached, how, given),
         narrower=_join_narrower(identifier, held, more, how, given),
+        drifted=tuple(dict.fromkeys((*held.drifted, *more.drifted))),
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
         broken=held.broken or more.broken,
@@ -259,7 +260,7 @@ def _join_version(identifier: Identifier, record: Record, more: Version) -> Reco
 
 def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
     """Raise Conflict if a location has promised other bytes."""
-    for location in record.locations:
+    for location in rules.list_promises(record):
         if (
             location.sha512 is not None
             and location.sha512 != one.sha512

@@ -47,7 +47,14 @@ from perdure.errors.naming import (
 from perdure.ids import Identifier, grammar
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content, Outcome
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    LocationDrift,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy import correcting
 from perdure.policy.naming import (
     canonical_format,
@@ -319,7 +326,7 @@ def _is_promised(record: Record, number: int, content: Content) -> bool:
     )
 
 
-def _is_bound_as(location: Location, number: int, format: str) -> bool:
+def _is_bound_as(location: Location | LocationDrift, number: int, format: str) -> bool:
     """Return True if a location is bound as this version and format."""
     return (
         location.version == number
@@ -328,10 +335,17 @@ def _is_bound_as(location: Location, number: int, format: str) -> bool:
     )
 
 
+def list_promises(record: Record) -> tuple[Location | LocationDrift, ...]:
+    """The locations that may have promised their content, also those that were broken when it
+    changed: the promise stays.  # ruling: drift
+    """
+    return (*record.locations, *record.drifted)
+
+
 def check_promises(identifier: Identifier, record: Record, plan: CommitPlan) -> None:
     """Raise Conflict if a location has promised other bytes for a planned content."""
     for content in plan.fresh:
-        for location in record.locations:
+        for location in list_promises(record):
             if location.sha512 in (None, content.sha512):
                 continue
             if _is_bound_as(location, plan.version, content.format):

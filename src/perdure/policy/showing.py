@@ -27,11 +27,14 @@ def show_to_readers(record: Record, current: Record | None = None) -> Record:
     if now.tombstone is None and not any(one.tombstone for one in now.versions):
         return shown
     versions = tuple(_show_version(one, _find_ending(now, one.number)) for one in shown.versions)
-    shown = replace(silence_descriptions(shown, now), versions=versions)
+    drifted = tuple(
+        one for one in shown.drifted if _shows_digests(_find_ending(now, one.version or 0))
+    )
+    shown = replace(silence_descriptions(shown, now), versions=versions, drifted=drifted)
     ending = find_withdrawal(None, now)
     if ending is None or not ending.silent:
         return shown
-    return replace(shown, values=(), locations=())
+    return replace(shown, values=(), locations=(), drifted=())
 
 
 def silence_descriptions(record: Record, current: Record | None = None) -> Record:
@@ -65,6 +68,10 @@ def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone 
 def _find_ending(record: Record, number: int) -> Tombstone | None:
     version = record.version(number)
     return record.tombstone or (version.tombstone if version else None)
+
+
+def _shows_digests(ending: Tombstone | None) -> bool:
+    return ending is None or ending.keeps_digest
 
 
 def _show_version(version: Version, ending: Tombstone | None) -> Version:

@@ -432,12 +432,16 @@ class Registrar:
         identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        location = binding.find_location(identifier, record, command.uri)
-        plan = binding.plan_break(identifier, record, location, command.content)
+        drift = command.evidence
+        if drift is None:
+            location = binding.find_location(identifier, record, command.uri)
+        else:
+            location = binding.find_drifted(identifier, record, drift)
+        plan = binding.plan_break(identifier, record, location, command.content, drift)
         changed = record
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
-        changed = binding.break_location(changed, location, command.by, self._ledger.now)
+        changed = binding.break_location(changed, location, command.by, self._ledger.now, drift)
         self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, Outcome.CHANGED, ("break", command.by)
@@ -638,6 +642,10 @@ def _list_contents(command: Command) -> tuple[Content, ...]:
     return ()
 
 
+_LATER = ("part", "evidence")
+"""Fields that were added after fingerprints were stored; a missing value does not count."""
+
+
 def fingerprint_command(command: Command) -> str:
     """SHA-256 of the fields that make two commands the same request; bytes count by their digest.
 
@@ -649,10 +657,9 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
-        elif name not in ("expect", "once", "bearer") and (name, getattr(command, name)) != (
-            "part",
-            None,
-        ):
+        elif name in _LATER and getattr(command, name) is None:
+            continue
+        elif name not in ("expect", "once", "bearer"):
             value = getattr(command, name)
             # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
             seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")

@@ -114,7 +114,8 @@ def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Line, lines.LinePlace, LineContent, lines.LineDescription, lines.LineEnding]
+    "kind",
+    [Line, lines.LinePlace, LineContent, lines.LineDescription, lines.LineDrift, lines.LineEnding],
 )
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
     heading = {
@@ -122,6 +123,7 @@ def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
         "LinePlace": "A location",
         "LineContent": "Content",
         "LineDescription": "A narrower description",
+        "LineDrift": "A changed location",
     }
     title = heading.get(kind.__name__, "A withdrawal")
     section = re.search(rf"(?ms)^## {title}\n(.*?)(?=^## |\Z)", PAGE)

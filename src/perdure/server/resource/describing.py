@@ -142,6 +142,7 @@ def make_public_record(
                 for one in record.versions
             ],
             "locations": [_show_location(one) for one in record.locations],
+            "drifted": [msgspec.structs.asdict(one) for one in record.drifted],
             "tombstone": _show_tombstone(record.tombstone),
             "broken": _show_tombstone(record.unbound(None)),
         }
@@ -269,6 +270,7 @@ _ONE_OF = {
     "locations": "location",
     "attached": "record",
     "narrower": "description",
+    "drifted": "drift",
     "corrections": "correction",
     "reading_aliases": "format",
 }

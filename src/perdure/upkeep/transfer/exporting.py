@@ -25,6 +25,7 @@ from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.records import (
     Location,
+    LocationDrift,
     NarrowDescription,
     Record,
     Representation,
@@ -41,6 +42,7 @@ from perdure.upkeep.transfer.lines import (
     LineContent,
     LineCorrection,
     LineDescription,
+    LineDrift,
     LineEnding,
     LinePlace,
     write_line,
@@ -118,10 +120,15 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         about=record.about,
         attached=record.attached,
         narrower=tuple(map(_export_narrower, record.narrower)),
+        drifted=tuple(map(_export_drift, record.drifted)),
         values=record.values,
         withdrawn=_list_withdrawals(record),
         broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
+
+
+def _export_drift(one: LocationDrift) -> LineDrift:
+    return LineDrift(**msgspec.structs.asdict(one) | {"at": one.at or None})
 
 
 def _export_narrower(one: NarrowDescription) -> LineDescription:

@@ -118,6 +118,20 @@ class LineDescription(_Strict, frozen=True, kw_only=True):
     attached: tuple[Attachment, ...] = ()
 
 
+class LineDrift(_Strict, frozen=True, kw_only=True):
+    """Evidence that the content of a location, which was broken for it, had changed."""
+
+    uri: str
+    version: Number | None = None
+    format: str | None = None
+    sha512: Digest | None = None
+    size: Annotated[int, Meta(ge=0)] | None = None
+    found_sha512: Digest | None = None
+    found_size: Annotated[int, Meta(ge=0)] | None = None
+    status: int | None = None
+    at: Moment | None = None
+
+
 class LineEnding(_Strict, frozen=True, kw_only=True):
     """Why a version, or the complete resource, is no longer served."""
 
@@ -144,6 +158,7 @@ class Line(_Strict, frozen=True, kw_only=True):
     about: About | None = None
     attached: tuple[Attachment, ...] = ()
     narrower: tuple[LineDescription, ...] = ()
+    drifted: tuple[LineDrift, ...] = ()
     values: tuple[Value, ...] = ()
     """Values of a handle. Those of type `URL` are locations too, listed there or not."""
     withdrawn: tuple[LineEnding, ...] = ()

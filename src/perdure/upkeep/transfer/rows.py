@@ -42,6 +42,7 @@ from perdure.model.records import (
     WHOLE_RESOURCE,
     Correction,
     Location,
+    LocationDrift,
     NarrowDescription,
     Record,
     Representation,
@@ -58,6 +59,7 @@ from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,
     LineDescription,
+    LineDrift,
     LineEnding,
     LinePlace,
     PlainLine,
@@ -195,6 +197,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         by=BY,
         minted=_reserved_format(line, format),
         metadata=line.metadata,
+        drifted=tuple(_read_drift(one, terms) for one in line.drifted),
     )
     for said in _list_descriptions(identifier, line):
         record = levels.put_description(record, said)
@@ -291,6 +294,14 @@ def _reserved_format(line: Line, format: str | None) -> str:
 
 def _read_location(given: str | LinePlace) -> Location:
     return Location(uri=given) if isinstance(given, str) else given.as_location()
+
+
+def _read_drift(given: LineDrift, terms: Terms) -> LocationDrift:
+    binding.check_uri(given.uri)
+    facts = msgspec.structs.asdict(given) | {"at": _check_date(given.at, terms)}
+    if given.format is not None:
+        facts["format"] = naming.canonical_format(given.format)
+    return LocationDrift(**facts)
 
 
 def _list_contents(line: Line) -> Iterable[LineContent]:
