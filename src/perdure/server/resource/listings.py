@@ -63,7 +63,8 @@ async def list_set(
     about = operand if operand is not None else str(names)
     if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
         return await _list_interval(service, request, names, question, about)
-    page, limit = await _read_page(service, names, question)
+    once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
+    page, limit = await _read_page(service, names, question, once=once)
     following = _write_following(request, page, limit, operand)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     damaged = [error.identifier for error in page.damaged]
@@ -85,8 +86,14 @@ async def list_set(
         entries = await asyncio.to_thread(_list_page_names, service, request, page)
     else:
         entries = [
-            msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
-            for one in _make_entries(request, page.identifiers)
+            msgspec.structs.replace(
+                entry,
+                page=append_question(entry.href or entry.uri, "landing"),
+                also=tuple(_make_entries(request, page.also.get(str(one), ()))),
+            )
+            for one, entry in zip(
+                page.identifiers, _make_entries(request, page.identifiers), strict=True
+            )
         ]
     return lists.answer_list(request, about, entries, fresh, following=following, damaged=damaged)
 
@@ -116,12 +123,15 @@ async def _list_interval(
 
 
 async def _read_page(
-    service: Service, names: NameSet, question: Question
+    service: Service, names: NameSet, question: Question, *, once: bool
 ) -> tuple[ListingPage, int]:
-    """Read a page, and return the number of lines that it may have."""
+    """Read a page, and return the number of lines that it may have.
+
+    With `once`, it has one line for each thing, whatever its names.
+    """
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     page = await asyncio.to_thread(
-        service.listings.list_page, names, cursor=question.cursor, limit=limit
+        service.listings.list_page, names, cursor=question.cursor, limit=limit, once=once
     )
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
