@@ -423,6 +423,9 @@ def test_a_version_has_its_own_metadata_before_the_resources(site: Deployment, b
     assert seen["about"]["titles"] == [{"value": "Proofs"}]
     narrower = [(one["identifier"], one["about"]["titles"][0]["value"]) for one in seen["narrower"]]
     assert narrower == [(f"{whole}.*.1", "Proofs"), (f"{blank}#char=3,7", "Whom")]
+    record = etree.fromstring(site.get(f"/{blank}?info", "Accept: application/xml").body)
+    path = "narrower/description/about/{*}resource/{*}titles/{*}title"
+    assert [one.text for one in record.iterfind(path)] == ["Proofs", "Whom"]
     past = json.loads(site.get(f"/{whole}?history").body)["revisions"]
     assert [next(iter(one["changes"])) for one in past[1:]] == ["about", "narrower", "narrower"]
 

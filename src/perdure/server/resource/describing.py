@@ -33,7 +33,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.parts import Selector, annotation, spell_part
-from perdure.policy.levels import describe_level, find_level, is_described, spell_level
+from perdure.policy.levels import describe_level, find_level, is_described, name_level, spell_level
 from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
@@ -96,6 +96,11 @@ def describe_record(
         said = datacite.write_resource(
             metadata.describe_resource(identifier, record, str(shown["url"]))
         )
+    for entry, one in zip(shown["narrower"], record.narrower, strict=True):
+        name = name_level(identifier, one.level)
+        url = f"{request.base_url}/{spell_path(name)}"
+        what = metadata.describe_resource(name, record, url, part=one.part or None)
+        entry["about"] = datacite.write_resource(what)
     return make_answer(status, kind, write_xml(shown, said), *fields)
 
 
@@ -297,6 +302,8 @@ def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
     """Yield the members of a mapping as elements, each on a new line that begins with `gap`."""
     for name, value in members.items():
         if value is None or name == "about":
+            if isinstance(value, str):  # XML already
+                yield f"{gap}<about>{value}</about>"
             continue
         if name == "metadata":
             inner = "".join(_write_pair(key, text, gap) for key, text in value.items())
