@@ -358,6 +358,19 @@ def test_a_binding_whose_content_changed_is_broken(
     assert (place / "again.jsonl").read_bytes() == (place / "out.jsonl").read_bytes()
 
 
+def test_who_breaks_a_binding_keeps_the_evidence(
+    shell: Shell,
+    world: World,  # noqa: F811
+    promised: str,
+) -> None:
+    url = world.url("/speech.pdf")
+    assert shell.error("break", promised, url, code=40)["code"] == "conflict"  # no evidence yet
+    shell.run("check-links", code=1)
+    shell.run("break", promised, url)
+    record = shell.json("describe", promised)["record"]
+    assert (record.get("locations", []), record["drifted"][0]["status"]) == ([], 200)
+
+
 def test_a_binding_without_a_promise_is_never_broken(
     shell: Shell,
     world: World,  # noqa: F811

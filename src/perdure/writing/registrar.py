@@ -642,14 +642,11 @@ def _list_contents(command: Command) -> tuple[Content, ...]:
     return ()
 
 
-_LATER = ("part", "evidence")
-"""Fields that were added after fingerprints were stored; a missing value does not count."""
-
-
 def fingerprint_command(command: Command) -> str:
     """SHA-256 of the fields that make two commands the same request; bytes count by their digest.
 
-    The revision that the sender expected does not count, since a repetition meets another one.
+    The revision that the sender expected does not count, since a repetition meets another one, nor
+    does evidence, which a repetition no longer finds.
     """
     seen = [type(command).__name__]
     for name in command.__struct_fields__:
@@ -657,9 +654,9 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
             )
-        elif name in _LATER and getattr(command, name) is None:
-            continue
-        elif name not in ("expect", "once", "bearer"):
+        elif name == "part" and getattr(command, name) is None:
+            continue  # added after fingerprints were stored
+        elif name not in ("expect", "once", "bearer", "evidence"):
             value = getattr(command, name)
             # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
             seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")

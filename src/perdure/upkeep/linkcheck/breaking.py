@@ -21,8 +21,10 @@ from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.commands import Break
 from perdure.model.records import Location, LocationDrift, Record
+from perdure.policy.binding import find_location
 from perdure.policy.naming import identify_record
 from perdure.registry import Registry
+from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
 ACTOR = "check-links"
@@ -54,6 +56,22 @@ def break_drifted(registry: Registry, findings: Iterable[LinkFinding]) -> Iterat
                 yield outcome
                 if outcome.problem is not None:
                     break
+
+
+def find_evidence(
+    health: Health, identifier: Identifier, record: Record, uri: str
+) -> LocationDrift | None:
+    """Return the evidence of the last link check that a location changed, or None.
+
+    A person who breaks the binding needs no other reason. Raises InvalidRequest if the identifier
+    is not bound to the location.
+    """
+    location = find_location(identifier, record, uri)
+    finding = health.read_findings((uri,)).get(uri)
+    if finding is None or finding.verdict is not LinkVerdict.DRIFT:
+        return None
+    drift = _compare(location, finding)
+    return drift if drift.is_proven else None
 
 
 def _list_drifts(record: Record, finding: LinkFinding) -> Iterator[LocationDrift]:
