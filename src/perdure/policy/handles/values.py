@@ -349,15 +349,19 @@ def find_private_addresses(values: Iterable[Value]) -> set[str]:
 
 
 def hide_private_locations(record: Record) -> Record:
-    """The record as readers may see it: without locations that only private values state.
+    """The record as readers may see it: without locations, present or broken, that only private
+    values state.
 
     Such values no longer become locations, but they did in older registries.
     """
     private = find_private_addresses(record.values)
-    if not any(one.uri in private for one in record.locations):
+    shown = {one.uri for one in record.locations} | {one.uri for one in record.drifted}
+    if private.isdisjoint(shown):
         return record
     return msgspec.structs.replace(
-        record, locations=tuple(one for one in record.locations if one.uri not in private)
+        record,
+        locations=tuple(one for one in record.locations if one.uri not in private),
+        drifted=tuple(one for one in record.drifted if one.uri not in private),
     )
 
 
