@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from perdure.server.apis import thttp
 from perdure.settings import Settings, _format_value
 
 PROJECT = Path(__file__).parent.parent
+SOURCES = PROJECT / "src/perdure"
 PAGES = sorted(PROJECT.glob("*.md")) + sorted((PROJECT / "docs").rglob("*.md"))
 
 
@@ -63,3 +65,29 @@ def test_every_ruling_cited_in_code_is_written_down() -> None:
         ):
             cited = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", line))
             assert cited <= written, f"{source.name} cites {cited - written}"
+
+
+def list_imports(package: str) -> set[str]:
+    """The packages directly under `perdure` that a package or a module there imports."""
+    root = SOURCES / package
+    found = set()
+    for path in root.rglob("*.py") if root.is_dir() else [root.with_suffix(".py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [f"{node.module}.{one.name}" for one in node.names]
+            else:
+                names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            found |= {name.split(".")[1] for name in names if name.startswith("perdure.")}
+    return found - {package}
+
+
+def test_a_package_imports_only_packages_above_it_in_the_table() -> None:
+    """architecture.md: "A package imports only packages above it in this table"."""
+    page = (PROJECT / "docs/explanation/architecture.md").read_text()
+    rows = re.findall(r"^\| (`[^|]*`) \|", page.partition("## Packages")[2], re.MULTILINE)
+    listed = [name.rstrip("/") for row in rows for name in re.findall(r"`(\w+/?)`", row)]
+    packages = {path.stem for path in SOURCES.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert sorted(listed) == sorted(packages - {"__pycache__"})
+    for at, package in enumerate(listed):
+        below = {name for name in list_imports(package) if name not in listed[:at]}
+        assert not below & set(listed), f"{package} imports {below}"

@@ -9,7 +9,7 @@ programs, words that say only that something "lies" or "stands" somewhere.
 
 Errors: each reason has a class, so no sentence is given to the constructor of an error: no string
 with two spaces in it, whether written there or in the function around it. Fields that hold a
-phrase by their definition are in `PHRASES`; those that still await a class are in `AWAITING`.
+phrase by their definition are in `PHRASES`.
 
     python tools/check_style.py            everything; exits with 1 if anything is found
     python tools/check_style.py PATH …     the English of these files or directories only
@@ -78,21 +78,6 @@ PATTERNS = {
 PHRASES = {"expected", "rule", "extent", "task", "under_way", "file"}
 """Fields of errors with a grammar's own terms, or with the name of a rule, of what exists ("3
 pages"), of a task, or of a file."""
-AWAITING = {
-    "Corrupt.found",
-    "Corrupt.identifier",
-    "Corrupt.promised",
-    "Corrupt.where",
-    "FileUnusable.fault",
-    "InUse.user",
-    "ModifiedSince.current",
-    "NotFound.identifier",
-    "OriginalMissing.identifier",
-    "StateNotNamed.current",
-    "StorageFailed.what",
-    "WriterUnreachable.fault",
-}
-"""Fields of errors to which a sentence is still given. One that no longer is must be removed."""
 
 
 class Finding(NamedTuple):
@@ -155,15 +140,11 @@ def check_errors(root: Path) -> Iterator[str]:
         for node in tree.body
         if isinstance(node, ast.ClassDef)
     }
-    met = set()
     for path, tree in modules.items():
         for line, kind, field in sorted(_find_sentences_given(tree, kinds)):
-            met.add(f"{kind}.{field}")
-            if field not in PHRASES and f"{kind}.{field}" not in AWAITING:
+            if field not in PHRASES:
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
                 yield f"{shown}:{line}: a class for each reason: {kind}({field}=…) gets a sentence"
-    for name in sorted(AWAITING - met):
-        yield f"tools/check_style.py: {name} gets no sentence any more: remove it from AWAITING"
 
 
 def _find_sentences_given(tree: ast.Module, kinds: set[str]) -> set[tuple[int, str, str]]:

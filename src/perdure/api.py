@@ -213,7 +213,7 @@ class OpenRegistry(Registry):
             raise BytesElsewhere(identifier=str(resolved.asked))
         if resolved.inside is None:
             return self.listings.read_bytes(step.representation)
-        _, pieces = self.open_part(resolved, step)
+        _, pieces = self.documents.open_part(resolved, step)
         return b"".join(pieces)
 
     # Inside

@@ -204,8 +204,8 @@ def _cut_part(registry: Registry, resolved: Resolved) -> Outcome:
         return make_list(named) | {"is": "choices"}
     if not isinstance(step, Fetch):
         return _as_location(_tell_step(step))
-    source = registry.source(step.identifier, step.representation)
-    selector = registry.selector(resolved.identifier, source, resolved.part_beside)
+    source = registry.documents.open_source(step.identifier, step.representation)
+    selector = registry.documents.find_selector(resolved.identifier, source, resolved.part_beside)
     found = registry.parts.cut_part(source, selector)
     data = b"".join(iterate_body(found.body, source))
     if found.media_type.startswith("image/"):
@@ -239,15 +239,15 @@ def _address(resolved: Resolved) -> str:
 
 def _call_citation(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
-    text = write_citation(registry.described(resolved, _address(resolved)), "csl", "en")
+    described = registry.documents.describe_resolved(resolved, _address(resolved))
+    text = write_citation(described, "csl", "en")
     return {"is": "cited", "as": read_name_at(json.loads(text)["URL"])}
 
 
 def _call_metadata(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
-    return _read_datacite(
-        metadata.write_record(registry.described(resolved, _address(resolved)), "datacite")
-    )
+    described = registry.documents.describe_resolved(resolved, _address(resolved))
+    return _read_datacite(metadata.write_record(described, "datacite"))
 
 
 def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:

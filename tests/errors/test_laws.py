@@ -73,6 +73,7 @@ VALUES: Mapping[Any, st.SearchStrategy[Any]] = MappingProxyType(
     {
         str: texts,
         int: numbers,
+        bool: st.booleans(),
         type(None): st.none(),
         object: texts | numbers | st.none(),
         tuple[str, ...]: st.lists(texts, max_size=3).map(tuple),
@@ -102,6 +103,7 @@ def filled(kind: type[PerdureError], text: str, number: int) -> PerdureError:
     values: dict[Any, object] = {
         str: text,
         int: number,
+        bool: number > 0,
         object: text,
         tuple[str, ...]: (text, text),
         tuple[int, ...]: (number,),

@@ -215,7 +215,7 @@ with Registry(root, environment={}) as registry:
     except UnknownAuthority as error:
         print(error.known)
     name = parse("shelf:hall-7")
-    described = registry.described(find(name), find_public_address(name))
+    described = registry.documents.describe_resolved(find(name), find_public_address(name))
     written = metadata.write_record(described, "datacite").decode()
     print(re.search("<identifier [^>]*>[^<]*", written)[0], find_public_address(name))
     (owned,) = registry.settings.owned_authorities

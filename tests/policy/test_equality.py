@@ -16,9 +16,9 @@ from perdure.ids.pdi import Pdi
 from perdure.model.commands import Load, LoadRow, Mint, Receipt
 from perdure.model.queries import Fetch, Query
 from perdure.model.records import Record
+from perdure.model.references import list_references
 from perdure.model.stored import encode_stored
 from perdure.policy.equality import spell_alike
-from perdure.policy.naming import list_references
 from perdure.settings import load_settings
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments.store import Segments

@@ -19,6 +19,7 @@ from perdure.model.records import (
     Tombstone,
     Version,
 )
+from perdure.model.references import list_references
 from perdure.policy.erasing import (
     Erasure,
     list_erasable,
@@ -27,7 +28,6 @@ from perdure.policy.erasing import (
     redact_record,
     redact_stored,
 )
-from perdure.policy.naming import list_references
 
 NAME = parse("pdi://oma.eop.gov.us/2026/11/21/1")
 AT = "2026-11-22T09:00:00Z"

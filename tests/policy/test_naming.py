@@ -14,9 +14,10 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
+from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Version
+from perdure.model.references import list_references
 from perdure.policy import naming
-from perdure.writing.ledger import make_representation
 
 NOW = "2026-11-21T12:00:00Z"
 
@@ -27,7 +28,7 @@ def test_everything_that_leads_back_to_a_record() -> None:
         aliases=("hdl:1/2", "URN:IANA:1::Foo:::"),
         versions=(Version(number=1, at=NOW, representations=(make_representation(text("one")),)),),
     )
-    assert naming.list_references(record) == {
+    assert list_references(record) == {
         "location:https://a.example/",
         "sha512:" + "a" * 128,
         "sha512:" + sha512(b"one"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_network
-
 import pytest
 
 from perdure.errors import InvalidRequest
@@ -11,6 +9,7 @@ from perdure.ids import parse
 from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate, Withdraw
 from perdure.model.records import Location, Record, Value
 from perdure.policy import private_locations
+from perdure.policy.private_locations import LocationRule
 
 NAME = parse("hdl:21.T14999/x")
 HOME = "http://127.0.0.1/x"
@@ -56,9 +55,9 @@ def test_the_addresses_of_a_record(value: Value, expected: list[str]) -> None:
 
 
 def test_only_what_is_allowed_lies_on_a_private_network() -> None:
-    private_locations.check_addresses([], ())
-    private_locations.check_addresses(["https://93.184.215.14/", "mailto:a@b.example"], ())
-    private_locations.check_addresses(["http://10.1.2.3/"], (ip_network("10.0.0.0/8"),))
+    LocationRule(()).check_addresses([])
+    LocationRule(()).check_addresses(["https://93.184.215.14/", "mailto:a@b.example"])
+    LocationRule(("10.0.0.0/8",)).check_addresses(["http://10.1.2.3/"])
     for uris in (["https://a.example/", "http://10.1.2.3/"], ["http://10.1.2.3/"]):
         with pytest.raises(InvalidRequest):
-            private_locations.check_addresses(uris, (ip_network("192.168.0.0/16"),))
+            LocationRule(("192.168.0.0/16",)).check_addresses(uris)

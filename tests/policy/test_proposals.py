@@ -9,11 +9,10 @@ from tests.conftest import text
 from perdure.errors.conflicts import NothingProposed, ReasonNotRepeated
 from perdure.errors.naming import ReasonMissing
 from perdure.ids import parse
-from perdure.model.commands import Withdraw
+from perdure.model.commands import Withdraw, make_representation
 from perdure.model.records import IdentifiedRecord, Proposal, Record, Tombstone, Version
 from perdure.policy import proposals
 from perdure.policy.proposals import Person
-from perdure.writing.ledger import make_representation
 
 NAME = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 AT = "2026-11-21T12:00:00Z"

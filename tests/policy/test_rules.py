@@ -19,9 +19,9 @@ from perdure.errors import (
 )
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
+from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, rules
-from perdure.writing.ledger import make_representation
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 NOW = "2026-11-21T12:00:00Z"

@@ -13,7 +13,8 @@ from tests.conftest import TODAY, Desk, text
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import read_set
 from perdure.model.records import IdentifiedRecord, Record, Representation, Tombstone, Version
-from perdure.policy.naming import list_members, list_references
+from perdure.model.references import list_references
+from perdure.policy.naming import list_members
 from perdure.reading.namesakes import MOST_NAMES, Namesakes
 from perdure.storage.ports import Records
 

@@ -195,4 +195,4 @@ def test_a_description_of_a_part_that_is_not_there_is_refused_by_the_library(
     with perdure.open(site.root) as registry:
         resolved = registry.resolve(f"{names['text']}#char=0,99999")
         with pytest.raises(PartOutOfRange):
-            registry.described(resolved, "https://a.example/")
+            registry.documents.describe_resolved(resolved, "https://a.example/")

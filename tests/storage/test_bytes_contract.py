@@ -17,7 +17,7 @@ from tests.conftest import sha512
 from tests.storage.stores import BYTE_STORES, ByteStore, SegmentStore
 
 from perdure.errors import Corrupt
-from perdure.model.commands import Content
+from perdure.model.commands import Content, make_representation
 from perdure.model.records import Correction, Reading, Representation, Tombstone
 from perdure.storage.ports import (
     CHUNK,
@@ -28,7 +28,6 @@ from perdure.storage.ports import (
     KeptRecord,
 )
 from perdure.storage.spool import Spool, make_content
-from perdure.writing.ledger import make_representation
 from perdure.writing.silencing import digest_rest
 
 NOON = "2026-11-21T12:00:00Z"

@@ -25,6 +25,7 @@ from tests.server.deployment import Deployment, start, wait_for
 
 from perdure.cli import perdure
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.stored import CorruptThere
 from perdure.ids import parse
 from perdure.model.collection import MEDIA_TYPE, Collection, CollectionMember, write_collection
 from perdure.model.commands import SaveToken
@@ -149,7 +150,7 @@ def walk_changes(records: Records) -> object:
     found = list(check_changes(records))
     problem = next((one.problem for one in found if one.problem), None)
     if problem is not None:
-        raise Corrupt(identifier="changes", where="", promised="", found=problem)
+        raise CorruptThere(identifier="changes", where="", promised="", found=problem)
     return found
 
 

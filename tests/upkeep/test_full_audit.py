@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, text
 from tests.storage.registries import unpack_registry
 
-from perdure.errors import Corrupt
+from perdure.errors.segment_corruption import SegmentMissing
 from perdure.ids import parse
 from perdure.model.collection import Collection, CollectionMember, write_collection
 from perdure.model.commands import Correct, Register
@@ -321,5 +321,5 @@ def test_members_that_do_not_exist(desk: Desk) -> None:
 def test_an_error_names_the_place(full: Desk) -> None:
     full.registry.close()
     found = list(Registry(full.root, environment={}).bytes.check_records(99, 10))
-    assert [type(one) for one in found] == [Corrupt]
+    assert [type(one) for one in found] == [SegmentMissing]
     assert SERIES in TODAY

@@ -11,12 +11,12 @@ from tests.conftest import SERIES, TODAY, Clock, text
 
 from perdure import settings
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
-from perdure.model.commands import Command, Mint, Receipt
+from perdure.model.commands import Answer, Command, Mint, Receipt
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.committer import LARGEST_BATCH, Committer
 from perdure.writing.door import Then
-from perdure.writing.registrar import Answer, Registrar
+from perdure.writing.registrar import Registrar
 
 
 @pytest.fixture

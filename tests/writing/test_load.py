@@ -15,7 +15,16 @@ from msgspec.structs import replace
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.model import stored
-from perdure.model.commands import Content, Load, LoadRow, Mint, Outcome, Register, Withdraw
+from perdure.model.commands import (
+    Content,
+    Load,
+    LoadRow,
+    Mint,
+    Outcome,
+    Register,
+    Withdraw,
+    make_representation,
+)
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.registry import Registry, initialise
 from perdure.storage.reference_hashes import reference_hash
@@ -25,7 +34,6 @@ from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit
-from perdure.writing.ledger import make_representation
 from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

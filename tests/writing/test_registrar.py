@@ -60,7 +60,8 @@ from perdure.storage.spool import make_content
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.writing.registrar import Registrar, fingerprint_command
+from perdure.writing.registrar import Registrar
+from perdure.writing.repetition import fingerprint_command
 
 # Minting
 # -------

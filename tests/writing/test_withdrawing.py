@@ -131,7 +131,7 @@ def test_one_version_is_erased(desk: Desk) -> None:
 
 def test_a_part_is_erased_and_its_version_withdrawn(desk: Desk) -> None:
     desk.mint(text(SECRET))
-    (stretch,) = desk.registry.find_stretches(parse(f"{NAME}.text.1#char=0,8"), None)
+    (stretch,) = desk.registry.documents.find_stretches(parse(f"{NAME}.text.1#char=0,8"), None)
     assert stretch == Blank(version=1, format="text", start=0, end=8)
     erase(desk, f"{NAME}.text.1", blanks=(stretch,))
     assert desk.served(NAME) == bytes(8) + SECRET[8:]

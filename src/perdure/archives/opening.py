@@ -51,7 +51,7 @@ def open_capture(captures: Captures, files: ArchiveFiles, capture: Capture) -> O
         if own.status in REDIRECTS and find_value(own.headers, "Location"):
             return _describe_opened(capture, capture, own, own)
         own.close()
-        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
+        raise OriginalMissing(identifier=capture.uri, date=capture.date, original=found.wanted)
     with closing(own):
         return _describe_opened(capture, found.capture, files.open_record(found.capture), own)
 

@@ -15,6 +15,7 @@ from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content
 from perdure.model.records import Representation
+from perdure.model.timestamps import format_timestamp
 from perdure.policy.advice import (
     AddressFragment,
     Advice,
@@ -25,7 +26,6 @@ from perdure.policy.advice import (
 )
 from perdure.policy.naming import qualify_identifier
 from perdure.registry import Registry
-from perdure.writing.registrar import format_timestamp
 
 _MOST_SEARCHED = 64 << 20  # bytes
 _MOST_DOCUMENTS = 256
@@ -65,7 +65,7 @@ def _find_slices(registry: Registry, authority: str, content: Content) -> Iterat
             return
         if held.length <= len(data):
             continue
-        at = registry.source(name, held).read_bytes().find(data)
+        at = registry.documents.open_source(name, held).read_bytes().find(data)
         if at >= 0:
             yield Slice(str(name), at, at + len(data))
             return

@@ -172,7 +172,7 @@ def withhold(
     from perdure.archives.withholding import Withholding
     from perdure.errors.conflicts import NothingWithheld
     from perdure.model.records import LOCAL
-    from perdure.writing.registrar import format_timestamp
+    from perdure.model.timestamps import format_timestamp
 
     with here().open_registry() as registry:
         one = Withholding(
@@ -242,12 +242,12 @@ def check(names: tuple[str, ...]) -> None:
 
     Prints one line for each problem. Exits with 1 if there are any.
     """
-    from perdure.errors import NotFound
+    from perdure.errors.lookup import NoSuchArchiveFile
 
     with here().open_registry() as registry:
         files = [one for one in registry.archive.list_files() if not names or one.name in names]
         for name in set(names) - {one.name for one in files}:
-            raise NotFound(identifier=f"archive file {name}")
+            raise NoSuchArchiveFile(identifier=name)
         records = digests = problems = read = 0
         with show_progress("checking", total=sum(one.size for one in files)) as bar:
             for file in files:

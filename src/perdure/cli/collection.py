@@ -100,8 +100,8 @@ def make(
     """
     import msgspec
 
+    from perdure.model.timestamps import format_timestamp
     from perdure.upkeep.collection import making
-    from perdure.writing.registrar import format_timestamp
 
     with here().open_registry() as registry:
         found = _read_collection(registry, file, form)
@@ -295,8 +295,8 @@ def extract(identifier: Identifier, output: Path) -> None:
     or a resource of one is not kept here or is damaged; these are listed on stderr, and the rest is
     written.
     """
+    from perdure.model.timestamps import format_timestamp
     from perdure.upkeep.collection import making, packaging
-    from perdure.writing.registrar import format_timestamp
 
     is_package = output.name.endswith(".wacz")
     if not is_package and not output.name.endswith(".warc.gz"):
@@ -331,9 +331,9 @@ def extract(identifier: Identifier, output: Path) -> None:
 
 
 def _open_log(registry: Registry, seen: HeldCollection, output: Path) -> RunLog[ExtractedMember]:
+    from perdure.model.timestamps import format_timestamp
     from perdure.upkeep.collection.extracting import ExtractedMember
     from perdure.upkeep.collection.resuming import RunLog, RunSubject
-    from perdure.writing.registrar import format_timestamp
 
     begun = format_timestamp(registry.clock())
     about = RunSubject(

@@ -91,7 +91,7 @@ def _print_effects(registry: Registry, plan: CorrectionPlan, *, search: bool) ->
     note = here().print_note
     note(f"was {show_reading(correction.before)}; is {show_reading(correction.after)}")
     _, held = choose_representation(plan.name, plan.record, plan.version, plan.format)
-    source = registry.source(plan.name, held)
+    source = registry.documents.open_source(plan.name, held)
     difference = affected.compare_texts(source, correction.before, correction.after)
     if difference is not None:
         note(_describe_difference(difference))

@@ -25,11 +25,11 @@ import http_sf
 import msgspec
 
 from perdure.errors import (
-    Corrupt,
     DigestMismatch,
     quote,
 )
 from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
+from perdure.errors.corruption import DeliveryAltered
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
@@ -48,12 +48,12 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import LOCAL
+from perdure.model.timestamps import format_timestamp
 from perdure.parts import Selector, spell_part
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck.health import Health
-from perdure.writing.registrar import format_timestamp
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -173,7 +173,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
     step = resolved.step
     match step:
         case Fetch():
-            found, pieces = registry.open_part(resolved, step)
+            found, pieces = registry.documents.open_part(resolved, step)
             return DeliveredBytes(
                 identifier=f"{step.identifier}#{spell_part(resolved.identifier, found.selector)}",
                 pieces=pieces,
@@ -371,8 +371,6 @@ def write_bytes(found: DeliveredBytes, file: BinaryIO) -> WrittenBytes:
     ):
         if promised is not None and promised != seen:
             if found.where == "this registry":
-                raise Corrupt(
-                    identifier=found.identifier, where=found.where, promised=promised, found=seen
-                )
+                raise DeliveryAltered(identifier=found.identifier, promised=promised, found=seen)
             raise DigestMismatch(algorithm=algorithm, promised=promised, found=seen)
     return WrittenBytes(length, sha512.hexdigest())

@@ -109,8 +109,8 @@ def _verify_registry(
 
 def _note_verification(registry: Registry, problems: int) -> None:
     """Note for `perdure status` that the complete registry was verified; a copy stays as it is."""
+    from perdure.model.timestamps import format_timestamp
     from perdure.upkeep.milestones import Milestone, note_verification
-    from perdure.writing.registrar import format_timestamp
 
     if not registry.fence.list_signs():
         at = format_timestamp(registry.clock())
@@ -143,14 +143,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
 
 
 @click.command(cls=PerdureCommand)
-@click.option(
-    "--highest",
-    "pairs",
-    metavar="SERIES=NUMBER",
-    multiple=True,
-    type=options.PAIR,
-    help="The highest serial number given out today in a series; may be repeated.",
-)
+@options.highest
 def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """Rebuild the registry file from the segments, if it is damaged or lost.
 
@@ -161,9 +154,10 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     used.
     """
     from perdure import settings
+    from perdure.model.timestamps import format_timestamp
     from perdure.registry import load_bytes, load_store
     from perdure.upkeep.transfer.renewal import rebuild_registry as renew
-    from perdure.writing.registrar import format_timestamp, utc_now
+    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)

@@ -122,6 +122,18 @@ once = click.option(
     metavar="KEY",
     help="Repeating the command with the same key gives the same answer and writes nothing.",
 )
+part = click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+url = click.option(
+    "--url", metavar="URL", help="Address in the citation. Default: that below base_url."
+)
+highest = click.option(
+    "--highest",
+    "pairs",
+    metavar="SERIES=NUMBER",
+    multiple=True,
+    type=PAIR,
+    help="The highest serial number given out today in a series; may be repeated.",
+)
 
 
 def read_highest(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -134,7 +146,14 @@ def read_highest(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 def add_output(help: str = "Write to FILE instead of stdout.") -> Callable[[_F], _F]:
     """Add the option that names the output file; `-` is stdout."""
-    return click.option("-o", "--output", default="-", metavar="FILE", help=help)
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, allow_dash=True),
+        default="-",
+        metavar="FILE",
+        help=help,
+    )
 
 
 def add_version(help: str) -> Callable[[_F], _F]:

@@ -26,14 +26,7 @@ _charset = click.option("--charset", metavar="NAME", help="Charset of a text. De
 @click.command(cls=PerdureCommand)
 @click.argument("file", type=_FILE)
 @click.argument("spec")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    default="-",
-    help="Write to FILE; it appears when it is complete.",
-)
+@options.add_output("Write to FILE; it appears when it is complete.")
 @click.option("--web", is_flag=True, help="Read SPEC as in a web URL, not as in a PDI.")
 @_type
 @_charset
@@ -171,7 +164,7 @@ def prepare(pattern: NameSet | None) -> None:
                 name, problem = str(one.identifier), None
                 try:
                     registry.parts.prepare_source(
-                        registry.source(one.identifier, one.representation)
+                        registry.documents.open_source(one.identifier, one.representation)
                     )
                 except PerdureError as error:
                     problem = str(error)

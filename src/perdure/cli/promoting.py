@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PerdureCommand)
-@click.option(
-    "--highest",
-    "pairs",
-    metavar="SERIES=NUMBER",
-    multiple=True,
-    type=options.PAIR,
-    help="The highest serial number given out today in a series; may be repeated.",
-)
+@options.highest
 @click.option(
     "--predecessor",
     metavar="REGISTRY",
@@ -47,9 +40,10 @@ def promote(
     --predecessor is the directory of the registry itself, which then becomes a copy.
     """
     from perdure import settings
+    from perdure.model.timestamps import format_timestamp
     from perdure.registry import load_store
     from perdure.upkeep.transfer import predecessors, promoting
-    from perdure.writing.registrar import format_timestamp, utc_now
+    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)

@@ -242,7 +242,7 @@ def _find_record(path: Path, offset: int | None, id: str | None) -> Capture:
     from perdure.archives.files.scanning import ArchivePlace, scan_file
     from perdure.archives.port import Capture
     from perdure.cli.progress import show_progress
-    from perdure.errors import NotFound, quote
+    from perdure.errors.lookup import NoSuchArchivedRecord
 
     wanted, size, start = (id or "").strip("<>"), path.stat().st_size, offset or 0
     for place in (
@@ -263,8 +263,7 @@ def _find_record(path: Path, offset: int | None, id: str | None) -> Capture:
         except SharedMember:
             continue
         break
-    which = f"record {quote(id)}" if id is not None else f"record at {offset}"
-    raise NotFound(identifier=f"{which} of {path.name}")
+    raise NoSuchArchivedRecord(identifier=id if id is not None else f"@{offset}", file=path.name)
 
 
 def _read_texts(texts: tuple[str, ...]) -> Iterator[str]:

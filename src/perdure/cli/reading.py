@@ -33,16 +33,9 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 @click.command(cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    default="-",
-    help="Write to FILE; it appears after its digest was checked.",
-)
+@options.add_output("Write to FILE; it appears after its digest was checked.")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
-@click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+@options.part
 @click.option("--follow", is_flag=True, help="Fetch bytes that are elsewhere from their location.")
 @_nearest
 @_accept
@@ -333,7 +326,7 @@ def describe(identifier: Identifier, history: bool) -> None:
             resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
         key, record = resolved.identifier.key, resolved.known
         if resolved.inside is not None:
-            registry.select_part(resolved)  # raises if the part is not there
+            registry.documents.select_part(resolved)  # raises if the part is not there
         revisions = [record]
         if history:
             past = registry.records.list_revisions(key)

@@ -26,12 +26,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
             "revision": receipt.revision,
             "replayed": receipt.replayed,
         }
-        | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
-        | ({"copies": receipt.copies} if receipt.copies else {})
-        | ({"unreached": receipt.unreached} if receipt.unreached else {})
-        | ({"dropped": receipt.dropped} if receipt.dropped else {})
-        | ({"undescribed": receipt.undescribed} if receipt.undescribed else {})
-        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
+        | receipt.remarks
         | ({"advice": advice} if advice else {}),
         receipt.identifier,
     )

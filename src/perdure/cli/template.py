@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=PerdureCommand)
 @click.argument("identifier", type=options.IDENTIFIER)
-@click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+@options.part
 @click.option(
     "--try", "tried", multiple=True, metavar="TEMPLATE", help="Use this instead of the settings."
 )

@@ -69,8 +69,9 @@ def create(
     """Make a token called NAME and print it, once; only its hash is kept."""
     from perdure.model.commands import SaveToken
     from perdure.model.records import Token
+    from perdure.model.timestamps import format_timestamp
     from perdure.policy.tokens import digest_key, make_token, read_key
-    from perdure.writing.registrar import format_timestamp, utc_now
+    from perdure.writing.registrar import utc_now
 
     scopes = (*series, *authorities)
     if not scopes:
@@ -129,7 +130,8 @@ def revoke(name: str) -> None:
 
     from perdure.errors import NoSuchToken
     from perdure.model.commands import SaveToken
-    from perdure.writing.registrar import format_timestamp, utc_now
+    from perdure.model.timestamps import format_timestamp
+    from perdure.writing.registrar import utc_now
 
     with here().open_registry() as registry:
         found = registry.records.find_token_named(name)

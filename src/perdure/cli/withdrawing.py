@@ -118,7 +118,7 @@ def erase(
     with here().open_registry() as registry:
         blanks: tuple[Blank, ...] = ()
         if part is not None or whole is not identifier:
-            blanks = registry.find_stretches(identifier, part, version)
+            blanks = registry.documents.find_stretches(identifier, part, version)
             version = blanks[0].version
         command = Erase(
             identifier=naming.check_bindable(whole),
@@ -162,8 +162,8 @@ def proposals() -> None:
     """List the withdrawals and erasures that one person has proposed and no second person has
     confirmed yet."""
     from perdure.cli import steps
+    from perdure.model.timestamps import format_timestamp
     from perdure.policy.proposals import show_proposal
-    from perdure.writing.registrar import format_timestamp
 
     with here().open_registry() as registry:
         for row in registry.listings.list_proposals(format_timestamp(registry.clock())):

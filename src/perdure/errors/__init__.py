@@ -12,7 +12,8 @@ caller looks at the class or the code and reads the fields; it never parses the 
     lookup, parts (cutting, damage, limits)        look elsewhere
     unavailable (quotas, servers, processes)       try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
-    stored (limits)                     distrust the bytes
+    stored (limits, corruption, segment_corruption, archive_corruption)
+                                    distrust the bytes
 
 Every class with a code can be imported from here. The code that raises a reason imports it from the
 module of its area, in brackets above, so that no program loads all modules. Only `tree` loads them

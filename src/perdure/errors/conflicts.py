@@ -419,7 +419,13 @@ class RevisionNotCurrent(PreconditionFailed):
 class StateContradicted(PreconditionFailed):
     """A condition names another state. Abstract: each reason has a class."""
 
-    current: str | None
+    state: int | str
+    """The revision of the record, or the entity tag of the bytes with its quotation marks."""
+
+    @property
+    def current(self) -> str:
+        kind = "revision" if isinstance(self.state, int) else "entity tag"
+        return f"{kind} {self.state}"
 
 
 class StateNotNamed(StateContradicted):

@@ -99,9 +99,12 @@ class OriginalMissing(NotFound):
     code = "original-missing"
     original: str
     """The URI, date and digest of the capture with the payload, as far as they are known."""
+    date: str = ""
+    """The date of the capture, as recorded."""
 
     def problem(self) -> str:
-        return f"the payload of {quote(self.identifier)} is missing"
+        at = f" at {self.date}" if self.date else ""
+        return f"the payload of {quote(self.identifier)}{at} is missing"
 
     def repair(self) -> str:
         return f"add the archive file that contains the original capture, {quote(self.original)}"
@@ -115,6 +118,28 @@ class NoSuchToken(NotFound):
 
     def repair(self) -> str:
         return "list the tokens with 'perdure token list', or with GET /tokens over HTTP"
+
+
+class NoSuchArchiveFile(NotFound):
+    """No archive file of this name was added here."""
+
+    def problem(self) -> str:
+        return f"not found: no archive file {quote(self.identifier)} was added here"
+
+    def repair(self) -> str:
+        return "list the archive files with 'perdure archive list', or add it with 'archive add'"
+
+
+class NoSuchArchivedRecord(NotFound):
+    """An archive file has no record at this offset, or with this id."""
+
+    file: str
+
+    def problem(self) -> str:
+        return f"not found: {quote(self.file)} has no record {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        return "check the offset or the id of the record; offsets count in the file as it is stored"
 
 
 class UnknownArchive(NotFound):

@@ -34,19 +34,44 @@ class TooBusy(Unavailable):
 
 
 class InUse(Unavailable):
-    """Another process holds the lock."""
+    """Another process holds the lock. Abstract: each reason has a class."""
 
     used: str
-    user: str
-    """The other process's activity, and how to resolve the conflict."""
+    """The thing that is locked."""
 
     @property
     def what(self) -> str:
         return self.used
 
-    @property
-    def reason(self) -> str:
-        return self.user
+
+class HasWriter(InUse):
+    """Another process writes to a registry that this one needs for itself."""
+
+    reason = "a server or another command is writing; stop it first"
+
+
+class CopyHasWriter(InUse):
+    """Another process writes to the copy of a registry."""
+
+    reason = "a server or another command is writing to it"
+
+
+class OpenElsewhere(InUse):
+    """Another process has opened the registry."""
+
+    reason = "it is open in another process; stop the server first"
+
+
+class BackupRunning(InUse):
+    """Another backup into the same directory is running."""
+
+    reason = "another backup is running; wait until it has ended"
+
+
+class LinksChecked(InUse):
+    """Another process is checking the links of this registry."""
+
+    reason = "another process is checking them"
 
 
 class OtherFormat(Unavailable):
@@ -85,6 +110,23 @@ class FileUnusable(FaultQuoted, Unavailable):
         return self.file
 
 
+class DatabaseMissing(Unavailable):
+    """The file of a registry does not exist."""
+
+    file: str
+    missing: str
+    """The name of the file."""
+    mend: str | None = None
+
+    @property
+    def what(self) -> str:
+        return self.file
+
+    @property
+    def reason(self) -> str:
+        return f"{self.missing} is missing"
+
+
 class ChangedMeanwhile(Unavailable):
     """The files change faster than perdure can copy them."""
 
@@ -92,10 +134,24 @@ class ChangedMeanwhile(Unavailable):
     reason = "its index changes faster than perdure can copy it"
 
 
-class WriterUnreachable(FaultQuoted, Unavailable):
-    """No process accepts writes for this registry."""
+class WriterUnreachable(Unavailable):
+    """No process accepts writes for this registry. Abstract: each reason has a class."""
 
     what = "the write door"
+
+
+class WriterSilent(WriterUnreachable):
+    """The process that writes does not answer."""
+
+    socket: str
+
+    @property
+    def reason(self) -> str:
+        return f"no writer answers at {self.socket}"
+
+
+class DoorUnusable(FaultQuoted, WriterUnreachable):
+    """This process can neither lock the registry nor listen to others; `fault` says why."""
 
 
 class OutcomeUnknown(Unavailable):

@@ -14,7 +14,7 @@ these classes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 _LONGEST_QUOTE = 120
 _LONGEST_MESSAGE = 4000
@@ -89,6 +89,10 @@ class PerdureError(Exception):
     def field_values(self) -> dict[str, object]:
         """Return the fields with their values, enough to create an equal error."""
         return {name: self.__dict__[name] for name in self.fields}
+
+    def replace_fields(self, **fields: object) -> Self:
+        """Return a copy in which some fields have other values."""
+        return type(self)(**(self.field_values() | fields))
 
     def as_dict(self) -> dict[str, object]:
         """Return code, computed properties and fields, for problem documents and `--json`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
 
 from perdure.errors.root import PerdureError, SubjectNamed, quote
 
@@ -65,13 +66,31 @@ class TooLargeThere(TooLarge):
 
 
 class Corrupt(PerdureError):
-    """Stored bytes no longer match their recorded digest: raise the alarm."""
+    """Stored bytes no longer match their recorded digest: raise the alarm.
+
+    Abstract: each reason has a class in `corruption`. Clients see four phrases, computed from the
+    fields of the class: the damaged thing, the place of the damage, the promise and the finding.
+    """
 
     code = "corrupt"
-    identifier: str
-    where: str
-    promised: str
-    found: str
+    computed: ClassVar[tuple[str, ...]] = ("identifier", "where", "promised", "found")
+    if TYPE_CHECKING:  # at run time each class has an attribute, a property or a field for each
+
+        @property
+        @abstractmethod
+        def identifier(self) -> str: ...
+
+        @property
+        @abstractmethod
+        def where(self) -> str: ...
+
+        @property
+        @abstractmethod
+        def promised(self) -> str: ...
+
+        @property
+        @abstractmethod
+        def found(self) -> str: ...
 
     def problem(self) -> str:
         return (
@@ -81,3 +100,12 @@ class Corrupt(PerdureError):
 
     def repair(self) -> str:
         return "restore this file from a backup or another copy, then run 'perdure verify'"
+
+
+class CorruptThere(Corrupt):
+    """Another process reports damaged bytes, in its own words."""
+
+    identifier: str
+    where: str
+    promised: str
+    found: str

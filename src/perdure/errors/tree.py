@@ -34,7 +34,7 @@ from perdure.errors.rights import (
     UnauthenticatedThere,
 )
 from perdure.errors.root import PerdureError
-from perdure.errors.stored import TooLarge, TooLargeThere
+from perdure.errors.stored import Corrupt, CorruptThere, TooLarge, TooLargeThere
 from perdure.errors.texts import (
     BadSettings,
     BadSettingsThere,
@@ -49,11 +49,13 @@ from perdure.errors.unavailable import (
 )
 
 AREAS = (
+    "archive_corruption",
     "captures",
     "changes",
     "configuring",
     "conflicts",
     "contents",
+    "corruption",
     "credentials",
     "cutting",
     "damage",
@@ -66,6 +68,7 @@ AREAS = (
     "quotas",
     "records",
     "requests",
+    "segment_corruption",
     "servers",
     "tokens",
 )
@@ -81,6 +84,7 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidMetadata: InvalidMetadataThere,
     OverBudget: OverBudgetThere,
     TooLarge: TooLargeThere,
+    Corrupt: CorruptThere,
     Undecodable: UndecodableThere,
 }
 """The class that quotes another process, for each abstract class with a code."""

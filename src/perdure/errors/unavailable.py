@@ -120,3 +120,28 @@ class StorageFailed(Unavailable):
 
     def problem(self) -> str:
         return f"{self.what} could not be made durable: {self.reason}"
+
+
+class IndexNotStored(StorageFailed):
+    """An index of a document, which makes its parts faster, could not be written."""
+
+    what: str = "an index"
+    document: str
+
+    def problem(self) -> str:
+        return f"an index for {self.document} could not be made durable: {self.reason}"
+
+
+class NextWriteBlocked(StorageFailed):
+    """The storage failed after a write that is durable, so that the next one is refused."""
+
+    what: str = "the next write"
+
+
+class ErasureUnfinished(StorageFailed):
+    """The withdrawal is durable, but its bytes could not be overwritten: repeat it."""
+
+    what: str = "the erasure"
+
+    def problem(self) -> str:
+        return f"the erasure could not be made durable, so repeat it: {self.reason}"

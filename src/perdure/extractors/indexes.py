@@ -25,10 +25,13 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from perdure.errors import PerdureError, StorageFailed
+from perdure.errors import PerdureError
 from perdure.errors.limits import IndexTooLarge
+from perdure.errors.unavailable import IndexNotStored
 from perdure.extractors.port import Source
 
+INDEXES = "indexes"
+"""The directory of a registry for its indexes."""
 _SHARE = 20  # a large index takes at most this fraction (1/20) of the free space
 _GIVEN_UP = 3600  # seconds after which no process is still writing
 _LEFT = 60  # seconds without a change after which `make_large_index` assumes the same
@@ -85,7 +88,7 @@ class DirectoryIndexes:
                 raise IndexTooLarge(source=source.name, size=size, share=_SHARE)
             _fill_index(making, path, write)
         except OSError as error:
-            raise StorageFailed(what=f"an index for {source.name}", reason=str(error)) from None
+            raise IndexNotStored(document=source.name, reason=str(error)) from None
 
     def _locate_index(self, kind: str, digest: str) -> Path:
         return self._root / kind / digest[:2] / digest

@@ -15,7 +15,7 @@ import unicodedata
 
 from perdure.metadata.citation.markup import replace_markup
 from perdure.metadata.csl import WITHDRAWN, make_item, split_given
-from perdure.metadata.datacite import find_version
+from perdure.metadata.datacite_writing import find_version
 from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type

@@ -21,7 +21,8 @@ import msgspec
 
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import NotOneNode, quote_parser
-from perdure.metadata.jsonld_reading import Node, read_about
+from perdure.metadata.jsonld_node import Node
+from perdure.metadata.jsonld_reading import read_about
 from perdure.metadata.jsonld_writing import CONTEXT, make_node
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.model.about import About, check_description

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perdure.metadata.csl import WITHDRAWN, make_item
-from perdure.metadata.datacite import find_version
+from perdure.metadata.datacite_writing import find_version
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
 from perdure.model.about import Agent

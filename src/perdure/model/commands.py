@@ -13,9 +13,21 @@ import enum
 
 import msgspec
 
+from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
-from perdure.model.records import LOCAL, Blank, Location, LocationDrift, Token, Value
+from perdure.model.records import (
+    LOCAL,
+    Blank,
+    Location,
+    LocationDrift,
+    Representation,
+    Token,
+    Value,
+)
+
+NOWHERE = 0
+"""The segment of a representation whose bytes have no place yet."""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -34,6 +46,22 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stated: tuple[str, ...] = ()
     """Those of `media_type`, `charset` and `language` that the depositor stated. The others were
     detected, or are unknown."""
+
+
+def make_representation(
+    content: Content, segment: int = NOWHERE, offset: int = 0
+) -> Representation:
+    """The representation of a content whose bytes are at this place."""
+    return Representation(
+        format=content.format,
+        media_type=content.media_type,
+        charset=content.charset,
+        language=content.language,
+        length=content.length,
+        sha512=content.sha512,
+        segment=segment,
+        offset=offset,
+    )
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -285,3 +313,30 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0
+
+    @property
+    def remarks(self) -> dict[str, tuple[str, ...] | str]:
+        """The lists of names and places that are not empty, by the names of their fields."""
+        lists = {
+            "left_behind": self.left_behind,
+            "copies": self.copies,
+            "unreached": self.unreached,
+            "dropped": self.dropped,
+            "reading_aliases": self.reading_aliases,
+        }
+        named: dict[str, tuple[str, ...] | str] = {**lists, "undescribed": self.undescribed}
+        return {name: found for name, found in named.items() if found}
+
+
+Answer = Receipt | PerdureError
+"""The answer of the write door to a command."""
+
+
+def list_contents(command: Command) -> tuple[Content, ...]:
+    """The bytes that a command brings along."""
+    match command:
+        case Mint() | Commit() | Register():
+            return command.contents
+        case Break(content=Content() as content):
+            return (content,)
+    return ()

@@ -14,7 +14,8 @@ from typing import Protocol
 
 from perdure.ids import Identifier
 from perdure.model.records import IdentifiedRecord, Record
-from perdure.policy.naming import EQUAL, identify_record
+from perdure.model.references import EQUAL
+from perdure.policy.naming import identify_record
 
 
 class EqualNames(Protocol):

@@ -4,9 +4,7 @@ How it works: a record is stored under the key of its identifier, which all vers
 parts of a resource share. This module reads the version and the format of an identifier, and makes
 full names from the content of a record.
 
-What must stay true: `identify_record(x.key, record) == x` for the identifier of every record;
-`list_references` never changes for the same record, since its result is stored to find the record
-by.
+What must stay true: `identify_record(x.key, record) == x` for the identifier of every record.
 """
 
 from __future__ import annotations
@@ -23,8 +21,6 @@ from perdure.ids.name_set import NameSet
 from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import encode_number, read_resource_key
 from perdure.model.records import Record, Representation
-
-_LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
 
 def read_qualifiers(identifier: Identifier) -> tuple[int | None, str | None]:
@@ -114,10 +110,6 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
     return text[:-1], behind
 
 
-PROPOSAL = "proposal:"
-"""The reference by which the records with a proposed withdrawal are found."""
-
-
 def check_bindable(identifier: Identifier) -> Identifier:
     """Return the identifier. Raises InvalidRequest if it does not name one whole resource."""
     if identifier.is_pattern:
@@ -126,29 +118,6 @@ def check_bindable(identifier: Identifier) -> Identifier:
     if whole is not identifier and whole != identifier:
         raise PartNotBindable(identifier=str(identifier))
     return identifier
-
-
-EQUAL = "equal:"
-"""Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
-
-
-def list_references(record: Record) -> set[str]:
-    """All references by which the record is found: locations, digests, aliases, equal names."""
-    found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
-    for location in record.locations:
-        found.add(f"location:{location.uri}")
-        if location.sha512:
-            found.add(f"sha512:{location.sha512}")
-    for alias in record.aliases:
-        found.add(f"alias:{parse(alias).key}")
-    if record.proposal is not None:
-        found.add(PROPOSAL)
-    for value in record.values:
-        if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
-            found.add(f"value:{value.type}:{value.data}")
-    if record.name and (equal := parse(record.name).equal_key):
-        found.add(EQUAL + equal)
-    return found
 
 
 def same_format(a: str, b: str) -> bool:

@@ -1,7 +1,7 @@
 """Locations that work only on a private network, for operators who forbid them.
 
 How it works: this module collects all addresses in a command, a record or a value of a handle to
-which readers would be sent. `check_addresses` refuses the first address whose text alone shows that
+which readers would be sent. `LocationRule` refuses the first address whose text alone shows that
 it is on a private network (`perdure.fetching.spelled`). Text that is not an address, such as that
 of another value, is ignored.
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from perdure.errors.locations import PrivateLocation
 from perdure.fetching import spelled
-from perdure.fetching.addresses import Network
+from perdure.fetching.addresses import parse_networks
 from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate
 from perdure.model.records import Record, Value
 from perdure.policy.handles import namespace
@@ -55,8 +55,22 @@ def _list_value_addresses(value: Value) -> Iterator[str]:
         yield from _ADDRESS.findall(value.data)
 
 
-def check_addresses(uris: Iterable[str], allowed: tuple[Network, ...]) -> None:
-    """Raise InvalidRequest if an address is on a private network that is not allowed."""
-    for uri in uris:
-        if spelled.is_private(uri, allowed):
-            raise PrivateLocation(uri=uri)
+class LocationRule:
+    """The rule of an operator: only these private networks are allowed (`private_networks`)."""
+
+    def __init__(self, networks: tuple[str, ...]) -> None:
+        self._allowed = parse_networks(networks)
+
+    def check_command(self, command: Command) -> None:
+        """Raise InvalidRequest if the command would send readers to a private network."""
+        self.check_addresses(list_command_addresses(command))
+
+    def check_record(self, record: Record) -> None:
+        """Raise InvalidRequest if the record would send readers to a private network."""
+        self.check_addresses(list_record_addresses(record))
+
+    def check_addresses(self, uris: Iterable[str]) -> None:
+        """Raise InvalidRequest if an address is on a private network that is not allowed."""
+        for uri in uris:
+            if spelled.is_private(uri, self._allowed):
+                raise PrivateLocation(uri=uri)

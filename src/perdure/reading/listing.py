@@ -23,20 +23,15 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
+from perdure.model.references import PROPOSAL
 from perdure.policy.equality import find_same_record
-from perdure.policy.naming import (
-    PROPOSAL,
-    identify_record,
-    list_members,
-    qualify_identifier,
-    read_qualifiers,
-)
+from perdure.policy.naming import identify_record, list_members, qualify_identifier, read_qualifiers
 from perdure.policy.proposals import find_standing
 from perdure.policy.showing import show_to_readers
 from perdure.reading.namesakes import Namesakes
 from perdure.reading.resolve import Resolved
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.storage.ports import Bytes, Records
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang

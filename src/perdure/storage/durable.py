@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import FileEndsEarly
 from perdure.errors.processes import InUse
 
 _PIECE = 1 << 20
 
 
 @contextmanager
-def hold_lock(path: Path, *, used: str, user: str) -> Iterator[None]:
+def hold_lock(path: Path, error: InUse) -> Iterator[None]:
     """Hold the lock of a file or directory, which ends at the latest with this process.
 
-    Raises Unavailable if another process holds it: `used` is in use, and `user` says by what.
+    Raises `error` if another process holds it.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
@@ -30,7 +30,7 @@ def hold_lock(path: Path, *, used: str, user: str) -> Iterator[None]:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise InUse(used=used, user=user) from None
+        raise error from None
     finally:
         os.close(fd)
 
@@ -59,12 +59,7 @@ def copy_durably(source: Path, target: Path, *, length: int | None = None) -> No
         while left:
             piece = reading.read(min(left, _PIECE))
             if not piece:
-                raise Corrupt(
-                    identifier=source.name,
-                    where=str(source.parent),
-                    promised=f"{left} more bytes",
-                    found="the end of the file",
-                )
+                raise FileEndsEarly(file=str(source), at=reading.tell(), missing=left)
             writing.write(piece)
             left -= len(piece)
         writing.flush()

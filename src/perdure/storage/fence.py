@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import Corrupt
 from perdure.errors.conflicts import SerialsFenced
+from perdure.errors.corruption import FileUnreadable
 from perdure.storage.durable import write_durably
 
 FILE = "fence.json"
@@ -57,8 +57,8 @@ def load_fence(root: Path) -> Fence:
     try:
         return msgspec.json.decode(text, type=Fence)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Corrupt(
-            identifier=FILE, where=str(root), promised="a fence", found=str(error)
+        raise FileUnreadable(
+            file=FILE, directory=str(root), contents="a fence", fault=str(error)
         ) from error
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import Corrupt
 from perdure.errors.conflicts import SerialsHandedOver
+from perdure.errors.corruption import FileUnreadable
 from perdure.storage.durable import write_durably
 
 FILE = "handover.json"
@@ -62,8 +62,8 @@ def load_handover(root: Path) -> Handover:
     except FileNotFoundError:
         return Handover()
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Corrupt(
-            identifier=FILE, where=str(root), promised="days", found=str(error)
+        raise FileUnreadable(
+            file=FILE, directory=str(root), contents="days", fault=str(error)
         ) from error
 
 

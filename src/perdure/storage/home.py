@@ -27,6 +27,7 @@ from typing import TypeVar
 import msgspec
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import FileUnreadable
 from perdure.storage.durable import replace_durably, sync_directory, write_durably
 
 FILE = "home.json"
@@ -166,8 +167,8 @@ def _load_file(path: Path, kind: type[_Read]) -> _Read | None:
     except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Corrupt(
-            identifier=path.name, where=str(path.parent), promised="a place", found=str(error)
+        raise FileUnreadable(
+            file=path.name, directory=str(path.parent), contents="a place", fault=str(error)
         ) from error
 
 

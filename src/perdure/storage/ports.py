@@ -123,7 +123,7 @@ class Records(Protocol):
         """All keys that contain a text, in order. It reads every key."""
 
     def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
-        """Keys of records with this reference (`perdure.policy.naming.list_references`), sorted.
+        """Keys of records with this reference (`perdure.model.references`), sorted.
 
         With a limit, any so many of them if there are more.
         """

@@ -21,7 +21,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perdure.errors import Corrupt
-from perdure.model.commands import Content
+from perdure.errors.corruption import FileEndsEarly
+from perdure.errors.segment_corruption import SegmentMissing
+from perdure.model.commands import Content, make_representation
 from perdure.model.records import Representation, Tombstone
 from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.spool import HEAD_ROOM
@@ -109,9 +111,7 @@ class MemoryBytes:
         try:
             return self._segments[number]
         except KeyError:
-            raise Corrupt(
-                identifier=f"segment {number}", where="memory", promised="bytes", found="none"
-            ) from None
+            raise SegmentMissing(segment=number) from None
 
     def create(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
@@ -276,19 +276,8 @@ class MemoryBytesWriter:
     def _make_record(
         self, name: str, version: int, content: Content, number: int, offset: int
     ) -> KeptRecord:
-        representation = Representation(
-            format=content.format,
-            media_type=content.media_type,
-            charset=content.charset,
-            language=content.language,
-            length=content.length,
-            sha512=content.sha512,
-            segment=number,
-            offset=offset,
-        )
-        return KeptRecord(
-            name=name, at=self._now, end=0, version=version, representation=representation
-        )
+        held = make_representation(content, number, offset)
+        return KeptRecord(name=name, at=self._now, end=0, version=version, representation=held)
 
     def append_tombstone(self, name: str, version: int, tombstone: Tombstone) -> None:
         record = KeptRecord(name=name, at=self._now, end=0, version=version, tombstone=tombstone)
@@ -353,9 +342,4 @@ def _is_only_erased(ours: MemorySegment, other: MemorySegment) -> bool:
 
 
 def _make_short(number: int, *, promised: int, found: int) -> Corrupt:
-    return Corrupt(
-        identifier=f"segment {number}",
-        where=f"offset {found}",
-        promised=f"{promised - found} more bytes",
-        found="the end of the file",
-    )
+    return FileEndsEarly(file=f"segment {number}", at=found, missing=promised - found)

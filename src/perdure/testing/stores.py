@@ -22,7 +22,7 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
-from perdure.errors.processes import FileUnusable
+from perdure.errors.processes import DatabaseMissing
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
 from perdure.model import stored
@@ -92,7 +92,7 @@ class MemoryRecords:
         try:
             return self._states[self._root]
         except KeyError:
-            raise FileUnusable(file="the registry", fault="there is none") from None
+            raise DatabaseMissing(file="the registry", missing="it") from None
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:

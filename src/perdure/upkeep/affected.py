@@ -28,8 +28,8 @@ from perdure.model.records import Reading, Record
 from perdure.policy.levels import spell_level
 from perdure.policy.naming import read_qualifiers, same_format
 from perdure.policy.unfolding import split_part
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.registry import Registry
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PIECE = 1 << 20  # bytes
 _PAGE = 500

@@ -16,22 +16,19 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.segment_corruption import HeadContradictory
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.model.references import list_references
 from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.erasing import mark_erased
-from perdure.policy.naming import (
-    contains_representation,
-    list_references,
-    qualify_identifier,
-    spell_name,
-)
+from perdure.policy.naming import contains_representation, qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Records, Renewal
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 _PAGE = 1000
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
@@ -233,11 +230,8 @@ def _check_head(kept: KeptRecord, contradict: Contradict) -> None:
             held.segment, held.offset, identifier.key, kept.version, held.format
         )
     if not is_sound:
-        raise Corrupt(
-            identifier=kept.name,
-            where="the head of its record",
-            promised="its name, version and format",
-            found=f"version {kept.version}, format {held.format if held else 'none'}",
+        raise HeadContradictory(
+            identifier=kept.name, version=kept.version, format=held.format if held else None
         )
 
 

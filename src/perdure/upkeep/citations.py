@@ -64,6 +64,6 @@ def _check_place(registry: Registry, identifier: Identifier) -> None:
     resolved = registry.reading.resolve(Query(identifier=identifier))
     if resolved.inside is None or not isinstance(step := resolved.step, Fetch):
         return
-    source = registry.source(step.identifier, step.representation)
-    selector = registry.selector(resolved.identifier, source, resolved.part_beside)
+    source = registry.documents.open_source(step.identifier, step.representation)
+    selector = registry.documents.find_selector(resolved.identifier, source, resolved.part_beside)
     registry.parts.outline_part(source, selector)

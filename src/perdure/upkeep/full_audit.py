@@ -24,11 +24,11 @@ from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
-from perdure.policy.naming import list_references
+from perdure.model.references import list_references
+from perdure.reading.scanning import ScannedRecord
 from perdure.registry import Registry
 from perdure.storage.ports import KeptCorrection, KeptRecord
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.scanning import ScannedRecord
 from perdure.upkeep.audit import (
     KeptRepresentation,
     check_digest,

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from perdure.model.timestamps import format_timestamp
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.registry import Registry
 from perdure.storage import handover
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.upkeep.milestones import Milestone, load_milestones
-from perdure.writing.registrar import format_timestamp
 
 _PAGE = 1000
 _LAST = "\U0010ffff"

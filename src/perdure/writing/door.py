@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from perdure.errors import PerdureError
-from perdure.model.commands import Command, Receipt
-from perdure.writing.registrar import Answer
+from perdure.model.commands import Answer, Command, Receipt
 
 Then = Callable[[Answer], None]
 Turn = list[tuple[Command, Then]]

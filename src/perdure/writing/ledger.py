@@ -24,13 +24,14 @@ from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.errors.quotas import SeriesQuotaUsedUp
+from perdure.errors.unavailable import NextWriteBlocked
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import TOKEN, Deed, Line
-from perdure.model.commands import Content, Outcome, Receipt
+from perdure.model.commands import Content, Outcome, Receipt, make_representation
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
-from perdure.policy import naming
+from perdure.model.references import EQUAL, list_references
 from perdure.policy.proposals import check_alone
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
@@ -48,8 +49,6 @@ from perdure.storage.ports import (
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
-NOWHERE = 0
-"""The segment of a representation whose bytes have no place yet."""
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -220,7 +219,7 @@ class Ledger:
             self.journal.tidy_up()
         except JournalError as error:
             if not error.passes:
-                self.broken = StorageFailed(what="the next write", reason=str(error))
+                self.broken = NextWriteBlocked(reason=str(error))
 
     def close(self) -> None:
         self.bytes.close()
@@ -319,16 +318,16 @@ class Ledger:
 
         Return those that were minted as two, the canonical text of each.
         """
-        if self.journal.find_referring(naming.EQUAL):
+        if self.journal.find_referring(EQUAL):
             return []
         groups: dict[str, list[str]] = {}
         for key in self.journal.list_keys_with("/~"):
             record = self.journal.find_record(key) if ":" in key else None
             equal = parse(record.name).equal_key if record and record.name else None
             if record is not None and equal is not None:
-                self._refers.append((reference_hash(naming.EQUAL + equal), key))
+                self._refers.append((reference_hash(EQUAL + equal), key))
                 groups.setdefault(equal, []).append(record.name)
-        self._refers.append((reference_hash(naming.EQUAL), ""))
+        self._refers.append((reference_hash(EQUAL), ""))
         self._flush_records()
         return [tuple(names) for names in groups.values() if len(names) > 1]
 
@@ -338,7 +337,7 @@ class Ledger:
         self.journal.merge_staged()
 
     def _add_references(self, key: str, record: Record) -> None:
-        self._refers += [(reference_hash(text), key) for text in naming.list_references(record)]
+        self._refers += [(reference_hash(text), key) for text in list_references(record)]
 
     def _flush_records(self) -> None:
         if self._added:
@@ -447,22 +446,6 @@ class Ledger:
         if self.broken:  # the segments may contain more than was committed
             return []
         return self.bytes.list_sealable(now)
-
-
-def make_representation(
-    content: Content, segment: int = NOWHERE, offset: int = 0
-) -> Representation:
-    """The representation of a content whose bytes are at this place."""
-    return Representation(
-        format=content.format,
-        media_type=content.media_type,
-        charset=content.charset,
-        language=content.language,
-        length=content.length,
-        sha512=content.sha512,
-        segment=segment,
-        offset=offset,
-    )
 
 
 def _note_nothing(key: str, record: Record) -> None:

@@ -28,11 +28,20 @@ from perdure.errors.conflicts import BytesBound
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
 from perdure.model import stored
-from perdure.model.commands import Content, Joining, Load, LoadRow, Outcome, Receipt
+from perdure.model.commands import (
+    NOWHERE,
+    Content,
+    Joining,
+    Load,
+    LoadRow,
+    Outcome,
+    Receipt,
+    make_representation,
+)
 from perdure.model.records import Record, Representation, Version
 from perdure.policy import correcting, levels, naming, rules
 from perdure.policy.joining import join_records
-from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, make_representation
+from perdure.writing.ledger import IMPORT, Ledger
 
 _MOST_REFUSED = 1000  # reported for an atomic load
 _UNNAMED = Record()  # a record whose key spells the name

@@ -15,10 +15,18 @@ from collections.abc import Sequence
 
 from perdure.errors import PerdureError
 from perdure.model import stored
-from perdure.model.commands import Command, Content, Mint, Outcome, Receipt
+from perdure.model.commands import (
+    Answer,
+    Command,
+    Content,
+    Mint,
+    Outcome,
+    Receipt,
+    make_representation,
+)
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
-from perdure.writing.ledger import MINT, Ledger, make_representation
+from perdure.writing.ledger import MINT, Ledger
 
 _Said = tuple[str, str, str, str | None, str | None]
 
@@ -64,7 +72,7 @@ def reserve_names(
 
 def mint_run(
     ledger: Ledger, series: str, run: Sequence[Mint], *, owned: tuple[str, ...], day: str
-) -> list[Receipt | PerdureError]:
+) -> list[Answer]:
     """Mint a name for each command of a run, and return a receipt or an error for each.
 
     Raises UnknownAuthority or InvalidRequest if the series cannot be minted in, Conflict if too few
@@ -76,7 +84,7 @@ def mint_run(
     used = 0
     kinds: dict[_Said, _Kind] = {}
     documents: dict[str, list[tuple[str, str, str]]] = {}
-    answers: list[Receipt | PerdureError] = []
+    answers: list[Answer] = []
     for command in run:
         stem, key = stems[used], keys[used]
         try:

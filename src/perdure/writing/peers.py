@@ -36,16 +36,15 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.limits import CommandTooLarge
 from perdure.errors.naming import UnspeakableValue
-from perdure.errors.processes import OutcomeUnknown, Stopping, WriterUnreachable
+from perdure.errors.processes import DoorUnusable, OutcomeUnknown, Stopping, WriterSilent
 from perdure.errors.requests import MalformedBody
 from perdure.errors.tree import pack_error, unpack_error
 from perdure.ids import Identifier, parse
 from perdure.model import commands as model
-from perdure.model.commands import Command, Receipt
+from perdure.model.commands import Answer, Command, Receipt
 from perdure.writing.committer import Committer
 from perdure.writing.door import Arrive, Door, Then, Turn
 from perdure.writing.frames import LARGEST, Frames
-from perdure.writing.registrar import Answer
 
 LOCK = "writer.lock"
 SOCKET = "writer.sock"
@@ -387,7 +386,7 @@ class SharedDoor(Door):
                     self._become_leader()
                 elif not self._connect_leader():
                     if time.monotonic() > deadline:
-                        raise WriterUnreachable(fault=f"no writer answers at {self._root / SOCKET}")
+                        raise WriterSilent(socket=str(self._root / SOCKET))
                     time.sleep(0.01)
 
     def _take_lock(self) -> bool:
@@ -395,7 +394,7 @@ class SharedDoor(Door):
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise WriterUnreachable(fault=f"{path}: {error.strerror}") from error
+            raise DoorUnusable(fault=f"{path}: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -412,7 +411,7 @@ class SharedDoor(Door):
             try:
                 self._listener = _Listener(self._root, committer)
             except OSError as error:
-                raise WriterUnreachable(fault=str(error)) from error
+                raise DoorUnusable(fault=str(error)) from error
             opened.pop_all()
         self._committer = committer
 

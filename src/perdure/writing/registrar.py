@@ -10,12 +10,10 @@ thread at a time uses it; a receipt is given only for a write that a power cut c
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -27,20 +25,17 @@ from perdure.errors import (
     NotFound,
     PerdureError,
     StorageFailed,
-    UnknownAuthority,
 )
 from perdure.errors.conflicts import NameTaken, TokenNameTaken
 from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
-from perdure.errors.requests import KeyReused
-from perdure.fetching.addresses import parse_networks
-from perdure.ids import Identifier, Minting, load_schemes, pdi
+from perdure.ids import Identifier, pdi
 from perdure.ids.pdi import Pdi
-from perdure.ids.scheme import NewName
 from perdure.model.about import read_pairs
 from perdure.model.commands import (
     Alias,
+    Answer,
     Assign,
     Bind,
     Break,
@@ -59,16 +54,17 @@ from perdure.model.commands import (
     Relocate,
     SaveToken,
     Withdraw,
+    list_contents,
 )
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import WHOLE_RESOURCE, Record
+from perdure.model.timestamps import format_timestamp
 from perdure.policy import (
     binding,
     correcting,
     levels,
     moves,
     naming,
-    private_locations,
     rights,
     rules,
 )
@@ -76,30 +72,21 @@ from perdure.policy.equality import find_same_record, spell_alike
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
+from perdure.policy.private_locations import LocationRule
 from perdure.settings import Settings
 from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
+from perdure.writing.new_names import choose_name
+from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
 from perdure.writing.withdrawing import Withdrawing
 
-ANSWERS_KEPT = timedelta(days=30)
-"""How long an idempotency key is remembered."""
-
 _log = logging.getLogger(__name__)
-_encode = msgspec.json.Encoder().encode
-_decode_receipt = msgspec.json.Decoder(Receipt).decode
-
-Answer = Receipt | PerdureError
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def format_timestamp(moment: datetime) -> str:
-    """A moment in UTC in the form of all stored dates, such as `2026-11-21T01:02:03Z`."""
-    return f"{moment.isoformat(timespec='seconds')[:19]}Z"  # strftime takes six times as long
 
 
 class Registrar:
@@ -115,7 +102,7 @@ class Registrar:
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings = settings
-        self._networks = parse_networks(settings.private_networks)
+        self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._day = ""
         self._spooled: list[Content] = []
@@ -174,7 +161,7 @@ class Registrar:
         if failure is None and len(commands) > 1:
             return [self.execute_commands((command,))[0] for command in commands]
         for command in commands:
-            self._ledger.discard_spooled(_list_contents(command))
+            self._ledger.discard_spooled(list_contents(command))
         if failure is not None:
             return [failure] * len(commands)
         if isinstance(error, (UnicodeEncodeError, OverflowError)):
@@ -227,18 +214,20 @@ class Registrar:
         except PerdureError as error:
             return error
         finally:
-            self._spooled += (one for one in _list_contents(command) if one.spooled is not None)
+            self._spooled += (one for one in list_contents(command) if one.spooled is not None)
 
     def _carry_out(self, command: Command) -> Receipt:
         check = None
         if self._settings.private_locations == "refuse":
-            private_locations.check_addresses(
-                private_locations.list_command_addresses(command), self._networks
-            )
-            check = self._check_public
+            self._location_rule.check_command(command)
+            check = self._location_rule.check_record
         if command.once is None:
             return self._dispatch_command(command, check)
-        return self._answer_once(command, command.once, check)
+        receipt = find_receipt(self._ledger, command, command.once)
+        if receipt is None:
+            receipt = self._dispatch_command(command, check)
+            save_receipt(self._ledger, command, command.once, receipt)
+        return receipt
 
     def _dispatch_command(self, command: Command, check: Check | None) -> Receipt:
         match command:
@@ -274,19 +263,13 @@ class Registrar:
                 return self._claim_nonce(command)
         raise TypeError(f"no command: {type(command).__name__}")
 
-    def _check_public(self, record: Record) -> None:
-        """Raise InvalidRequest if the record would send readers to a private network."""
-        private_locations.check_addresses(
-            private_locations.list_record_addresses(record), self._networks
-        )
-
     # Carrying out
     # ------------
 
     def _mint_name(self, command: Mint) -> Receipt:
         if command.authority in self._settings.series and command.uid is None:
             return self._mint_serial(command)
-        identifier = self._choose_name(command)
+        identifier = choose_name(command, self._settings, self._ledger, self._day)
         taken = find_same_record(self._ledger, identifier)
         if taken is not None:
             raise NameTaken(identifier=str(taken.identifier.resource))
@@ -578,52 +561,6 @@ class Registrar:
             elif identifier.date is not None and identifier.serial is not None:
                 self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
 
-    def _choose_name(self, command: Mint) -> Identifier:
-        """The identifier to mint: the requested name, or one with a random text."""
-        authority = self._settings.find_authority(command.authority)
-        minting = load_schemes()[authority.scheme].minting if authority else None
-        if authority is None or minting is None:
-            known = tuple(one.name for one in self._settings.owned_authorities)
-            raise UnknownAuthority(authority=command.authority, known=known)
-        format = command.contents[0].format if command.contents else command.format
-        if minting.is_numbered:
-            rules.check_series(authority.name, self._settings.series)
-            rules.check_unique_id(str(command.uid))
-            format = naming.check_new_format(format) if format else ""
-        else:
-            rules.check_not_empty(command.uid)
-        new = NewName(
-            authority=authority.name, text=command.uid or "", day=self._day, format=format
-        )
-        return (
-            minting.spell(new) if command.uid is not None else self._find_unused_name(minting, new)
-        )
-
-    def _find_unused_name(self, minting: Minting, new: NewName) -> Identifier:
-        """A name with a random text that no record has yet."""
-        while True:
-            text = "".join(secrets.choice(minting.alphabet) for _ in range(minting.length))
-            identifier = minting.spell(msgspec.structs.replace(new, text=text))
-            if self._ledger.find_record(identifier.key) is None:
-                return identifier
-
-    # Idempotency
-    # -----------
-
-    def _answer_once(self, command: Command, once: str, check: Check | None) -> Receipt:
-        """Answer a repeated request with the receipt of the first one."""
-        request = fingerprint_command(command)
-        earlier = self._ledger.journal.find_answer(command.by, once)
-        if earlier is not None:
-            if earlier[0] != request:
-                raise KeyReused(key=once)
-            return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
-        receipt = self._dispatch_command(command, check)
-        self._ledger.journal.save_answer(
-            command.by, once, request, _encode(receipt).decode(), self._ledger.now
-        )
-        return receipt
-
 
 def _list_keys(commands: Sequence[Command]) -> Iterator[str]:
     """The keys of the records that the commands will read."""
@@ -631,34 +568,3 @@ def _list_keys(commands: Sequence[Command]) -> Iterator[str]:
         identifier = getattr(command, "identifier", None)
         if identifier is not None:
             yield identifier.key
-
-
-def _list_contents(command: Command) -> tuple[Content, ...]:
-    match command:
-        case Mint() | Commit() | Register():
-            return command.contents
-        case Break(content=Content() as content):
-            return (content,)
-    return ()
-
-
-def fingerprint_command(command: Command) -> str:
-    """SHA-256 of the fields that make two commands the same request; bytes count by their digest.
-
-    The revision that the sender expected does not count, since a repetition meets another one, nor
-    does evidence, which a repetition no longer finds.
-    """
-    seen = [type(command).__name__]
-    for name in command.__struct_fields__:
-        if name in ("content", "contents"):
-            seen.extend(
-                f"{one.format} {one.media_type} {one.sha512}" for one in _list_contents(command)
-            )
-        elif name == "part" and getattr(command, name) is None:
-            continue  # added after fingerprints were stored
-        elif name not in ("expect", "once", "bearer", "evidence"):
-            value = getattr(command, name)
-            # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
-            seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")
-    seen.append(f"once={command.once}")  # last, as in the stored fingerprints
-    return hashlib.sha256("\n".join(seen).encode()).hexdigest()

@@ -22,13 +22,12 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import Corrupt
-from perdure.extractors.indexes import delete_indexes
+from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.records import Record, Representation
 from perdure.storage.durable import sync_directory, write_durably
 from perdure.storage.ports import Blanking, Bytes
 
 PLACE = "erasing"
-INDEXES = "indexes"
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.conflicts import CapturesNotErasable
+from perdure.errors.unavailable import ErasureUnfinished
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
-from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
+from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.records import Proposal, Record, Representation, Tombstone
+from perdure.model.references import list_references
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
 from perdure.settings import Settings
@@ -74,15 +75,15 @@ class Withdrawing:
         return self._queue.finish(self._ledger.journal.find_record)
 
     def finish_batch(
-        self, commands: Sequence[Command], answers: Sequence[Receipt | PerdureError]
-    ) -> Sequence[Receipt | PerdureError]:
+        self, commands: Sequence[Command], answers: Sequence[Answer]
+    ) -> Sequence[Answer]:
         """Do what follows the withdrawals of a batch, and add to the receipts what was found."""
         if not self._waiting:
             return answers
         try:
             unreached = tuple(self.finish_work())
         except OSError as error:
-            failed = StorageFailed(what="the erasure; repeat it", reason=str(error))
+            failed = ErasureUnfinished(reason=str(error))
             return [
                 failed if isinstance(command, Withdraw) and isinstance(answer, Receipt) else answer
                 for command, answer in zip(commands, answers, strict=True)
@@ -225,7 +226,7 @@ class Withdrawing:
         receipt = self._revise(identifier, record, changed, version, (ERASE, command.by), blankings)
         journal = self._ledger.journal
         journal.redact_past(identifier.key, partial(erasing.redact_stored, erasure=erasure))
-        dropped = naming.list_references(record) - naming.list_references(changed)
+        dropped = list_references(record) - list_references(changed)
         journal.drop_references((reference_hash(one), identifier.key) for one in dropped)
         return receipt
 

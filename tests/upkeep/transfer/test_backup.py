@@ -15,6 +15,8 @@ from tests.conftest import NOON, SERIES, TODAY, Clock, Desk, large, text
 
 from perdure.errors import Corrupt, InvalidRequest, Unavailable
 from perdure.errors.conflicts import SerialsHandedOver
+from perdure.errors.processes import HasWriter
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry, initialise
 from perdure.settings import load_settings
 from perdure.storage.durable import hold_lock
@@ -25,7 +27,6 @@ from perdure.upkeep.transfer.backup import BackupProgress, back_up
 from perdure.upkeep.transfer.promoting import Promotion, promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
 from perdure.writing.peers import LOCK
-from perdure.writing.registrar import format_timestamp
 
 _CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
@@ -246,7 +247,7 @@ def test_a_copy_in_use_by_a_writer_is_not_overwritten(desk: Desk, place: Path) -
     desk.mint(text("one"))
     backed_up(desk, place / "copy")
     copy = opened(place / "copy")
-    with hold_lock(place / "copy" / LOCK, used="it", user="a test"):
+    with hold_lock(place / "copy" / LOCK, HasWriter(used="it")):
         desk.mint(text("two"))
         with pytest.raises(Unavailable, match="writing to it"):
             backed_up(desk, place / "copy")

@@ -21,6 +21,7 @@ from perdure.errors.importing import (
     PredecessorUnrelated,
     TargetIsRegistry,
 )
+from perdure.errors.processes import HasWriter
 from perdure.model.changes import BEGIN
 from perdure.registry import initialise
 from perdure.settings import load_settings
@@ -140,7 +141,7 @@ def test_the_registry_itself_is_not_promoted(desk: Desk, copied: Path) -> None:
 
 def test_a_writer_keeps_a_promotion_away(copied: Path) -> None:
     with (
-        hold_lock(copied / LOCK, used="it", user="a test"),
+        hold_lock(copied / LOCK, HasWriter(used="it")),
         pytest.raises(Unavailable, match="writing"),
     ):
         promote(copied)

@@ -23,7 +23,13 @@ from perdure.archives.files import heads
 from perdure.archives.files.heads import LONGEST_HEAD, ArchivedHead, Fields
 from perdure.archives.files.windows import GZIP, PIECE, DamagedBytes, Readable, Window
 from perdure.archives.libraries import import_library
-from perdure.errors import Corrupt
+from perdure.errors.archive_corruption import (
+    ArchivedBlockCutOff,
+    ArchivedBytesDamaged,
+    ArchivedHeadMissing,
+    CodingCutOff,
+    CodingDamaged,
+)
 from perdure.errors.limits import HttpHeadTooLong, PayloadTooLong
 
 UNMEASURED = 64 << 20
@@ -76,7 +82,7 @@ class WarcRecord:
             if 0 <= end <= LONGEST_HEAD:
                 break
             if not piece or len(text) > LONGEST_HEAD:
-                raise self._make_corrupt("no record head")
+                raise ArchivedHeadMissing(record=self._where)
         self._text = text[:end]
         if found:
             self._head, address, _ = found
@@ -135,7 +141,7 @@ class WarcRecord:
             buffer = self._read_piece()
             if not buffer:
                 if left:
-                    raise self._make_corrupt(f"a block that lacks {left} bytes at its end")
+                    raise ArchivedBlockCutOff(record=self._where, missing=left)
                 return
 
     def _rewind_block(self) -> bytes:
@@ -200,24 +206,16 @@ class WarcRecord:
 
     def _decode_pieces(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
         if coding in ("gzip", "x-gzip", "deflate"):
-            return _inflate_pieces(pieces, coding, self._make_corrupt)
+            return _inflate_pieces(pieces, coding, self._where)
         if coding in ("br", "zstd"):
-            return _unpack_pieces(pieces, coding, self._make_corrupt)
+            return _unpack_pieces(pieces, coding, self._where)
         return pieces  # `identity`, or an unknown coding: unchanged
 
     def _read_piece(self) -> bytes:
         try:
             return self._stream.read(PIECE)
         except DamagedBytes as error:
-            raise self._make_corrupt(str(error)) from None
-
-    def _make_corrupt(self, found: str) -> Corrupt:
-        return Corrupt(
-            identifier=self._where,
-            where="its archive file",
-            promised="a complete record",
-            found=found,
-        )
+            raise ArchivedBytesDamaged(record=self._where, fault=str(error)) from None
 
     def close(self) -> None:
         self._window.close()
@@ -284,9 +282,7 @@ def _is_hexadecimal(text: bytes) -> bool:
     return 0 < len(text) <= 16 and all(byte in b"0123456789abcdefABCDEF" for byte in text)
 
 
-def _inflate_pieces(
-    pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
-) -> Iterator[bytes]:
+def _inflate_pieces(pieces: Iterator[bytes], coding: str, record: str) -> Iterator[bytes]:
     """Inflate gzip, zlib and, for `deflate`, a bare stream; yield other data unchanged."""
     first = b""
     while len(first) < _SAMPLE and (piece := next(pieces, b"")):
@@ -309,7 +305,7 @@ def _inflate_pieces(
                 if spare is not None:  # it claims to be compressed, but is not
                     yield from _chain_pieces(spare, pieces)
                     return
-                raise corrupt(f"content coding: {error}") from None
+                raise CodingDamaged(record=record, fault=str(error)) from None
             if part:
                 spare = None
                 yield part
@@ -319,7 +315,7 @@ def _inflate_pieces(
     while part := inflate.decompress(b"", PIECE):
         yield part
     if not inflate.eof:
-        raise corrupt("content coding: it ends too early")
+        raise CodingCutOff(record=record)
 
 
 def _extend_spare(spare: bytes | None, piece: bytes) -> bytes | None:
@@ -337,9 +333,7 @@ def _chain_pieces(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _unpack_pieces(
-    pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
-) -> Iterator[bytes]:
+def _unpack_pieces(pieces: Iterator[bytes], coding: str, record: str) -> Iterator[bytes]:
     """Decompress Brotli and zstd; yield other data unchanged.
 
     Brotli has no magic number. Data is not Brotli if the reader fails before it has produced
@@ -357,7 +351,7 @@ def _unpack_pieces(
             if source.spare is not None and not (source.spare and source.ended):
                 yield from _chain_pieces(source.spare, source.read_rest())
                 return
-            raise corrupt(f"content coding: {error}") from None
+            raise CodingDamaged(record=record, fault=str(error)) from None
         if not part:
             return
         source.spare = None

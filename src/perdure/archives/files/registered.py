@@ -28,7 +28,8 @@ from perdure.archives.files.windows import (
 )
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import make_url_key
-from perdure.errors import Corrupt, NotFound
+from perdure.errors.archive_corruption import CaptureReplaced, OffsetOutside
+from perdure.errors.lookup import NoSuchArchiveFile
 from perdure.errors.processes import FileUnusable
 
 
@@ -54,15 +55,17 @@ class RegisteredFiles:
         """
         place = self._places.find_place(capture.file)
         if place is None:
-            raise NotFound(identifier=f"archive file {capture.file}")
+            raise NoSuchArchiveFile(identifier=capture.file)
         record = self.open_at(place, capture.file, capture.offset, capture.length)
         if not is_record_of(record.head, capture):
             record.close()
-            raise Corrupt(
-                identifier=f"{capture.file}@{capture.offset}",
-                where="its archive file, which has changed since it was added",
-                promised=f"{capture.uri} at {capture.date}",
-                found=f"{record.head.uri} at {record.head.date}",
+            raise CaptureReplaced(
+                file=capture.file,
+                offset=capture.offset,
+                uri=capture.uri,
+                date=capture.date,
+                found_uri=record.head.uri,
+                found_date=record.head.date,
             )
         return record
 
@@ -75,8 +78,8 @@ class RegisteredFiles:
         try:
             window = place.open_window()
         except OSError as error:
-            reason = error.strerror or "it cannot be read"
-            raise FileUnusable(file=f"archive file {name}", fault=reason) from error
+            fault = error.strerror or str(error)
+            raise FileUnusable(file=f"archive file {name}", fault=fault) from error
         try:
             return _open_record(window, place, f"{name}@{offset}", offset, length)
         except BaseException:
@@ -111,12 +114,7 @@ def _open_record(
     window: Window, place: ArchivePlace, where: str, offset: int, length: int
 ) -> WarcRecord:
     if offset < 0 or (offset >= window.size and not place.shared):
-        raise Corrupt(
-            identifier=where,
-            where="its archive file",
-            promised=f"more than {offset} bytes",
-            found=f"{window.size}",
-        )
+        raise OffsetOutside(record=where, offset=offset, size=window.size)
 
     codec = detect_codec(window, 0 if place.shared else offset)
 

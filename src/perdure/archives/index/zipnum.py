@@ -24,7 +24,7 @@ import msgspec
 
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
-from perdure.errors import Corrupt
+from perdure.errors.archive_corruption import BlockTableDamaged, IndexBlockCutOff, IndexBlockDamaged
 
 LINES = 128
 """Lines of a block: fewer cost space, more cost time."""
@@ -128,9 +128,7 @@ class Run:
                     self._offsets.append(int(offset))
                     self._lengths.append(int(length))
                 except (ValueError, OverflowError):
-                    raise self._make_corrupt(
-                        "the index of its blocks", "a line of five fields"
-                    ) from None
+                    raise BlockTableDamaged(run=name) from None
                 self._keys.append(key)
 
     def scan_range(
@@ -188,12 +186,9 @@ class Run:
             inflate = zlib.decompressobj(_GZIP)
             text = inflate.decompress(packed, _LARGEST_BLOCK)
         except zlib.error as error:
-            raise self._make_corrupt(f"block {number}", str(error)) from None
+            raise IndexBlockDamaged(run=self.name, block=number, fault=str(error)) from None
         if len(packed) < length or not inflate.eof:
-            raise self._make_corrupt(f"block {number}", "it is incomplete")
+            raise IndexBlockCutOff(run=self.name, block=number)
         lines = text.split(b"\n")
         lines.pop()
         return lines
-
-    def _make_corrupt(self, where: str, found: str) -> Corrupt:
-        return Corrupt(identifier=f"index run {self.name}", where=where, promised="", found=found)

@@ -27,13 +27,13 @@ from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
 from perdure.policy.handles.values import is_shown, list_values
 from perdure.policy.naming import identify_record
+from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.server.apis import handle_admins, handle_codes
 from perdure.server.apis.handle_codes import HandleCode
 from perdure.server.common import logs
 from perdure.server.common.answers import Answer, join_links, make_answer, write_link
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.storage.scanning import DamagedRecord, ScannedRecord, scan_readable
 
 MOST_COUNTED = 100_000
 MOST_LOOKED = 20_000

@@ -114,7 +114,7 @@ async def _answer_request(service: Service, request: Request) -> Answer:
             return problems.answer_problem(problems.make_gone_problem(step), request)
         if not isinstance(step, Fetch):
             raise PartElsewhere(selector=str(selector), offered=())
-        source = service.registry.source(step.identifier, step.representation)
+        source = service.registry.documents.open_source(step.identifier, step.representation)
         image = _Image(step, resolved.known, source)
         part = await service.cut_part(service.registry.parts.cut_part, source, selector)
         made = _answer_information if isinstance(part.selector, Information) else _answer_picture

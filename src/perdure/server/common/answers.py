@@ -18,7 +18,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import FileEndsEarly
 from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.protocol.sendfile import FileSender, find_sender
 from perdure.storage.ports import LocalFile
@@ -157,12 +157,8 @@ async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive:
         return True
     end = os.fstat(span.file.fd).st_size
     if end < span.offset + span.length:
-        raise Corrupt(
-            identifier="a segment",
-            where=f"offset {end}",
-            promised=f"{span.offset + span.length} bytes",
-            found="the end of the file",
-        )
+        missing = span.offset + span.length - end
+        raise FileEndsEarly(file="a segment", at=end, missing=missing)
     await _await_departure(receive)
     return False
 

@@ -17,10 +17,10 @@ from perdure.errors.credentials import CredentialMalformed, NoCredential, TokenU
 from perdure.errors.quotas import MintsUsedUp
 from perdure.ids import Identifier
 from perdure.model.records import Token
+from perdure.model.timestamps import format_timestamp
 from perdure.policy import rights, tokens
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.writing.registrar import format_timestamp
 
 
 def find_bearer(service: Service, request: Request) -> Token:

@@ -15,7 +15,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import RepresentationCutOff
 from perdure.model.records import Representation
 from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
@@ -92,11 +92,9 @@ def _read_cached(fd: int, length: int, offset: int) -> bytes | None:
 def _check_whole(piece: bytes, held: Representation, span: Span) -> bytes:
     start, stop = span
     if len(piece) != stop - start:
-        raise Corrupt(
-            identifier=f"segment {held.segment}",
-            where=f"offset {held.offset + start + len(piece)}",
-            promised=f"{held.length} bytes, sha512 {held.sha512}",
-            found="the end of the file",
+        end = held.offset + start + len(piece)
+        raise RepresentationCutOff(
+            segment=held.segment, at=end, length=held.length, sha512=held.sha512
         )
     return piece
 

@@ -52,15 +52,14 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
 
     The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
     """
-    current = f"entity tag {tag.decode()}"
     if b"if-match" in request.fields:
         asked = parse_etags(request.read_field(b"if-match"))
         if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
-            raise StateNotNamed(identifier=request.target.text, current=current)
+            raise StateNotNamed(identifier=request.target.text, state=tag.decode())
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.read_field(b"if-unmodified-since"))
         if since is not None and modified > since:
-            raise ModifiedSince(identifier=request.target.text, current=current)
+            raise ModifiedSince(identifier=request.target.text, state=tag.decode())
     if b"if-none-match" in request.fields:
         return has_already(request, tag)
     if b"if-modified-since" in request.fields:

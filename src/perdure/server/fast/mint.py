@@ -25,7 +25,7 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.model.commands import Mint, Receipt
+from perdure.model.commands import Answer, Mint, Receipt
 from perdure.model.records import Token
 from perdure.policy import tokens
 from perdure.server.common import auth, problems
@@ -46,7 +46,6 @@ from perdure.server.resource.writing import (
     spell_type,
 )
 from perdure.storage.spool import make_content
-from perdure.writing.registrar import Answer
 
 Send = Callable[[bytes], None]
 

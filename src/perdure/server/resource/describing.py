@@ -19,7 +19,7 @@ import msgspec
 from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier, scheme_of
-from perdure.metadata import datacite
+from perdure.metadata.datacite_writing import write_resource
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
@@ -93,14 +93,12 @@ def describe_record(
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
     if shown["about"] is not None:
-        said = datacite.write_resource(
-            metadata.describe_resource(identifier, record, str(shown["url"]))
-        )
+        said = write_resource(metadata.describe_resource(identifier, record, str(shown["url"])))
     for entry, one in zip(shown["narrower"], record.narrower, strict=True):
         name = name_level(identifier, one.level)
         url = f"{request.base_url}/{spell_path(name)}"
         what = metadata.describe_resource(name, record, url, part=one.part or None)
-        entry["about"] = datacite.write_resource(what)
+        entry["about"] = write_resource(what)
     return make_answer(status, kind, write_xml(shown, said), *fields)
 
 

@@ -190,7 +190,7 @@ def _describe_resource(
 ) -> tuple[DescribedResource, dict[str, Any]]:
     """Return the description, and the same as JSON-LD."""
     url = f"{request.base_url}/{asking.spell_resolved(resolved)}"
-    what = service.registry.described(resolved, url)
+    what = service.registry.documents.describe_resolved(resolved, url)
     return what, json.loads(metadata.write_record(what, "jsonld"))
 
 

@@ -260,7 +260,8 @@ def _write_bibliography(
 
 def _describe_resource(service: Service, request: Request, name: Identifier) -> DescribedResource:
     resolved = service.reading.resolve(asking.make_query(service, request, name))
-    return service.registry.described(resolved, f"{request.base_url}/{spell_path(name)}")
+    url = f"{request.base_url}/{spell_path(name)}"
+    return service.registry.documents.describe_resolved(resolved, url)
 
 
 def _find_style(names: NameSet, question: Question) -> str:

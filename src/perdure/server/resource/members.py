@@ -177,7 +177,7 @@ async def list_members(
     ]
     if has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
-    source = service.registry.source(step.identifier, step.representation)
+    source = service.registry.documents.open_source(step.identifier, step.representation)
     body, following = await service.run_cutter(
         _render_page, source, step.identifier, request.base_url, kind, start, limit
     )

@@ -299,10 +299,10 @@ async def _describe_resource(
     identifier, part = resolved.identifier, resolved.part_beside
     path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
     url = f"{request.base_url}/{path}"
-    registry = service.registry
+    describe = service.registry.documents.describe_resolved
     if resolved.citable.about is not None and resolved.inside is None:
-        return registry.described(resolved, url)
-    found: DescribedResource = await service.run_cutter(registry.described, resolved, url)
+        return describe(resolved, url)
+    found: DescribedResource = await service.run_cutter(describe, resolved, url)
     return found
 
 
@@ -396,7 +396,7 @@ async def _require_part(
     """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
     query = msgspec.structs.replace(asking.make_query(service, request, identifier), part=part)
     resolved = service.reading.resolve(query)
-    await service.run_cutter(service.registry.select_part, resolved)
+    await service.run_cutter(service.registry.documents.select_part, resolved)
 
 
 def _make_command(

@@ -256,7 +256,7 @@ def _find_stretches(
 ) -> tuple[Blank, ...]:
     """Find the bytes of the part to erase."""
     exact, beside = join_part(identifier, body.part)
-    return service.registry.find_stretches(exact, beside, body.version)
+    return service.registry.documents.find_stretches(exact, beside, body.version)
 
 
 def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:

@@ -78,8 +78,8 @@ async def _answer_fetch(
     service: Service, request: Request, resolved: Resolved, step: Fetch
 ) -> Answer:
     registry, one, identifier = service.registry, step.representation, resolved.identifier
-    source = registry.source(step.identifier, one)
-    selector = registry.selector(identifier, source, resolved.part_beside)
+    source = registry.documents.open_source(step.identifier, one)
+    selector = registry.documents.find_selector(identifier, source, resolved.part_beside)
     if isinstance(selector, Member):
         onward = await members.lead_to_member(service, request, step, source, selector)
         if onward is not None:

@@ -75,7 +75,7 @@ async def redirect_to_passage(
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
         raise PartElsewhere(selector=str(quote))
-    source = service.registry.source(step.identifier, step.representation)
+    source = service.registry.documents.open_source(step.identifier, step.representation)
     try:
         found = await service.cut_part(service.registry.parts.cut_part, source, quote)
     except AmbiguousQuotation as error:
@@ -176,8 +176,8 @@ async def read_passage(service: Service, resolved: Resolved) -> Passage | None:
         return None
     if not isinstance(step, Fetch) or not step.representation.media_type.startswith("text/"):
         return None
-    source = service.registry.source(step.identifier, step.representation)
-    selector = service.registry.selector(resolved.identifier, source, None)
+    source = service.registry.documents.open_source(step.identifier, step.representation)
+    selector = service.registry.documents.find_selector(resolved.identifier, source, None)
     found = await service.cut_part(service.registry.parts.cut_part, source, selector)
     shown: Passage | None = await service.run_cutter(_read_text, found, source)
     return shown

@@ -281,7 +281,7 @@ async def answer_description(service: Service, request: Request, resolved: Resol
     record, fresh = resolved.known, service.settings.fresh_seconds
     selector = None
     if resolved.inside is not None:
-        selector = await service.run_cutter(service.registry.select_part, resolved)
+        selector = await service.run_cutter(service.registry.documents.select_part, resolved)
     return describe_record(request, resolved.identifier, record, fresh=fresh, selector=selector)
 
 

@@ -183,12 +183,7 @@ def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
             "revision": receipt.revision,
             "replayed": receipt.replayed,
         }
-        | ({"left_behind": receipt.left_behind} if receipt.left_behind else {})
-        | ({"copies": receipt.copies} if receipt.copies else {})
-        | ({"unreached": receipt.unreached} if receipt.unreached else {})
-        | ({"dropped": receipt.dropped} if receipt.dropped else {})
-        | ({"reading_aliases": receipt.reading_aliases} if receipt.reading_aliases else {})
-        | ({"undescribed": receipt.undescribed} if receipt.undescribed else {})
+        | receipt.remarks
     )
     return make_answer(
         _STATUS.get(receipt.outcome, HTTPStatus.OK),
@@ -271,21 +266,20 @@ def read_expected_revision(
     `absent`: the record exists, but the bytes to write do not.
     """
     expect = None
-    current = f"revision {record.revision}"
     if b"if-match" in request.fields:
         asked = parse_etags(request.read_field(b"if-match"))
         if not asked.star_tag:
             if not _names_current(asked.as_set(include_weak=False), record):
-                raise StateNotNamed(identifier=name, current=current)
+                raise StateNotNamed(identifier=name, state=record.revision)
             expect = record.revision
     if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
         asked = parse_etags(request.read_field(b"if-none-match"))
         if asked.star_tag:
             if not absent:
-                raise AlreadyExists(identifier=name, current=current)
+                raise AlreadyExists(identifier=name, state=record.revision)
             expect = record.revision
         elif _names_current(asked.as_set(include_weak=True), record):
-            raise AlreadyExists(identifier=name, current=current)
+            raise AlreadyExists(identifier=name, state=record.revision)
     return expect
 
 

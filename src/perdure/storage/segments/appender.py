@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import FileTooShort
 from perdure.storage.durable import sync_directory
 from perdure.storage.ports import FlushFailed
 from perdure.storage.segments import warc
@@ -60,12 +60,7 @@ class Appender:
         path = segment_path(self._root, number)
         size = path.stat().st_size
         if size < end:
-            raise Corrupt(
-                identifier=path.name,
-                where="segments/",
-                promised=f"{end} bytes",
-                found=f"{size} bytes",
-            )
+            raise FileTooShort(file=path.name, expected=end, size=size)
         self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         if size > end:
             self._set_aside(path, end, size)

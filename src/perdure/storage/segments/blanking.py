@@ -31,6 +31,7 @@ from pathlib import Path
 import blake3
 
 from perdure.errors import Corrupt
+from perdure.errors.segment_corruption import HeadNotFound, OtherRecordFound
 from perdure.storage.durable import (
     copy_durably,
     replace_durably,
@@ -148,7 +149,7 @@ def _blank_record(fd: int, blanking: Blanking, where: str) -> None:
     start, head = _find_head(fd, held.offset, where)
     old = warc.read_head(head)
     if old is None or old.length != held.length:
-        raise _make_corrupt(where, held.offset, "another record")
+        raise OtherRecordFound(file=where, offset=held.offset)
     for begin, end in blanking.spans:
         for offset in range(begin, end, CHUNK):
             os.pwrite(fd, bytes(min(CHUNK, end - offset)), held.offset + offset)
@@ -168,16 +169,10 @@ def _find_head(fd: int, offset: int, where: str) -> tuple[int, bytes]:
     before = os.pread(fd, offset - start, start)
     at = before.rfind(warc.VERSION + b"WARC-Type: ")
     if at < 0 or not before.endswith(warc.TRAILER):
-        raise _make_corrupt(where, offset, "no head before it")
+        raise HeadNotFound(file=where, offset=offset)
     return start + at, before[at:]
 
 
 def _read_stretch(fd: int, offset: int, length: int) -> Iterator[bytes]:
     for at in range(offset, offset + length, CHUNK):
         yield os.pread(fd, min(CHUNK, offset + length - at), at)
-
-
-def _make_corrupt(where: str, offset: int, found: str) -> Corrupt:
-    return Corrupt(
-        identifier=where, where=f"offset {offset}", promised="the record to erase", found=found
-    )

@@ -22,6 +22,16 @@ from typing import Any, BinaryIO, NamedTuple
 from blake3 import blake3
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import FileTooShort
+from perdure.errors.segment_corruption import (
+    InventoriesDiffer,
+    InventoryMissing,
+    RecordEndAltered,
+    SealedFileAltered,
+    SealedSegmentAltered,
+    SegmentRecordCutOff,
+    SegmentRecordDamaged,
+)
 from perdure.storage.segments import directory, ocfl, warc
 
 _PIECE = 1 << 20
@@ -132,7 +142,7 @@ def check_segment(root: Path, number: int, length: int) -> Iterator[CheckedBlock
         whole = _Digester(pool, hashlib.sha512()) if is_sealed else None
         yield from _check_records(_Reader(file, end, whole), path, end, pool)
         if size < length:
-            yield _make_error(path.name, f"offset {size}", f"{length} bytes", f"{size} bytes")
+            yield FileTooShort(file=path.name, expected=length, size=size)
         found = whole.finish() if whole is not None else ""
     if is_sealed:
         yield from _check_object(place, number, found)
@@ -152,8 +162,7 @@ def _check_records(
             continue
         yield _check_block(reader, found, pool)
         if b"".join(reader.take(len(warc.TRAILER))) != warc.TRAILER:
-            where = f"offset {found.end - len(warc.TRAILER)}"
-            yield _make_error(path.name, where, "the end of a record", "other bytes")
+            yield RecordEndAltered(file=path.name, offset=found.end - len(warc.TRAILER))
 
 
 def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Corrupt:
@@ -163,18 +172,14 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
     text = reader.peek(max(length, 0) + len(warc.TRAILER))
     begin = start + len(text)
     try:
-        fields = warc.read_fields(text.removesuffix(warc.TRAILER))
-        block = warc.read_block(fields)
-        problem = warc.find_head_flaw(text, fields, block)
-    except (KeyError, ValueError) as error:
-        problem = f"a head without {error}"
-    if problem is None and begin + block.length + len(warc.TRAILER) > end:
-        problem = f"{begin + block.length + len(warc.TRAILER) - end} bytes missing"
-    if problem is not None:
-        return _make_error(where, f"offset {start}", "a complete record", problem)
-    reader.skip(len(text))
+        type, block = warc.parse_head(text, where, start)
+    except SegmentRecordDamaged as error:
+        return error
     record_end = begin + block.length + len(warc.TRAILER)
-    return warc.SegmentRecord(type=fields["warc-type"], block=block, offset=begin, end=record_end)
+    if record_end > end:
+        return SegmentRecordCutOff(file=where, offset=start, missing=record_end - end)
+    reader.skip(len(text))
+    return warc.SegmentRecord(type=type, block=block, offset=begin, end=record_end)
 
 
 def _check_block(
@@ -204,34 +209,32 @@ def _check_object(place: Path, number: int, found: str) -> Iterator[Corrupt]:
     where = ocfl.object_id(number)
     declaration = _read_file(place / "0=ocfl_object_1.1")
     if declaration != _DECLARATION:
-        yield _make_error(where, "0=ocfl_object_1.1", "ocfl_object_1.1", repr(declaration))
+        yield _make_altered(where, "0=ocfl_object_1.1", _DECLARATION, declaration)
     inventories = []
     for name in ("inventory.json", "v1/inventory.json"):
         text = _read_file(place / name)
         inventories.append(text)
         promised = ocfl.spell_sidecar(text or b"")
         sidecar = _read_file(place / f"{name}.sha512")
-        if text is None or sidecar != promised:
-            yield _make_error(
-                where, f"{name}.sha512", _show(promised), _show(sidecar) if text else "no inventory"
-            )
+        if text is None:
+            yield InventoryMissing(container=where, file=name)
+        elif sidecar != promised:
+            yield _make_altered(where, f"{name}.sha512", promised, sidecar)
     if inventories[0] != inventories[1]:
-        yield _make_error(where, "inventory.json", "the inventory of its version", "another one")
-    promised_digest = _read_promise(inventories[0], number)
-    if promised_digest != found:
-        yield _make_error(
-            where, f"v1/content/{number:06d}.warc", f"digest {promised_digest}", found
-        )
+        yield InventoriesDiffer(container=where)
+    digest = _read_promise(inventories[0], number)
+    if digest != found:
+        file = f"v1/content/{number:06d}.warc"
+        yield SealedSegmentAltered(container=where, file=file, digest=digest, found=found)
 
 
-def _read_promise(inventory: bytes | None, number: int) -> str:
-    """The digest of the segment in an inventory, or a description of what is wrong with it."""
+def _read_promise(inventory: bytes | None, number: int) -> str | None:
+    """The digest of the segment in an inventory, or None if the inventory cannot be read."""
     try:
         value = json.loads(inventory or b"")
-        promised = ocfl.find_promise(value, number)
+        return ocfl.find_promise(value, number)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        promised = None
-    return promised or "in an inventory that can be read"
+        return None
 
 
 def check_root(root: Path) -> Iterator[Corrupt]:
@@ -239,7 +242,7 @@ def check_root(root: Path) -> Iterator[Corrupt]:
     for name, text in ocfl.list_declarations():
         found = _read_file(root / "archive" / name)
         if found != text:
-            yield _make_error("archive/", name, _show(text), _show(found))
+            yield _make_altered("archive/", name, text, found)
 
 
 def _read_file(path: Path) -> bytes | None:
@@ -249,9 +252,10 @@ def _read_file(path: Path) -> bytes | None:
         return None
 
 
-def _show(text: bytes | None) -> str:
-    return "none" if text is None else repr(text[:150].decode("utf-8", "backslashreplace"))
+def _make_altered(container: str, file: str, expected: bytes, text: bytes | None) -> Corrupt:
+    shown = None if text is None else _show(text)
+    return SealedFileAltered(container=container, file=file, expected=_show(expected), text=shown)
 
 
-def _make_error(identifier: str, where: str, promised: str, found: str) -> Corrupt:
-    return Corrupt(identifier=identifier, where=where, promised=promised, found=found)
+def _show(text: bytes) -> str:
+    return text[:150].decode("utf-8", "backslashreplace")

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perdure.errors import Corrupt
+from perdure.errors.segment_corruption import SegmentMissing
 from perdure.storage.segments import ocfl
 
 SEGMENTS = "segments"
@@ -51,9 +52,7 @@ def find_path(root: Path, number: int) -> Path:
 
 def make_missing(number: int) -> Corrupt:
     """The error that a segment does not exist."""
-    return Corrupt(
-        identifier=f"segment {number}", where=f"{SEGMENTS}/", promised="a file", found="none"
-    )
+    return SegmentMissing(segment=number)
 
 
 def _list_paths(root: Path, number: int) -> Iterator[Path]:

@@ -14,10 +14,13 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import RepresentationCutOff
+from perdure.errors.segment_corruption import NoteUnreadable
 from perdure.model.records import Representation, Tombstone
 from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
 from perdure.storage.segments import blanking, copying, directory, ocfl, warc
@@ -52,11 +55,8 @@ class Segments:
         while offset < end:
             piece = file.read(min(CHUNK, end - offset), offset)
             if not piece:
-                raise Corrupt(
-                    identifier=f"segment {held.segment}",
-                    where=f"offset {offset}",
-                    promised=f"{end - offset} more bytes",
-                    found="the end of the file",
+                raise RepresentationCutOff(
+                    segment=held.segment, at=offset, length=held.length, sha512=held.sha512
                 )
             offset += len(piece)
             yield piece
@@ -171,9 +171,6 @@ def _read_metadata(data: bytes, record: warc.SegmentRecord, where: str) -> KeptR
             return msgspec.structs.replace(kept, correction=_decode_correction(data))
         return msgspec.structs.replace(kept, tombstone=_decode_tombstone(data))
     except msgspec.DecodeError as error:
-        return Corrupt(
-            identifier=where,
-            where=f"offset {record.offset}",
-            promised="a correction" if is_correction else "a tombstone",
-            found=str(error),
-        )
+        note: Literal["a correction", "a tombstone"]
+        note = "a correction" if is_correction else "a tombstone"
+        return NoteUnreadable(file=where, offset=record.offset, note=note, fault=str(error))

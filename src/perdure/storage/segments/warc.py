@@ -23,6 +23,15 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.errors import Corrupt
+from perdure.errors.segment_corruption import (
+    HeadFlaw,
+    SegmentHeadAltered,
+    SegmentHeadIncomplete,
+    SegmentHeadMissing,
+    SegmentRecordCutOff,
+    SegmentRecordDamaged,
+    SegmentRecordEndless,
+)
 
 VERSION = b"WARC/1.1\r\n"
 TRAILER = b"\r\n\r\n"
@@ -121,7 +130,7 @@ def read_head(head: bytes) -> WarcBlock | None:
 def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[SegmentRecord]:
     """The records of a segment, in order. Blocks are skipped, not read.
 
-    Raises Corrupt at the first incomplete record, with its offset.
+    Raises SegmentRecordDamaged at the first incomplete record, with its offset.
     """
     size = os.fstat(file.fileno()).st_size
     offset = start
@@ -129,23 +138,16 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
         file.seek(offset)
         text = file.read(LONGEST_HEAD)
         length = text.find(TRAILER)
-        if not text.startswith(VERSION) or length < 0:
-            raise _make_corrupt(where, offset, "not a WARC/1.1 head")
-        fields = read_fields(text[len(VERSION) : length])
+        if length < 0:
+            raise SegmentHeadMissing(file=where, offset=offset)
         begin = offset + length + len(TRAILER)
-        try:
-            type, block = fields["warc-type"], read_block(fields)
-        except (KeyError, ValueError) as error:
-            raise _make_corrupt(where, offset, f"a head without {error}") from error
-        flaw = find_head_flaw(text[: length + len(TRAILER)], fields, block)
-        if flaw is not None:
-            raise _make_corrupt(where, offset, flaw)
+        type, block = parse_head(text[: length + len(TRAILER)], where, offset)
         end = begin + block.length + len(TRAILER)
         if end > size:
-            raise _make_corrupt(where, offset, f"{end - size} bytes missing")
+            raise SegmentRecordCutOff(file=where, offset=offset, missing=end - size)
         file.seek(end - len(TRAILER))
         if file.read(len(TRAILER)) != TRAILER:
-            raise _make_corrupt(where, offset, "a record without an end")
+            raise SegmentRecordEndless(file=where, offset=offset)
         yield SegmentRecord(type=type, block=block, offset=begin, end=end)
         offset = end
 
@@ -162,13 +164,12 @@ def read_around_damage(file: BinaryIO, *, where: str) -> Iterator[SegmentRecord 
             for record in read_records(file, where=where, start=start):
                 start = record.end
                 yield record
-        except Corrupt as error:
+        except SegmentRecordDamaged as error:
             problem = error
         if problem is None:
             return
         following = find_next_record(file, where, start + 1)
-        behind = "nothing behind it" if following is None else f"the next record at {following}"
-        yield _make_corrupt(where, start, f"{problem.found}; {behind}")
+        yield problem.replace_fields(is_searched=True, following=following)
         start = following
 
 
@@ -188,7 +189,7 @@ def find_next_record(file: BinaryIO, where: str, start: int) -> int | None:
                 if end == place and not _has_digest(file, record):
                     break
                 end = record.end
-        except Corrupt:
+        except SegmentRecordDamaged:
             file.seek(end)
             if file.read(len(TRAILER)) == TRAILER:
                 inner = end
@@ -250,25 +251,37 @@ def read_block(fields: dict[str, str]) -> WarcBlock:
     )
 
 
-def find_head_flaw(text: bytes, fields: dict[str, str], block: WarcBlock) -> str | None:
-    """Return what is wrong with a head, if it is not exactly the head that its fields make.
+def parse_head(text: bytes, where: str, offset: int) -> tuple[str, WarcBlock]:
+    """The type and the block of a head with its end, which is at an offset of the file `where`.
 
-    So a damaged name of a field is found as well as a damaged value of most fields.
+    Raises SegmentRecordDamaged if it is not exactly the head that its fields make. So a damaged
+    name of a field is found as well as a damaged value of most fields.
     """
+    if not text.startswith(VERSION):
+        raise SegmentHeadMissing(file=where, offset=offset)
+    fields = read_fields(text[len(VERSION) :].removesuffix(TRAILER))
+    try:
+        type, block = fields["warc-type"], read_block(fields)
+    except (KeyError, ValueError) as error:
+        raise SegmentHeadIncomplete(file=where, offset=offset, lacks=str(error)) from error
+    flaw = _find_head_flaw(text, fields, block)
+    if flaw is not None:
+        raise SegmentHeadAltered(file=where, offset=offset, flaw=flaw[0], value=flaw[1])
+    return type, block
+
+
+def _find_head_flaw(
+    text: bytes, fields: dict[str, str], block: WarcBlock
+) -> tuple[HeadFlaw, str] | None:
+    """The first flaw of a head, and the value that has it, or None."""
     type = fields["warc-type"]
     if type != ("metadata" if block.media_type in (TOMBSTONE, CORRECTION) else "resource"):
-        return f"a record of type {type} with {block.media_type}"
+        return "type", f"{type} with {block.media_type}"
     id = fields.get("warc-record-id", "")
     if not _RECORD_ID.fullmatch(id):
-        return f"a record id {id}"
+        return "id", id
     if not _TIME.fullmatch(block.at):
-        return f"a date {block.at}"
+        return "date", block.at
     padded = len(text) if "perdure-padding" in fields else None
     made = make_head(block, id=id, type=type, size=padded)
-    return None if made == text else "a head that perdure did not write"
-
-
-def _make_corrupt(where: str, offset: int, what: str) -> Corrupt:
-    return Corrupt(
-        identifier=where, where=f"offset {offset}", promised="a complete record", found=what
-    )
+    return None if made == text else ("text", "")

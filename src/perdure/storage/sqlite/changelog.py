@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import (
+    ChainBroken,
+    ChainMissing,
+    ChangeMissing,
+    ChangeUnreadable,
+    EpochMissing,
+    EpochUnreadable,
+)
 from perdure.model.changes import (
     NO_CHAIN,
     NOTHING,
@@ -65,7 +72,6 @@ _SALTS = 256  # drawn at once
 _FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED = 1, 2, 4, 8, 16, 32
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _TIME_BYTES = 6
-_WHERE = "the numbered changes"
 _EPOCHS = """
 SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FROM epochs
   ORDER BY epoch
@@ -248,7 +254,8 @@ class Epochs:
         self._starts: list[int] = []
         for number, start, reason, *previous in rows:
             if not (isinstance(number, int) and isinstance(start, int)):
-                raise _make_corrupt(ChangeMark(0, 0), "an epoch", f"{number!r} from {start!r}")
+                nowhere = str(ChangeMark(0, 0))
+                raise EpochUnreadable(change=nowhere, number=repr(number), start=repr(start))
             head = None
             if previous[0] is not None:
                 head = ChainHead(epoch=previous[0], number=previous[1], chain=previous[2])
@@ -264,7 +271,7 @@ class Epochs:
         for epoch, start in zip(reversed(self.epochs), reversed(self._starts), strict=True):
             if start <= position:
                 return ChangeMark(epoch.epoch, position - start + 1)
-        raise _make_corrupt(ChangeMark(0, position), "an epoch", "no epoch begins before it")
+        raise EpochMissing(change=str(ChangeMark(0, position)))
 
     def find_position(self, mark: ChangeMark, end: int) -> int | None:
         """The position of a mark, or None if no change up to the position `end` has it.
@@ -296,28 +303,26 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
     for expected, (position, data) in enumerate(rows, start):
         mark = epochs.find_mark(position)
         if position != expected:
-            raise _make_corrupt(epochs.find_mark(expected), "a row", f"the row of {mark}")
+            missing = str(epochs.find_mark(expected))
+            raise ChangeMissing(change=missing, following=str(mark))
         try:
             row, stated = unpack_row(data, before)
             deed = Deed(words(row.act), row.at, words(row.actor))
         except (ValueError, IndexError, KeyError, TypeError) as error:
-            raise _make_corrupt(mark, "a row", str(error)) from error
+            raise ChangeUnreadable(change=str(mark), fault=str(error)) from error
         if stated is not None:
             if is_begun and mark.number > 1 and stated != numbering.chain:
-                raise _make_corrupt(mark, f"chain {stated.hex()}", numbering.chain.hex())
+                chain = numbering.chain.hex()
+                raise ChainBroken(change=str(mark), stated=stated.hex(), found=chain)
             numbering.restart_at(mark.epoch, mark.number - 1, stated)
             is_begun = True
         elif not is_begun:
-            raise _make_corrupt(mark, "the chain before it", "none")
+            raise ChainMissing(change=str(mark))
         before = row.at, row.first
         scope = Scope(row.first, row.last, row.records, row.revision)
         change = numbering.number_change(deed, scope, row.digest, row.salt)
         if position > after:
             yield change
-
-
-def _make_corrupt(mark: ChangeMark, promised: str, found: str) -> Corrupt:
-    return Corrupt(identifier=f"change {mark}", where=_WHERE, promised=promised, found=found)
 
 
 class Words:

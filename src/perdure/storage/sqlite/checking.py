@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from perdure.errors import Corrupt
+from perdure.errors.corruption import DatabaseUnsound
 from perdure.storage.sqlite import sums
 from perdure.storage.sqlite.opening import FILE
 
@@ -43,6 +44,6 @@ def check_rows(
         yield make_fault(str(error))
 
 
-def make_fault(found: str) -> Corrupt:
+def make_fault(fault: str) -> Corrupt:
     """An error about the file as a whole."""
-    return Corrupt(identifier=FILE, where="its own check", promised="a sound file", found=found)
+    return DatabaseUnsound(file=FILE, fault=fault)

@@ -30,7 +30,7 @@ from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, Journ
 from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_corrupt
+from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_unreadable
 from perdure.storage.sqlite.references import Merging, References
 from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 
@@ -159,7 +159,7 @@ class SqliteJournal(SqliteRecords):
         try:
             return self._only.execute(statement, bindings).fetchall()
         except UnicodeDecodeError as error:
-            raise make_corrupt("a row", "text in UTF-8", error) from error
+            raise make_unreadable("a row", "text in UTF-8", error) from error
 
     def _ask_plainly(
         self, statement: str, bindings: tuple[str | bytes | int | None, ...] = ()

@@ -21,8 +21,8 @@ from pathlib import Path
 import apsw
 
 from perdure.errors import StorageFailed, Unavailable
-from perdure.errors.processes import FileUnusable, OtherFormat
-from perdure.policy.naming import EQUAL
+from perdure.errors.processes import DatabaseMissing, FileUnusable, OtherFormat
+from perdure.model.references import EQUAL
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import changelog, references, sums
 
@@ -109,7 +109,7 @@ def make_unusable(what: str, error: Exception, file: Path | None = None) -> Unav
     A missing file is noticed only if `file` is given.
     """
     if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
-        return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
+        return DatabaseMissing(file=what, missing=FILE, mend=_REBUILD)
     damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError))
     return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
 

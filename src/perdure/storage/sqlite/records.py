@@ -26,6 +26,7 @@ import msgspec
 
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.conflicts import ChangeUnknown
+from perdure.errors.corruption import RowAltered, RowContents, RowUnreadable
 from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import (
@@ -93,7 +94,7 @@ def decode_record(key: str, text: str) -> Record:
     try:
         return stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise make_corrupt(_name_key(key), "a record", error) from error
+        raise make_unreadable(_name_key(key), "a record", error) from error
 
 
 def decode_token(text: str) -> Token:
@@ -101,7 +102,7 @@ def decode_token(text: str) -> Token:
     try:
         return _read_token(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise make_corrupt("a token", "a token", error) from error
+        raise make_unreadable("a token", "a token", error) from error
 
 
 def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:
@@ -129,13 +130,16 @@ def _decode_bytes(
         name.encode()
         return name, decode_line(name, (text or b"").decode(), position, sum)
     except UnicodeError as error:
-        return name, make_corrupt(name, "text in UTF-8", error)
+        return name, make_unreadable(name, "text in UTF-8", error)
     except Corrupt as error:
         return name, error
 
 
-def make_corrupt(identifier: str, promised: str, error: Exception) -> Corrupt:
-    return Corrupt(identifier=identifier, where=FILE, promised=promised, found=f"{error}"[:200])
+def make_unreadable(identifier: str, contents: RowContents, error: Exception) -> Corrupt:
+    """The error that a row does not have its contents."""
+    return RowUnreadable(
+        identifier=identifier, file=FILE, contents=contents, fault=f"{error}"[:200]
+    )
 
 
 def _find_form(connection: apsw.Connection) -> int:
@@ -150,12 +154,7 @@ def _find_form(connection: apsw.Connection) -> int:
 
 def make_altered(identifier: str) -> Corrupt:
     """The error that a row does not have its checksum."""
-    return Corrupt(
-        identifier=identifier,
-        where=FILE,
-        promised="a row with its checksum",
-        found="another one",
-    )
+    return RowAltered(identifier=identifier, file=FILE)
 
 
 def _name_key(key: str) -> str:
@@ -241,7 +240,7 @@ class SqliteRecords:
         except (apsw.IOError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt("a row", "text in UTF-8", error) from error
+            raise make_unreadable("a row", "text in UTF-8", error) from error
 
     def _with(self, statement: str, columns: str = "sum") -> str:
         """A statement with columns that only newer files have; NULL in their place for others."""
@@ -277,7 +276,7 @@ class SqliteRecords:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(_name_key(key), "a record", error) from error
+            raise make_unreadable(_name_key(key), "a record", error) from error
         if row is None:
             return None
         text: str = row[0]
@@ -493,7 +492,7 @@ class SqliteLookUp:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_corrupt(_name_key(key), "a record", error) from error
+            raise make_unreadable(_name_key(key), "a record", error) from error
         if row is None:
             return None
         text: str

@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors.corruption import ReferencesUnreadable
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite.sums import sum_whole
 
@@ -224,11 +224,8 @@ class References:
             try:
                 decoded = _decode(rows)
             except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
-                raise Corrupt(
-                    identifier=f"recent references {number}",
-                    where="registry.sqlite",
-                    promised="references",
-                    found=str(error),
+                raise ReferencesUnreadable(
+                    row=number, file="registry.sqlite", fault=str(error)
                 ) from error
             self._last = number
             for one, key in decoded:

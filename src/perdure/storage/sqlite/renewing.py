@@ -19,7 +19,7 @@ from typing import Any, Self
 import apsw
 
 from perdure.errors import Corrupt, MalformedIdentifier
-from perdure.errors.processes import InUse
+from perdure.errors.processes import OpenElsewhere
 from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
@@ -31,7 +31,7 @@ from perdure.storage.sqlite.records import (
     decode_record,
     decode_token,
     make_altered,
-    make_corrupt,
+    make_unreadable,
 )
 from perdure.storage.sqlite.sums import SUMMED, sum_line, sum_row
 
@@ -101,7 +101,7 @@ def _check_row(table: str, row: Row) -> None:
     """Raise Corrupt if a row that is copied unchanged could not be read later."""
     if table == "history":
         if not isinstance(row[1], int):
-            raise make_corrupt(str(row[0]), "a revision", TypeError(repr(row[1])))
+            raise make_unreadable(str(row[0]), "a revision", TypeError(repr(row[1])))
         decode_record(str(row[0]), row[2])
     elif table == "tokens":
         decode_token(row[2])
@@ -142,8 +142,7 @@ class SqliteSalvage:
                 not self._has_positions or self._connection.execute(numbered).get is None
             )
         except (apsw.BusyError, apsw.LockedError) as error:
-            user = "it is open in another process; stop the server first"
-            raise InUse(used="the registry", user=user) from error
+            raise OpenElsewhere(used="the registry") from error
         except apsw.Error as error:
             self.problems.append(str(error))
 
@@ -170,7 +169,7 @@ class SqliteSalvage:
         for key, text, position in self._read_rows("records", _RECORDS):
             try:
                 if not (position is None or isinstance(position, int)):
-                    raise make_corrupt(str(key), "a position", TypeError(repr(position)))
+                    raise make_unreadable(str(key), "a position", TypeError(repr(position)))
                 yield str(key), decode_record(str(key), text), position
             except Corrupt as error:
                 self.note_lost(str(key), str(error))
@@ -280,7 +279,7 @@ class SqliteSalvage:
         try:
             return self._connection.execute(statement, bindings).fetchall()
         except UnicodeDecodeError as error:
-            raise make_corrupt("a row", "text in UTF-8", error) from error
+            raise make_unreadable("a row", "text in UTF-8", error) from error
 
     def _read_rows(self, table: str, columns: str) -> Iterator[Row]:
         """The readable rows of a table, in the order of their first columns.

@@ -139,7 +139,7 @@ class MemberChecker:
         one = step.representation
         media_type, pieces = one.media_type, self._registry.bytes.read_chunks(one)
         if resolved.inside is not None:
-            part, pieces = self._registry.open_part(resolved, step)
+            part, pieces = self._registry.documents.open_part(resolved, step)
             media_type = part.media_type
         found = measure_bytes(pieces, blank.promised)
         is_whole = resolved.inside is None

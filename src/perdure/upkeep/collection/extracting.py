@@ -261,7 +261,7 @@ class MemberExtraction:
             pieces = self._registry.bytes.read_chunks(one)
             self._write_record("resource", str(step.identifier), kind, date, pieces, one.length)
         else:
-            part, opened = self._registry.open_part(resolved, step)
+            part, opened = self._registry.documents.open_part(resolved, step)
             data = b"".join(opened)
             self._write_record("resource", name, part.media_type, date, [data], len(data))
         self._written.add(name)

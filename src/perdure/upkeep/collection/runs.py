@@ -15,12 +15,12 @@ import msgspec
 
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.collection.checking import MemberChecker
 from perdure.upkeep.collection.making import HeldCollection
 from perdure.upkeep.collection.resuming import RunLog, RunSubject
 from perdure.upkeep.collection.status import CheckedMember, Report, State
-from perdure.writing.registrar import format_timestamp
 
 _READ = (State.HELD, State.EXACT)
 

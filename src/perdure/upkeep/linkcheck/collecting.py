@@ -14,8 +14,8 @@ from perdure.errors import NotFound, NothingMatches
 from perdure.ids.name_set import NameSet
 from perdure.model.records import Record
 from perdure.policy.naming import covers_record, identify_record
+from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.storage.ports import Records
-from perdure.storage.scanning import DamagedRecord, scan_readable
 from perdure.upkeep.linkcheck.state import BoundLocation
 from perdure.upkeep.linkcheck.verdict import ExpectedContent
 

@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from perdure.errors.processes import InUse
+from perdure.errors.processes import LinksChecked
 from perdure.upkeep.linkcheck.checker import Task
 from perdure.upkeep.linkcheck.verdict import (
     LOST,
@@ -104,9 +104,7 @@ class Links:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InUse(
-                    used="checking links", user="another process is checking them"
-                ) from None
+                raise LinksChecked(used="checking links") from None
             yield
         finally:
             os.close(fd)

@@ -28,8 +28,10 @@ from perdure.errors.importing import (
     TargetNotBackup,
     TargetOfOtherRegistry,
 )
+from perdure.errors.processes import BackupRunning, CopyHasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import copy_durably, hold_lock, sync_directory
@@ -37,10 +39,9 @@ from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_erro
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
-from perdure.writing.registrar import format_timestamp, utc_now
+from perdure.writing.registrar import utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
-_WRITER = "a server or another command is writing to it"
 
 
 class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,15 +70,14 @@ def back_up(
         for name in _DIRECTORIES:
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
-        running = "another backup is running; wait until it has ended"
-        opened.enter_context(hold_lock(work, used=quote(target), user=running))
+        opened.enter_context(hold_lock(work, BackupRunning(used=quote(target))))
         for share in store.back_up(root, work):
             yield BackupProgress(phase="registry", share=share)
         try:
             with closing(store.open_records(work)) as copy:
                 known = copy.list_segments()
                 _check_past(held, target, copy, store)
-                lock = hold_lock(target / writers.LOCK, used=quote(target), user=_WRITER)
+                lock = hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target)))
                 opened.enter_context(lock)
                 _check_past(held, target, copy, store)  # again, now that nothing can be written
                 _check_home(target, store)

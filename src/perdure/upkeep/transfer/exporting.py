@@ -20,6 +20,7 @@ from msgspec import UNSET
 
 from perdure import formats
 from perdure.errors import Corrupt
+from perdure.errors.corruption import RepresentationAltered
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
@@ -34,9 +35,9 @@ from perdure.model.records import (
 )
 from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.policy.showing import silence_descriptions
+from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
-from perdure.storage.scanning import DamagedRecord, scan_readable
 from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,
@@ -219,9 +220,10 @@ def _check_pieces(name: str, one: Representation, held: Bytes) -> Iterator[bytes
         digest.update(piece)
         yield piece
     if digest.hexdigest() != one.sha512:
-        raise Corrupt(
+        raise RepresentationAltered(
             identifier=name,
-            where=f"segment {one.segment}, offset {one.offset}",
+            segment=one.segment,
+            offset=one.offset,
             promised=one.sha512,
             found=digest.hexdigest(),
         )

@@ -28,6 +28,7 @@ import msgspec
 
 from perdure.errors import Conflict, PerdureError
 from perdure.model.commands import Content, Joining, Load, LoadRow, Receipt
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import (
@@ -43,7 +44,6 @@ from perdure.upkeep.transfer.rows import BY, Terms, discard_content, merge_rows
 from perdure.upkeep.transfer.sorting import Sorter, size_of
 from perdure.writing.door import Door
 from perdure.writing.load import write_rows
-from perdure.writing.registrar import format_timestamp
 
 _SOME = 5000  # rows of a load
 _BLOCKS = 4  # of a load

@@ -23,6 +23,7 @@ import msgspec
 
 from perdure.errors import UnknownAuthority
 from perdure.errors.importing import NothingToPromote
+from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.model import stored
 from perdure.model.changes import ChainHead, ChangeMark, Deed
@@ -43,7 +44,6 @@ REASON = "promotion"
 REBUILD = "rebuild"
 _LONG_AGO = "0001/01/01"
 _SOME = 1000
-_WRITER = "a server or another command is writing; stop it first"
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ def promote_copy(
 
 @contextmanager
 def _hold_writer(root: Path, shown: Path) -> Iterator[None]:
-    with hold_lock(root / LOCK, used=quote(shown), user=_WRITER):
+    with hold_lock(root / LOCK, HasWriter(used=quote(shown))):
         yield
 
 

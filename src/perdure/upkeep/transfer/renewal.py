@@ -21,9 +21,11 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError
+from perdure.errors.processes import HasWriter
 from perdure.model.records import Record, Representation, Version
+from perdure.model.references import list_references
 from perdure.policy.correcting import adopt_reading
-from perdure.policy.naming import identify_record, list_references
+from perdure.policy.naming import identify_record
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
@@ -34,7 +36,6 @@ from perdure.writing.peers import LOCK
 
 BY = "rebuild"
 _SOME = 1000
-_WRITER = "a server or another command is writing; stop it first"
 
 
 class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ def rebuild_registry(
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    lock = hold_lock(root / LOCK, used="the registry", user=_WRITER)
+    lock = hold_lock(root / LOCK, HasWriter(used="the registry"))
     with lock, storage_errors("the new registry"):
         try:
             with store.open_salvage(root) as old:

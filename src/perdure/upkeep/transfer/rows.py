@@ -36,7 +36,7 @@ from perdure.ids.pdi import Pdi, read_plain_key
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
-from perdure.model.commands import Content, Joining, LoadRow
+from perdure.model.commands import NOWHERE, Content, Joining, LoadRow, make_representation
 from perdure.model.records import (
     LOCAL,
     WHOLE_RESOURCE,
@@ -49,6 +49,7 @@ from perdure.model.records import (
     Tombstone,
     Version,
 )
+from perdure.model.references import list_references
 from perdure.policy import binding, levels, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
@@ -64,7 +65,6 @@ from perdure.upkeep.transfer.lines import (
     LinePlace,
     PlainLine,
 )
-from perdure.writing.ledger import NOWHERE, make_representation
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
@@ -228,7 +228,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         record = _end_versions(identifier, record, line, terms)
         refused.pop_all()
     contents = tuple((one.version, one.content) for one in taken)
-    refers = tuple(map(reference_hash, sorted(naming.list_references(record))))
+    refers = tuple(map(reference_hash, sorted(list_references(record))))
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.corruption import KeyUnreadable
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Record
@@ -62,10 +63,7 @@ def _identify_row(key: str, record: Record | Corrupt) -> ScannedRecord | Damaged
     try:
         return ScannedRecord(key, identify_record(key, record), record)
     except (PerdureError, ValueError) as error:
-        found = Corrupt(
-            identifier=key, where="the registry", promised="the name of a record", found=str(error)
-        )
-        return DamagedRecord(key, _name_damage(found))
+        return DamagedRecord(key, _name_damage(KeyUnreadable(identifier=key, fault=str(error))))
 
 
 def _name_damage(error: Corrupt) -> Corrupt:
@@ -73,4 +71,4 @@ def _name_damage(error: Corrupt) -> Corrupt:
     name = error.identifier.encode("utf-8", "backslashreplace").decode()
     with suppress(PerdureError, ValueError, IndexError):
         name = str(Pdi.from_key(name))
-    return Corrupt(identifier=name, where=error.where, promised=error.promised, found=error.found)
+    return error.replace_fields(identifier=name) if "identifier" in error.fields else error

@@ -1,0 +1,224 @@
+"""References to resources: `cite`, and `pwid cite` for archived web material."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import PerdureCommand, here
+from perdure.cli.metadata import describe_resource, resolve_describable
+from perdure.cli.pwid import load_archives, pwid
+
+if TYPE_CHECKING:
+    from perdure.archives.pwid.known import Archives
+    from perdure.errors import Corrupt
+    from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
+    from perdure.ids.pwid import Pwid
+    from perdure.model.about import About
+    from perdure.policy.unfolding import Name
+    from perdure.registry import Registry
+
+_style = click.option(
+    "--style",
+    default="apa",
+    metavar="NAME",
+    help="apa (default), mla, iso690, iso690-numeric, bibtex, ris, csl, or a CSL style.",
+)
+_locale = click.option(
+    "--locale", default="en", metavar="TAG", help="Language of the citation. Default: en."
+)
+
+
+@click.command(cls=PerdureCommand)
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
+@_style
+@_locale
+@options.url
+@options.part
+def cite(named: Name, style: str, locale: str, url: str | None, part: str | None) -> None:
+    """Write IDENTIFIER as an entry of a reference list, with its actionable form.
+
+    If IDENTIFIER is a pattern or an interval, write a bibliography: an entry for each resource, in
+    the order of the identifiers; those that were withdrawn are left out.
+
+    \b
+    perdure cite pdi://oma.eop.gov.us/2026/11/21/1
+    perdure cite 'hdl:1839/*' --style bibtex
+    perdure cite 'pdi://oma.eop.gov.us/2026/11/21/1.text.1#char=37,51' --locale fr
+    perdure cite doi:10.1000/182 --style iso690-numeric
+    """
+    from perdure.cli import fetching
+    from perdure.metadata import citing
+    from perdure.upkeep import citations
+
+    with here().open_registry() as registry:
+        query = fetching.make_query(
+            registry, named.identifier, part=named.part if part is None else part, names=named.names
+        )
+        resolved = citations.resolve_or_explain(registry, query)
+        if resolved.names is not None:
+            if url is not None:
+                raise click.UsageError("--url is the address of one resource, not of a pattern")
+            _print_bibliography(registry, resolved.names, style, locale)
+            return
+        resolved.require_citable()
+        what = describe_resource(registry, resolved, url)
+        text = citing.write_citation(what, style, locale).rstrip()
+    here().print_answer(
+        {
+            "identifier": str(named.identifier),
+            "url": what.url,
+            "style": style,
+            "locale": locale,
+            "citation": text,
+        },
+        text,
+    )
+
+
+def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: str) -> None:
+    """Print a citation of each resource in a set. Raises NotFound if none is known."""
+    from perdure.metadata import citing
+
+    registry.listings.require_known(names)
+    damaged: list[Corrupt] = []
+    texts = []
+    for page in registry.listings.walk_pages(names, limit=registry.settings.page_size, once=True):
+        for error in page.damaged:
+            damaged.append(error)
+            exits.report_error(error, as_json=here().as_json)
+        for one in page.records:
+            name, record = one.identifier, one.record
+            if record.tombstone is not None:
+                continue
+            what = describe_resource(registry, resolve_describable(registry, name), None)
+            text = citing.write_citation(what, style, locale).rstrip()
+            if not here().as_json:
+                texts.append(text)
+            told: dict[str, object] = {"identifier": str(name), "url": what.url, "citation": text}
+            if others := page.also.get(str(name)):
+                told["also"] = [str(one) for one in others]
+            here().print_answer(told, "")
+    if texts:
+        here().print_answer(None, citing.join_citations(texts, style).rstrip())
+    if damaged:
+        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
+
+
+@pwid.command("cite", cls=PerdureCommand)
+@click.argument("identifier", type=options.IDENTIFIER, metavar="PWID")
+@_style
+@_locale
+@options.url
+@click.option(
+    "--title", metavar="TEXT", help="Title. Default: that of the archived page, or its address."
+)
+@click.option("--author", multiple=True, metavar="NAME", help="Family, Given; may be repeated.")
+@click.option("--publisher", metavar="NAME", help="Who published it.")
+@click.option("--date", metavar="DATE", help="Date of publication. Default: date of archiving.")
+def pwid_cite(
+    identifier: Identifier,
+    style: str,
+    locale: str,
+    url: str | None,
+    title: str | None,
+    author: tuple[str, ...],
+    publisher: str | None,
+    date: str | None,
+) -> None:
+    """Write a reference to archived web material: the archive, the time, the PWID and its URL.
+
+    For a page that this registry captured, title and author come from the page itself unless you
+    give them. For pages of other archives, the command needs no registry and contacts no archive.
+
+    \b
+    perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
+    """
+    import msgspec
+
+    from perdure import metadata as formats
+    from perdure.ids.pwid import Pwid
+    from perdure.metadata import citing
+    from perdure.model.about import (
+        About,
+        DescriptionDate,
+        DescriptionText,
+        Publisher,
+        check_description,
+        parse_person,
+    )
+    from perdure.model.records import Record
+
+    if not isinstance(identifier, Pwid):
+        raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
+    about = check_description(
+        About(
+            titles=(DescriptionText(value=title),) if title else (),
+            creators=tuple(map(parse_person, author)),
+            publisher=Publisher(name=publisher) if publisher else None,
+            dates=(DescriptionDate(value=date, kind="Issued"),) if date else (),
+        )
+    )
+    name, address = _describe_archive(load_archives(), identifier)
+    own, ours = _find_own_capture(identifier)
+    link = url or address or ours
+    if not link:
+        here().print_note(_NO_ADDRESS)
+        link = identifier.urn
+    about = msgspec.structs.replace(
+        about,
+        titles=about.titles or own.titles,
+        creators=about.creators or own.creators,
+        publisher=about.publisher or own.publisher,
+        dates=about.dates or own.dates,
+        archive=name,
+    )
+    what = formats.describe_resource(identifier, Record(about=about), link)
+    text = citing.write_citation(what, style, locale).rstrip()
+    here().print_answer(
+        {"identifier": str(identifier), "url": link, "style": style, "locale": locale,
+         "citation": text},
+        text,
+    )  # fmt: skip
+
+
+_NO_ADDRESS = "no address is known at which it can be followed: give --url, or set base_url"
+
+
+def _find_own_capture(identifier: Pwid) -> tuple[About, str]:
+    """Return the description of our own capture, and its address if our resolver has one."""
+    from perdure import settings
+    from perdure.archives.capture import titles
+    from perdure.archives.pwid.answering import is_ours
+    from perdure.archives.pwid.verdict import (
+        CaptureVerdict,
+        interpret_pwid,
+        judge_evidence,
+        look_up_evidence,
+    )
+    from perdure.model.about import About
+    from perdure.reading.targets import spell_path
+
+    if not (here().root / settings.FILE).exists():
+        return About(), ""
+    with here().open_registry() as registry:
+        if not is_ours(registry.settings, identifier):
+            return About(), ""
+        base = registry.settings.base_url
+        archive, wanted = registry.archive, interpret_pwid(identifier)
+        judged = judge_evidence(wanted, look_up_evidence(archive.captures, wanted))
+        if judged.verdict is not CaptureVerdict.EXACT or judged.capture is None:
+            return About(), ""
+        said = titles.describe_capture(archive.captures, archive.files, judged.capture)
+        return said, f"{base}/{spell_path(identifier)}" if base else ""
+
+
+def _describe_archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
+    """Return the name of the archive and its playback address; empty if it is not known."""
+    known = archives.find_archive(identifier.archive)
+    name = known.name if known is not None else ""
+    address = archives.make_playback_url(identifier) or archives.make_resolver_url(identifier) or ""
+    return (f"{name} ({identifier.archive})" if name else identifier.archive), address

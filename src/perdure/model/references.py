@@ -1,0 +1,36 @@
+"""The references by which a record is found: its locations, digests, aliases, values and equals.
+
+What must stay true: `list_references` never changes for the same record, since its result is stored
+to find the record, and removed with it.
+"""
+
+from __future__ import annotations
+
+from perdure.ids import parse
+from perdure.model.records import Record
+
+_LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
+
+PROPOSAL = "proposal:"
+"""The reference by which the records with a proposed withdrawal are found."""
+EQUAL = "equal:"
+"""Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
+
+
+def list_references(record: Record) -> set[str]:
+    """All references by which the record is found: locations, digests, aliases, equal names."""
+    found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
+    for location in record.locations:
+        found.add(f"location:{location.uri}")
+        if location.sha512:
+            found.add(f"sha512:{location.sha512}")
+    for alias in record.aliases:
+        found.add(f"alias:{parse(alias).key}")
+    if record.proposal is not None:
+        found.add(PROPOSAL)
+    for value in record.values:
+        if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
+            found.add(f"value:{value.type}:{value.data}")
+    if record.name and (equal := parse(record.name).equal_key):
+        found.add(EQUAL + equal)
+    return found
