@@ -424,6 +424,12 @@ class Settings:
         "whether a new version may lack formats of the last one: notice or refuse",
         allow_words("notice", "refuse"),
     )
+    on_drift: str = _define_setting(
+        "notice",
+        "what a link check does if the content of a location is not the one that was bound: notice "
+        "(redirects skip it) or break (the record keeps the evidence)",
+        allow_words("notice", "break"),
+    )
     copy_fence: str = _define_setting(
         "full",
         "what a copy of a registry is known by: full (another directory or machine), directory, "

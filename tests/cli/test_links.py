@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 from tests.cli.conftest import Shell
 from tests.upkeep.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
@@ -284,3 +286,110 @@ def test_a_list_of_locations_in_a_handle_moves_along() -> None:
     assert [one.uri for one in changed.locations] == [new]
     assert loc.read_locations(changed.values[0].data) == changed.locations
     assert 'chooseby="weighted"' in changed.values[0].data
+
+
+# drift
+# -----
+
+
+@pytest.fixture
+def promised(shell: Shell, world: World, place: Path) -> str:  # noqa: F811
+    """A handle that is bound to a PDF, whose bytes are promised, and which changes afterwards."""
+    world.pages["/speech.pdf"] = b"%PDF the speech as it was given"
+    (place / "speech.pdf").write_bytes(world.pages["/speech.pdf"])
+    name, url = "doi:10.9999/speech", world.url("/speech.pdf")
+    shell.run("bind", "--register", name, url, "--format", "pdf", "--digest-of", "speech.pdf")
+    assert shell.lines("check-links")[-1].split() == ["1", "checked"]
+    world.pages["/speech.pdf"] = b"%PDF the speech as it should have been given"
+    return name
+
+
+def test_drift_is_noticed_by_default(shell: Shell, promised: str) -> None:
+    """Ruling drift: "Setting `on_drift = "notice"` (default)"."""
+    found = json.loads(shell.lines("check-links", "--json", code=1)[0])
+    changed = hashlib.sha512(b"%PDF the speech as it should have been given").hexdigest()
+    assert (found["verdict"], found["sha512"], found["size"]) == ("drift", changed, 44)
+    record = shell.json("describe", promised)["record"]
+    assert len(record["locations"]) == 1
+    assert "drifted" not in record
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_binding_whose_content_changed_is_broken(
+    shell: Shell,
+    world: World,  # noqa: F811
+    place: Path,
+    promised: str,
+    monkeypatch: pytest.MonkeyPatch,
+    is_held: bool,
+) -> None:
+    """ "If the URI changes, the indirect binding MUST be broken, and the original machine
+    representation associated directly with the PDI" (section 3.6.2)."""
+    if is_held:
+        shell.run("commit", promised, "speech.pdf", "--format", "pdf")
+    monkeypatch.setenv("PERDURE_ON_DRIFT", "break")
+    told = shell.run("check-links", code=1)
+    assert f"{promised} is no longer bound to {world.url('/speech.pdf')}" in told.stderr
+    assert ("are held here" if is_held else "are not held here") in told.stderr
+    past = [json.loads(one) for one in shell.lines("describe", promised, "--history", "--json")]
+    last = past[-1]["record"]
+    assert (last["by"], last.get("locations", [])) == ("check-links", [])
+    assert past[-2]["record"]["locations"][0]["uri"] == world.url("/speech.pdf")
+    (drift,) = last["drifted"]
+    before, after = (
+        hashlib.sha512(one).hexdigest()
+        for one in ((place / "speech.pdf").read_bytes(), world.pages["/speech.pdf"])
+    )
+    assert (drift["sha512"], drift["found_sha512"], drift["status"]) == (before, after, 200)
+    assert drift["at"].startswith("20")
+    assert "was bound" in shell.run("describe", promised).stdout
+    (place / "other.pdf").write_bytes(b"%PDF something else")
+    if is_held:
+        assert shell.run("get", promised).stdout.startswith("%PDF the speech as it was")
+    else:  # the promise stays
+        again = ("--format", "pdf", "--digest-of")
+        refused = shell.error("bind", promised, "https://b.example/", *again, "other.pdf", code=40)
+        assert refused["code"] == "conflict"
+        shell.run("bind", promised, "https://b.example/", *again, "speech.pdf")
+    shell.run("export", "-o", "out.jsonl")
+    shell.run("init", "other")
+    shell.run("-C", "other", "import", "out.jsonl")
+    shell.run("-C", "other", "export", "-o", "again.jsonl")
+    assert (place / "again.jsonl").read_bytes() == (place / "out.jsonl").read_bytes()
+
+
+def test_who_breaks_a_binding_keeps_the_evidence(
+    shell: Shell,
+    world: World,  # noqa: F811
+    promised: str,
+) -> None:
+    url = world.url("/speech.pdf")
+    assert shell.error("break", promised, url, code=40)["code"] == "conflict"  # no evidence yet
+    shell.run("check-links", code=1)
+    shell.run("break", promised, url)
+    record = shell.json("describe", promised)["record"]
+    assert (record.get("locations", []), record["drifted"][0]["status"]) == ([], 200)
+
+
+def test_a_binding_without_a_promise_is_never_broken(
+    shell: Shell,
+    world: World,  # noqa: F811
+    promised: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = world.url("/speech.pdf")
+    shell.run("bind", "--register", "hdl:10.9999/free", url)
+    monkeypatch.setenv("PERDURE_ON_DRIFT", "break")
+    told = shell.run("check-links", code=1)
+    assert promised in told.stderr
+    assert "10.9999/free is" not in told.stderr
+    assert len(shell.json("describe", "hdl:10.9999/free")["record"]["locations"]) == 1
+
+
+def test_findings_of_an_earlier_release_are_read(shell: Shell, promised: str, place: Path) -> None:
+    root = next(place.rglob("links.sqlite"))
+    connection = apsw.Connection(str(root))
+    for column in ("found_sha512", "found_size"):
+        connection.execute(f"ALTER TABLE location DROP COLUMN {column}")
+    connection.close()
+    assert shell.lines("check-links", code=1)[0].startswith("drift")

@@ -74,8 +74,10 @@ def test_an_attached_record_comes_back_as_it_was(shell: Shell, named: str, place
 def test_history_says_who(shell: Shell, named: str) -> None:
     told = shell.run("describe", named, "--history", "--json").stdout.splitlines()
     first, second = (json.loads(one)["record"] for one in told)
-    assert "about" not in first
-    assert second["about"]["titles"] == [{"value": "Remarks"}]
+    assert "narrower" not in first
+    (said,) = second["narrower"]
+    assert (said["version"], said["format"]) == (1, "text")
+    assert said["about"]["titles"] == [{"value": "Remarks"}]
     assert second["by"] == "a librarian"
 
 
@@ -199,3 +201,49 @@ def test_a_format_without_a_version_is_cited_as_the_version_that_has_it(
     assert "(Version 1)" in said
     assert "A page" in said
     assert shell.lines("correct", f"{whole}.html", "--language", "de") == [f"{whole}.html.1"]
+
+
+def test_each_level_keeps_its_own_metadata(shell: Shell, place: Path) -> None:
+    """Ruling version-metadata, from the command line to an export and back."""
+    (place / "a.txt").write_bytes(b"To whom it may concern.\r\n")
+    (place / "b.txt").write_bytes(b"To nobody.\r\n")
+    first = shell.lines("mint", "--series", SERIES, "a.txt")[0]
+    whole = first.removesuffix(".text.1")
+    second = shell.lines("commit", whole, "b.txt")[0]
+    said = {
+        whole: '{"titles":[{"value":"All"}],"creators":[{"name":"Doe, J."}],"year":"1958"}',
+        first: '{"year":"1994"}',
+        f"{whole}.*.2": '{"titles":[{"value":"New"}]}',
+        f"{first}#char=3,7": '{"titles":[{"value":"Whom"}]}',
+    }
+    for name, record in said.items():
+        (place / "record.json").write_text(record)
+        assert shell.lines("metadata", "set", name, "record.json") == [name]
+    cited = {name: shell.lines("cite", name)[0] for name in (whole, first, second, [*said][-1])}
+    expected = ("(1958). All", "(1994). All", "(1958). New", "(1994). Whom")
+    for name, words in zip(cited, expected, strict=True):
+        assert words in cited[name]
+        assert cited[name].startswith("Doe, J.")
+    shell.run("export", "-o", "out.jsonl")
+    shell.run("init", "other", "--series", SERIES)
+    shell.run("-C", "other", "import", "out.jsonl")
+    assert {name: shell.lines("-C", "other", "cite", name)[0] for name in cited} == cited
+    shell.run("-C", "other", "export", "-o", "again.jsonl")
+    assert (place / "again.jsonl").read_bytes() == (place / "out.jsonl").read_bytes()
+    facts = shell.run("describe", whole).stdout
+    assert "version 1, format text: described" in facts
+    assert "version 2: described as New" in facts
+    assert "version 1, format text, part char=3,7: described as Whom" in facts
+
+
+def test_a_line_that_names_a_version_describes_it(shell: Shell, place: Path) -> None:
+    name = f"pdi://{SERIES}/1997/09/01/1"
+    lines = [
+        {"id": f"{name}.text.1", "content": {"text": "a"}, "about": {"year": "1994"}},
+        {"id": f"{name}.text.2", "content": {"text": "b"}},
+    ]
+    (place / "lines.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    shell.run("import", "lines.jsonl")
+    assert "(1994)" in shell.run("cite", f"{name}.text.1").stdout
+    assert "(n.d.)" in shell.run("cite", f"{name}.text.2").stdout
+    assert "(n.d.)" in shell.run("cite", name).stdout

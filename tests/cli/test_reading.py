@@ -386,3 +386,22 @@ def test_verify_checks_what_the_pattern_names(shell: Shell, name: str) -> None:
     assert shell.error("verify", f"{whole}.html.*", code=10)["code"] == "not-found"
     assert shell.error("verify", f"{whole}.html.1", code=10)["code"] == "not-found"
     assert shell.error("verify", f"{whole}9", code=10)["code"] == "not-found"
+
+
+def test_several_names_of_one_thing_are_listed_once(shell: Shell, place: Path) -> None:
+    """Ruling urn93-duplicates."""
+    for name, content in (("a.txt", "same"), ("b.txt", "other"), ("c.txt", "same")):
+        (place / name).write_text(content)
+    first, second, third = (
+        shell.lines("mint", "--series", SERIES, f"{one}.txt")[0].removesuffix(".text.1")
+        for one in "abc"
+    )
+    shell.run("alias", second, "hdl:1839/7")
+    day = f"{first.rpartition('/')[0]}/"
+    assert shell.lines("list", day) == [first, f"  also {third}", second, "  also hdl:1839/7"]
+    told = shell.json("list", day)
+    assert told["identifiers"] == [first, second]
+    assert told["also"] == {first: [third], second: ["hdl:1839/7"]}
+    assert shell.lines("list", day, "--every-name") == [first, second, third]
+    assert len([one for one in shell.lines("cite", day) if one]) == 2
+    assert len(shell.lines("export")) == 3

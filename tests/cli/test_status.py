@@ -46,6 +46,17 @@ def test_status_counts_what_the_registry_holds(shell: Shell, place: Path) -> Non
     assert ", 0 problems" in shown
 
 
+def test_status_tells_which_series_are_resolved_and_minted_here(shell: Shell) -> None:
+    """Ruling series-resolved: "tell what is *resolved* here …, and separately what is minted
+    here"."""
+    shell.run("bind", "--register", "pdi://mirrored.gov.us/1999/01/02/1", "https://a.example/")
+    found = shell.json("status")
+    assert (found["series"], found["minted"]) == (sorted(["mirrored.gov.us", SERIES]), [SERIES])
+    lines = shell.lines("status")
+    assert "series    mirrored.gov.us, resolved here" in lines
+    assert f"series    {SERIES}, minted here" in lines
+
+
 def test_status_of_a_copy_says_so_and_notes_nothing(shell: Shell, place: Path) -> None:
     mint(shell, "one")
     shell.run("backup", str(place / "copy"))

@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from perdure.ids import parse
 from perdure.model.about import About
-from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
+from perdure.model.records import (
+    Location,
+    LocationDrift,
+    Record,
+    Representation,
+    Tombstone,
+    Value,
+    Version,
+)
 from perdure.policy.showing import find_withdrawal, show_to_readers
 
 AT = "2026-11-22T09:00:00Z"
@@ -93,3 +101,16 @@ def test_an_address_that_is_private_now_is_in_no_past_revision() -> None:
     past = Record(at=AT, values=(public,), locations=(place, other))
     assert show_to_readers(past).locations == (place, other)
     assert show_to_readers(past, replace(past, values=(private,))).locations == (other,)
+
+
+def test_evidence_of_withdrawn_or_private_locations_is_hidden() -> None:
+    """A digest could confirm a guess, and a private value is not public after its location was
+    broken."""
+    drift = LocationDrift(uri="https://a.example/", version=1, sha512="b" * 128)
+    record = replace(RECORD, drifted=(drift,))
+    assert show_to_readers(record).drifted == (drift,)
+    for why, shown in ((WHY, ()), (replace(WHY, keeps_digest=True), (drift,))):
+        first = replace(FIRST, tombstone=why)
+        assert show_to_readers(replace(record, versions=(first,))).drifted == shown
+    private = Value(index=1, type="URL", data=drift.uri, permissions="1100")
+    assert show_to_readers(replace(record, values=(private,))).drifted == ()

@@ -302,3 +302,26 @@ def test_methods_of_a_set(others: Deployment) -> None:
     answer = others.ask("OPTIONS", "/hdl:1839/*")
     assert (answer.status, answer.headers["allow"]) == (204, "GET, HEAD, OPTIONS, TRACE")
     assert others.ask("OPTIONS", "/hdl:1841/*").status == 404
+
+
+def test_several_names_of_one_thing_are_listed_once(site: Deployment) -> None:
+    """Ruling urn93-duplicates; questions about records (`?info`, `?locations`, `?names`) keep
+    all."""
+    content = b"the same letter under two names"
+    day = "pdi://oma.eop.gov.us/1996/04/0"
+    names = [f"{day}{number}/1" for number in (1, 2)]
+    for name in names:
+        site.do(Register(identifier=parse(name), contents=(text(content),)))
+    pattern = "pdi://oma.eop.gov.us/1996/04/*/*"
+    told = json.loads(site.get(f"/{pattern}", "Accept: application/json").body)
+    assert told["identifiers"] == names[:1]
+    assert told["also"] == {names[0]: names[1:]}
+    for accept in ("text/uri-list", "text/plain"):
+        lines = site.get(f"/{pattern}", f"Accept: {accept}").body.decode().splitlines()
+        assert lines[1:] == [names[0], f"# also: {names[1]}"]
+    page = site.get(f"/{pattern}", "Accept: text/html").body.decode()
+    assert f'also <A HREF="{site.base}/{names[1]}">{names[1]}</A>' in page
+    described = json.loads(site.get(f"/{pattern}?info", "Accept: application/json").body)
+    assert [one["identifier"] for one in described["records"]] == names
+    service = site.get(f"/uri-res/N2Rs?{pattern}", "Accept: application/json")
+    assert json.loads(service.body)["identifiers"] == names[:1]

@@ -34,7 +34,7 @@ SOURCE = b"To whom it may concern: nothing of what follows has been said by anyb
 def named(site: Deployment) -> str:
     """A described document, by its full name."""
     name = site.mint(text(SOURCE, charset="us-ascii"))
-    site.do(Describe(identifier=parse(name), about=FULL))
+    site.do(Describe(identifier=parse(name).resource, about=FULL))
     return name
 
 
@@ -104,7 +104,7 @@ def test_a_name_with_its_format_means_the_thing(site: Deployment, named: str) ->
 def test_what_is_elsewhere_has_metadata_here(site: Deployment) -> None:
     name = site.mint()
     site.bind(name, "https://a.example/1")
-    site.do(Describe(identifier=parse(name), about=FULL))
+    site.do(Describe(identifier=parse(name).resource, about=FULL))
     assert site.get(f"/{name}").status == 302
     assert site.get(f"/{name}", "Accept: */*").status == 302
     answer = site.get(f"/{name}", "Accept: application/x-bibtex")
@@ -264,14 +264,15 @@ def test_history_says_who_described_it_and_what_was_there_before(
 ) -> None:
     for title in ("First", "Second"):
         body = RECORD.format(title=title).encode()
-        put(site, blank, body, TYPES["datacite"], token=site.token(f"says {title}"))
+        put(site, resource(blank), body, TYPES["datacite"], token=site.token(f"says {title}"))
     past = json.loads(site.get(f"/{blank}?history").body)["revisions"]
     titles = [(one.get("about") or {}).get("titles", [{}])[0].get("value") for one in past]
     assert titles == [None, "First", "Second"]
 
 
 def test_cmdi_is_attached_byte_for_byte(site: Deployment, blank: str) -> None:
-    answer = put(site, blank, CMDI, "application/x-cmdi+xml", token=site.token("attaches"))
+    whole = resource(blank)
+    answer = put(site, whole, CMDI, "application/x-cmdi+xml", token=site.token("attaches"))
     assert answer.status == 200
     for found in (
         site.get(f"/{blank}?metadata=cmdi"),
@@ -418,3 +419,75 @@ def test_a_merge_patch_changes_only_the_members_that_it_gives(site: Deployment, 
     for bad in (b'{"titles":1}', b"[]", b"no"):
         refused = site.ask("POST", f"/{name}?metadata", *fields, body=bad)
         problem(refused, 422, "invalid-metadata")
+
+
+OWN = "application/vnd.perdure.about+json"
+
+
+def test_a_version_has_its_own_metadata_before_the_resources(site: Deployment, blank: str) -> None:
+    """ "a reader of a version sees its own before the resource's" (ruling version-metadata), in
+    every form and on every page."""
+    whole = resource(blank)
+    token = site.token(f"describes levels of {whole}")
+    about = b'{"titles":[{"value":"Letters"}],"creators":[{"name":"Lederberg, Joshua"}]}'
+    assert put(site, whole, about, OWN, token=token).status == 200
+    answer = put(site, f"{whole}.*.1", b'{"titles":[{"value":"Proofs"}]}', OWN, token=token)
+    assert json.loads(answer.body)["identifier"] == f"{whole}.*.1"
+    put(site, f"{blank}%23char=3,7", b'{"titles":[{"value":"Whom"}]}', OWN, token=token)
+    titles = {whole: b"Letters", blank: b"Proofs", f"{blank}%23char=3,7": b"Whom"}
+    for name, title in titles.items():
+        for form in (*TYPES, "json"):
+            body = site.get(f"/{name}?metadata={form}").body
+            assert title in body, (name, form)
+            assert b"Lederberg" in body
+        for question in ("cite=apa", "landing"):
+            body = site.get(f"/{name}?{question}", "Accept: text/html").body
+            assert title in body, (name, question)
+    assert b"Proofs" in site.get(f"/{whole}.*.1?metadata=json").body
+    seen = json.loads(site.get(f"/{blank}?info", "Accept: application/json").body)
+    assert seen["about"]["titles"] == [{"value": "Proofs"}]
+    narrower = [(one["identifier"], one["about"]["titles"][0]["value"]) for one in seen["narrower"]]
+    assert narrower == [(f"{whole}.*.1", "Proofs"), (f"{blank}#char=3,7", "Whom")]
+    record = etree.fromstring(site.get(f"/{blank}?info", "Accept: application/xml").body)
+    path = "narrower/description/about/{*}resource/{*}titles/{*}title"
+    assert [one.text for one in record.iterfind(path)] == ["Proofs", "Whom"]
+    past = json.loads(site.get(f"/{whole}?history").body)["revisions"]
+    assert [next(iter(one["changes"])) for one in past[1:]] == ["about", "narrower", "narrower"]
+
+
+def test_a_merge_patch_changes_only_the_level_that_it_names(site: Deployment, blank: str) -> None:
+    token = site.token(f"patches a level of {blank}")
+    put(site, resource(blank), b'{"titles":[{"value":"T"}],"year":"1990"}', OWN, token=token)
+    put(site, blank, b'{"year":"1994","language":"en"}', OWN, token=token)
+    patch = b'{"year":null}'
+    fields = (f"Authorization: Bearer {token}", "Content-Type: application/merge-patch+json")
+    assert site.ask("POST", f"/{blank}?metadata", *fields, body=patch).status == 200
+    assert json.loads(site.get(f"/{blank}?metadata=json").body) == {
+        "titles": [{"value": "T"}],
+        "year": "1990",
+        "language": "en",
+    }
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "code"),
+    [
+        (".text.9", 404, "no-such-version"),
+        (".pdf.1", 406, "not-acceptable"),
+        (".text.1%23char=0,9999", 416, "part-out-of-range"),
+        (".*.9", 404, "no-such-version"),
+    ],
+)
+def test_only_what_exists_is_described(
+    site: Deployment, blank: str, ending: str, status: int, code: str
+) -> None:
+    """Ruling part-exists."""
+    token = site.token(f"describes {ending} of {blank}")
+    answer = put(site, f"{resource(blank)}{ending}", b'{"year":"1994"}', OWN, token=token)
+    problem(answer, status, code)
+
+
+def test_a_level_of_an_undescribed_resource_is_told_so(site: Deployment, blank: str) -> None:
+    token = site.token(f"describes only {blank}")
+    answer = put(site, blank, b'{"year":"1994"}', OWN, token=token)
+    assert json.loads(answer.body)["undescribed"] == resource(blank)

@@ -13,6 +13,7 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.model.records import LocationDrift
     from perdure.registry import Registry
 
 
@@ -111,7 +112,8 @@ def break_location(
     """Remove the binding of IDENTIFIER to URL.
 
     If the content was promised never to change, this registry must hold it, or you must give it
-    now: content that was promised once stays available forever (PDI section 3.6.2).
+    now: content that was promised once stays available forever (PDI section 3.6.2). If the last
+    link check found other content, the record keeps this evidence, and the promise.
     """
     from perdure.model.commands import Break
 
@@ -122,9 +124,25 @@ def break_location(
             about["format"] = (format,) if files else ()
         with deposit_files(registry, files, about) as contents:
             content = contents[0] if contents else None
-            command = Break(identifier=identifier, uri=url, content=content, expect=expect)
+            command = Break(
+                identifier=identifier,
+                uri=url,
+                content=content,
+                evidence=_find_evidence(registry, identifier, url),
+                expect=expect,
+            )
             receipt = registry.door.execute_command(command)
     print_receipt(receipt)
+
+
+def _find_evidence(registry: Registry, identifier: Identifier, url: str) -> LocationDrift | None:
+    """Return the evidence of the last link check that the content of a location changed."""
+    from perdure.policy import rules
+    from perdure.upkeep.linkcheck import breaking
+    from perdure.upkeep.linkcheck.health import Health
+
+    record = rules.require_known(identifier, registry.listings.find_record(identifier))
+    return breaking.find_evidence(Health(registry.root), identifier, record, url)
 
 
 def _find_bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:

@@ -86,7 +86,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
     registry.listings.require_known(names)
     damaged: list[Corrupt] = []
     texts = []
-    for page in registry.listings.walk_pages(names, limit=registry.settings.page_size):
+    for page in registry.listings.walk_pages(names, limit=registry.settings.page_size, once=True):
         for error in page.damaged:
             damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
@@ -98,7 +98,10 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
             text = citing.write_citation(what, style, locale).rstrip()
             if not here().as_json:
                 texts.append(text)
-            here().print_answer({"identifier": str(name), "url": what.url, "citation": text}, "")
+            told: dict[str, object] = {"identifier": str(name), "url": what.url, "citation": text}
+            if others := page.also.get(str(name)):
+                told["also"] = [str(one) for one in others]
+            here().print_answer(told, "")
     if texts:
         here().print_answer(None, citing.join_citations(texts, style).rstrip())
     if damaged:

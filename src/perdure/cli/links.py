@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli import options
+from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
+    from perdure.upkeep.linkcheck.breaking import DriftOutcome
 
 
 @click.command("check-links", cls=PerdureCommand)
@@ -70,7 +71,6 @@ def check_links(
     import asyncio
     from contextlib import closing
 
-    from perdure.cli import exits
     from perdure.upkeep.linkcheck import (
         LinkChecker,
         Links,
@@ -79,6 +79,7 @@ def check_links(
         report,
         running,
     )
+    from perdure.upkeep.linkcheck.breaking import break_drifted
 
     form = "json" if here().as_json else form
     with (
@@ -93,12 +94,29 @@ def check_links(
         )
         with show_progress("checking links", total=links.count_remaining(run), unit="links") as bar:
             asyncio.run(running.carry_out_run(links, run, checker, lambda done, _: bar(done)))
+        if registry.settings.on_drift == "break":
+            found = (finding for _, finding in links.list_findings(run))
+            for outcome in break_drifted(registry, list(found)):
+                _print_drift(outcome)
         summary = links.summarise_run(run)
         for line in report.FORMS[form](summary, links.list_findings(run, well=well)):
             click.echo(line)
     fine = summary.verdicts[LinkVerdict.OK] + summary.verdicts[LinkVerdict.REFUSED]
     if fine < summary.checked:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _print_drift(outcome: DriftOutcome) -> None:
+    """Print on stderr that a binding was broken, or why it was not."""
+    if outcome.problem is not None:
+        exits.report_error(outcome.problem, as_json=here().as_json)
+        return
+    kept = (
+        "the original bytes are held here"
+        if outcome.is_held
+        else ("the original bytes are not held here: commit them if you have them")
+    )
+    here().print_note(f"{outcome.identifier} is no longer bound to {outcome.uri}; {kept}")
 
 
 @click.command(cls=PerdureCommand)

@@ -38,6 +38,14 @@ def resolve_describable(
     return resolved
 
 
+def _require_part(registry: Registry, identifier: Identifier, part: str | None) -> None:
+    """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
+    from perdure.cli import fetching
+
+    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+    registry.documents.select_part(resolved)
+
+
 def _find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
     """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
     from perdure.ids.urls import find_public_address
@@ -77,8 +85,7 @@ def get_record(
 
     with here().open_registry() as registry:
         resolved = resolve_describable(registry, identifier, part)
-        known = resolved.citable.attached
-        attached = next((one for one in known if one.format == form.lower()), None)
+        attached = resolved.find_attached(form.lower())
         if attached is not None:
             data = attached.content
         else:
@@ -103,16 +110,22 @@ def get_record(
 @click.option("--format", "form", metavar="NAME", help="Format of FILE. Default: detected.")
 @click.option("--merge", is_flag=True, help="Change only the members that FILE gives.")
 @click.option("--by", metavar="NAME", help="Who says so. Default: local.")
+@options.part
 @options.expect
 def set_record(
     identifier: Identifier,
     file: str,
+    part: str | None,
     form: str | None,
     merge: bool,
     by: str | None,
     expect: int | None,
 ) -> None:
     """Set the metadata of IDENTIFIER: FILE is DataCite, Dublin Core, JSON-LD or CSL-JSON.
+
+    They are said of IDENTIFIER alone, and stay there: of the resource (.../1), of one version
+    (.../1.*.2), one format (.../1.html), one format of one version (.../1.html.2), or a part.
+    Readers of a version see its own metadata before those of the resource, member by member.
 
     The new metadata replaces the old, which stays in the history. A CMDI record is attached
     instead, and kept byte for byte. An invalid record is refused with line and reason.
@@ -126,21 +139,25 @@ def set_record(
     from perdure.metadata import cmdi
     from perdure.model.commands import Describe
     from perdure.model.records import LOCAL
-    from perdure.policy import rules
+    from perdure.policy import levels, rules
 
     data = _read_record(file)
     name = form or formats.guess_format(data)
     with here().open_registry() as registry:
-        record = rules.require_one(identifier, registry.listings.find_record(identifier))
-        command = Describe(by=by or LOCAL, identifier=identifier, expect=expect)
+        resource, level = levels.read_described(identifier, part)
+        record = rules.require_known(identifier, registry.listings.find_record(resource))
+        if level.part:
+            _require_part(registry, identifier, part)
+        command = Describe(by=by or LOCAL, identifier=identifier, part=part, expect=expect)
         if name == cmdi.NAME:
-            attached = cmdi.replace_attachment(record.attached, data)
+            own = levels.find_own(record, levels.pin_part(resource, record, level)).attached
+            attached = cmdi.replace_attachment(own, data)
             command = msgspec.structs.replace(command, attached=attached)
         elif merge:
             patch = formats.read_merge_patch(data, name)
             command = msgspec.structs.replace(command, patch=patch)
         else:
-            url = _find_actionable_url(registry, identifier, None)
+            url = _find_actionable_url(registry, identifier, part)
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
         receipt = registry.door.execute_command(command)

@@ -189,12 +189,14 @@ def resolve(
 @click.option("--cursor", metavar="TEXT", help="Continue after the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="List the years, months or days that hold some.")
 @click.option("--authorities", is_flag=True, help="List the authorities of known identifiers.")
+@click.option("--every-name", "every", is_flag=True, help="List every name on a line of its own.")
 def list_identifiers(
     pattern: NameSet | None,
     limit: int | None,
     cursor: str | None,
     intervals: bool,
     authorities: bool,
+    every: bool,
 ) -> None:
     """List the identifiers that match PATTERN or are in an interval, in order (PDIs: of time).
 
@@ -206,6 +208,9 @@ def list_identifiers(
     pdi://oma.eop.gov.us/1997/09/              everything named in September 1997
     pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
     hdl:1839/*   ark:99999/fk4*   urn:isbn:*   all that begin so
+
+    If several names name one thing (by alias, or because they have the same bytes), the first one
+    is listed. The others follow it, each on a line that begins with "  also".
 
     Exits with 10 if no known identifier matches. Damaged records are reported on stderr, and the
     others listed; then it exits with 53.
@@ -222,7 +227,7 @@ def list_identifiers(
             members = [str(one) for one in found.members]
             here().print_answer({"pattern": str(pattern), "members": members}, "\n".join(members))
         else:
-            _print_pages(registry, pattern, limit, cursor)
+            _print_pages(registry, pattern, limit, cursor, once=not every)
 
 
 def _print_authorities(registry: Registry, limit: int | None, cursor: str | None) -> None:
@@ -250,14 +255,15 @@ def _find_only_series(registry: Registry) -> NameSet:
 
 
 def _print_pages(
-    registry: Registry, pattern: NameSet, limit: int | None, cursor: str | None
+    registry: Registry, pattern: NameSet, limit: int | None, cursor: str | None, *, once: bool
 ) -> None:
-    """Print one page if a limit is given, otherwise all pages."""
+    """Print one page if a limit is given, otherwise all pages. With `once`, other names of a thing
+    follow its first name, indented."""
     size = limit or registry.settings.page_size
     damaged: list[Corrupt] = []
     count = 0 if cursor is None else 1
     while True:
-        page = registry.listings.list_page(pattern, cursor=cursor, limit=size)
+        page = registry.listings.list_page(pattern, cursor=cursor, limit=size, once=once)
         cursor = page.cursor
         for error in page.damaged:
             damaged.append(error)
@@ -266,7 +272,14 @@ def _print_pages(
         count += len(names)
         if cursor is None and not (count or damaged):
             registry.listings.require_known(pattern)
-        here().print_answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
+        also = {name: [*map(str, others)] for name, others in page.also.items()}
+        lines = [
+            line
+            for name in names
+            for line in (name, *(f"  also {one}" for one in also.get(name, ())))
+        ]
+        fields = {"identifiers": names} | ({"also": also} if also else {}) | {"cursor": cursor}
+        here().print_answer(fields, "\n".join(lines))
         if cursor is not None and limit is None:
             continue
         if cursor is not None:

@@ -44,6 +44,11 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(f"the same bytes are still held as {name}")
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
+    if receipt.undescribed:
+        place.print_note(
+            f"this describes {receipt.identifier} alone; to describe all versions and formats, "
+            f"describe {receipt.undescribed}"
+        )
     for name in receipt.reading_aliases:
         place.print_note(f"{name} finds these bytes, too")
     for one in advice:

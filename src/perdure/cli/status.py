@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _HOUR, _DAY = 3600, 86400
+_MOST_SERIES = 10
 _FEW = 2  # days or hours: from here on the larger unit is used
 
 
@@ -38,6 +39,13 @@ def _write_lines(found: RegistryStatus) -> Iterator[tuple[str, str]]:
     yield "registry", f"{here().root.resolve()}, last change {holdings.head or 'not numbered yet'}"
     copy = f"a copy, which writes nothing until 'perdure promote': {'; '.join(holdings.signs)}"
     yield "state", copy if holdings.signs else "the registry itself, no copy"
+    for series in found.series[:_MOST_SERIES]:
+        yield "series", f"{series}, {'minted here' if series in found.minted else 'resolved here'}"
+    if len(found.series) > _MOST_SERIES:
+        yield (
+            "series",
+            f"{len(found.series) - _MOST_SERIES:,} more; see 'perdure list --authorities'",
+        )
     for series in found.closed:
         yield "numbers", f"none of {series} today, see 'perdure promote --help'"
     yield "names", f"{found.names:,}, {found.withdrawn:,} of them withdrawn"

@@ -9,10 +9,13 @@ import msgspec
 
 from perdure.errors.root import count_things, show_plainly
 from perdure.ids import Identifier
+from perdure.model.about import Attachment
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
 from perdure.model.records import (
     Correction,
     Location,
+    LocationDrift,
+    NarrowDescription,
     Proposal,
     Record,
     Representation,
@@ -97,12 +100,44 @@ def _record_facts(record: Record) -> Iterator[str]:
         if why := record.unbound(version.number):
             yield f"  bound to nothing {_describe_tombstone(why)}"
     yield from (f"at {_describe_location(location)}" for location in record.locations)
+    yield from map(_describe_drift, record.drifted)
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
         yield f"described as {show_plainly(record.about.title)}"
-    for one in record.attached:
-        yield f"with a {one.format} record, {count_things(len(one.content), 'byte')}"
+    yield from map(_describe_attached, record.attached)
+    for narrow in record.narrower:
+        yield from _narrow_lines(narrow)
     yield from (f"{name}: {show_plainly(value)}" for name, value in record.metadata.items())
+
+
+def _describe_drift(one: LocationDrift) -> str:
+    """Give the evidence for which a location was broken."""
+    before = _describe_content(one.sha512, one.size)
+    after = _describe_content(one.found_sha512, one.found_size)
+    return f"broken at {one.uri}: {before} was bound, {after} was there at {one.at}"
+
+
+def _describe_content(sha512: str | None, size: int | None) -> str:
+    known = [f"sha512 {sha512}"] if sha512 else []
+    return ", ".join(known if size is None else [*known, f"{size} bytes"])
+
+
+def _describe_attached(one: Attachment) -> str:
+    return f"with a {one.format} record, {count_things(len(one.content), 'byte')}"
+
+
+def _narrow_lines(one: NarrowDescription) -> Iterator[str]:
+    """Describe the description of one version, format or part."""
+    named = (
+        f"version {one.version}" if one.version is not None else "",
+        f"format {one.format}" if one.format is not None else "",
+        f"part {show_plainly(one.part)}" if one.part else "",
+    )
+    level = ", ".join(filter(None, named))
+    if one.about is not None:
+        title = show_plainly(one.about.title)
+        yield f"{level}: described as {title}" if title else f"{level}: described"
+    yield from (f"{level}: {_describe_attached(each)}" for each in one.attached)
 
 
 def _version_lines(version: Version) -> Iterator[str]:

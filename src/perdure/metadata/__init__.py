@@ -25,13 +25,13 @@ from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
-from perdure.model.about import About, DescriptionDate, DescriptionText, read_pairs, split_names
+from perdure.model.about import About, DescriptionDate, DescriptionText, split_names
 from perdure.model.merging import read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters
 from perdure.plugins import InvalidClaim, load_plugins
-from perdure.policy import naming
+from perdure.policy import levels, naming
 from perdure.policy.showing import find_withdrawal
 from perdure.policy.versions import find_held_version
 
@@ -145,19 +145,26 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
 
 
 def describe_resource(
-    identifier: Identifier, record: Record, url: str, derived: About | None = None
+    identifier: Identifier,
+    record: Record,
+    url: str,
+    derived: About | None = None,
+    part: str | None = None,
 ) -> DescribedResource:
-    """Describe a resource for its formats. `url` is the actionable form of the identifier.
+    """Describe what a name names for its formats. `url` is the actionable form of the identifier.
 
-    If no one has described the resource, the description comes from its plain name-value pairs, or
-    else from the document itself (`derived`).
+    The descriptions of its version, format and part precede that of the resource. If no one
+    has described the resource, the description comes from its plain name-value pairs, or else from
+    the document itself (`derived`). `part` is a part that the identifier does not include.
+    # ruling: version-metadata
     """
-    about = split_names(record.about or read_pairs(record.metadata))
-    if derived is not None and about == About():
+    if derived is not None:
         mark = DescriptionText(
             value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"
         )
-        about = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
+        derived = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
+    level = levels.pin_part(identifier, record, levels.find_level(identifier, part))
+    about = split_names(levels.describe_level(record, level, derived))
     ending = find_withdrawal(identifier, record)
     withdrawn = ending.at[:10] if ending else ""
     if withdrawn and not about.first_date("Withdrawn"):

@@ -16,7 +16,15 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
-from perdure.model.records import LOCAL, Blank, Location, Representation, Token, Value
+from perdure.model.records import (
+    LOCAL,
+    Blank,
+    Location,
+    LocationDrift,
+    Representation,
+    Token,
+    Value,
+)
 
 NOWHERE = 0
 """The segment of a representation whose bytes have no place yet."""
@@ -141,6 +149,8 @@ class Break(Command, frozen=True, kw_only=True, tag="break"):
     identifier: Identifier
     uri: str
     content: Content | None = None
+    evidence: LocationDrift | None = None
+    """Of a change that was seen; then the original bytes need not be at hand."""
     expect: int | None = None
 
 
@@ -162,9 +172,14 @@ class Alias(Command, frozen=True, kw_only=True, tag="alias"):
 
 
 class Describe(Command, frozen=True, kw_only=True, tag="describe"):
-    """Describes a resource. None keeps the present value; an empty value removes it."""
+    """Describes what its name names: a resource, or only a version, a format or a part of it.
+
+    None keeps the present value; an empty value removes it.  # ruling: version-metadata
+    """
 
     identifier: Identifier
+    part: str | None = None
+    """The part, if the scheme of the identifier cannot include one. It must exist."""
     about: About | None = None
     patch: bytes | None = None
     """JSON Merge Patch (RFC 7396) of the description, in place of `about`."""
@@ -293,12 +308,14 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For a correction: further full names under which the bytes are found from now on."""
     dropped: tuple[str, ...] = ()
     """For a description: members of the record that a description cannot have."""
+    undescribed: str = ""
+    """After a description of a version, format or part: the resource, if it has no description."""
     rejected: tuple[tuple[int, str], ...] = ()
     """For a bulk load: line numbers and reasons."""
     accepted: int = 0
 
     @property
-    def remarks(self) -> dict[str, tuple[str, ...]]:
+    def remarks(self) -> dict[str, tuple[str, ...] | str]:
         """The lists of names and places that are not empty, by the names of their fields."""
         lists = {
             "left_behind": self.left_behind,
@@ -307,7 +324,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "dropped": self.dropped,
             "reading_aliases": self.reading_aliases,
         }
-        return {name: found for name, found in lists.items() if found}
+        named: dict[str, tuple[str, ...] | str] = {**lists, "undescribed": self.undescribed}
+        return {name: found for name, found in named.items() if found}
 
 
 Answer = Receipt | PerdureError

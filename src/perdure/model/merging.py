@@ -44,6 +44,50 @@ def patch_description(about: About, patch: dict[str, Any]) -> About:
     return check_description(patched)
 
 
+_KINDS = {
+    "contributors": "role",
+    "dates": "kind",
+    "descriptions": "kind",
+    "relations": "relation",
+    "related": "relation",
+    "variables": "name",
+}
+"""Members with entries of several kinds, and the field that is the kind."""
+_TOGETHER = (("resource_type", "resource_kind"), ("version", "edition"))
+"""Members that say one thing together."""
+_PUBLICATION = "Issued"
+
+
+def lay_over(wide: About, narrow: About) -> About:
+    """Return the description that a reader of something narrower sees, such as of one version.
+
+    Each member of the narrower description replaces that of the wider one. Where entries have
+    kinds, only those of the same kind are replaced: a date of issue replaces a date of issue, and
+    the date of creation stays. The year is that of publication, so it goes with the date of issue.
+
+    >>> wide = About(year="1999", language="en")
+    >>> lay_over(wide, About(language="fr")) == About(year="1999", language="fr")
+    True
+    """
+    if narrow == About() or wide == About():
+        return narrow if wide == About() else wide
+    members = {name: getattr(wide, name) for name in About.__struct_fields__}
+    said = {name for name in members if getattr(narrow, name)}
+    if narrow.year or any(one.kind == _PUBLICATION for one in narrow.dates):
+        members["year"] = ""
+        members["dates"] = tuple(one for one in wide.dates if one.kind != _PUBLICATION)
+    for pair in _TOGETHER:
+        if said & set(pair):
+            members |= dict.fromkeys(pair, "")
+    for name in said:
+        new, kind = getattr(narrow, name), _KINDS.get(name)
+        if kind is not None:
+            kinds = {getattr(one, kind) for one in new}
+            new = (*new, *(one for one in members[name] if getattr(one, kind) not in kinds))
+        members[name] = new
+    return About(**members)
+
+
 def read_patch(data: bytes) -> dict[str, Any]:
     """Read a patch of a description, which is a JSON object. Raises InvalidMetadata."""
     try:

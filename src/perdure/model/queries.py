@@ -149,6 +149,8 @@ class ListingPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a listing, in order. `cursor` requests the next page; None for the last page."""
 
     identifiers: tuple[Identifier, ...]
+    also: dict[str, tuple[Identifier, ...]] = {}
+    """By the text of an identifier: the other names of the same thing, if it has any."""
     records: tuple[IdentifiedRecord, ...] = ()
     """The records of the identifiers, each once."""
     cursor: str | None = None

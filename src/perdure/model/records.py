@@ -173,6 +173,35 @@ class Location(StoredValue, frozen=True, kw_only=True):
         return not day or (self.valid_from or "") <= day <= (self.valid_until or "9999-12-31")
 
 
+class LocationDrift(StoredValue, frozen=True, kw_only=True):
+    """Evidence that the content of a location was no longer the one that was bound.
+
+    The location was broken for it; its promise stays.  # ruling: drift
+    """
+
+    uri: str
+    version: int | None = None
+    format: str | None = None
+    sha512: str | None = None
+    """The digest that was promised."""
+    size: int | None = None
+    """The size that was bound, in bytes."""
+    found_sha512: str | None = None
+    """The digest of the content that the server sent, if it was read completely."""
+    found_size: int | None = None
+    status: int | None = None
+    """The status of the answer of the server."""
+    at: str = ""
+    """The time of the check."""
+
+    @property
+    def is_proven(self) -> bool:
+        """True if the content that was found contradicts what was bound."""
+        return (
+            None not in (self.sha512, self.found_sha512) and self.sha512 != self.found_sha512
+        ) or (None not in (self.size, self.found_size) and self.size != self.found_size)
+
+
 class Value(StoredValue, frozen=True, kw_only=True):
     """One value of a handle (RFC 3651 section 3.1)."""
 
@@ -190,6 +219,39 @@ class Value(StoredValue, frozen=True, kw_only=True):
     granted_by: str = ""
     """For a secret: the name of the token by which it was written; empty if an operator wrote it.
     The rights of its bearer end with those of the token."""
+
+
+class Level(StoredValue, frozen=True, kw_only=True):
+    """The subject of a description: a version, a format, a format of a version, or a part.
+
+    Every field has its default if the subject is the whole resource.  # ruling: version-metadata
+    """
+
+    version: int | None = None
+    """None: all versions."""
+    format: str | None = None
+    """None: all formats."""
+    part: str = ""
+    """The text of a part; empty for the whole document."""
+
+
+WHOLE_RESOURCE = Level()
+
+
+class NarrowDescription(Level, frozen=True, kw_only=True):
+    """The description of one level, beside that of the resource."""
+
+    about: About | None = None
+    attached: tuple[Attachment, ...] = ()
+
+    @property
+    def level(self) -> Level:
+        return Level(version=self.version, format=self.format, part=self.part)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it says nothing."""
+        return self.about is None and not self.attached
 
 
 class Record(StoredValue, frozen=True, kw_only=True):
@@ -214,6 +276,10 @@ class Record(StoredValue, frozen=True, kw_only=True):
     """The description of the resource, if it is more than plain names and values."""
     attached: tuple[Attachment, ...] = ()
     """Records about the same resource in other communities' formats, byte for byte."""
+    narrower: tuple[NarrowDescription, ...] = ()
+    """The descriptions of single versions, formats and parts, each level once, sorted."""
+    drifted: tuple[LocationDrift, ...] = ()
+    """Locations that were broken because their content had changed, with the evidence."""
     values: tuple[Value, ...] = ()
     """Its values as a handle (`perdure.policy.handles`). Locations are also in `locations`."""
     proposal: Proposal | None = None

@@ -38,9 +38,16 @@ from perdure.errors.locations import (
 )
 from perdure.ids import Identifier, grammar, parse
 from perdure.model.commands import Content, Outcome
-from perdure.model.records import Location, Record, Tombstone, Version
+from perdure.model.records import Location, LocationDrift, Record, Tombstone, Version
 from perdure.policy.naming import canonical_format, read_qualifiers
-from perdure.policy.rules import CommitPlan, check_token, find_held, plan_commit, with_version
+from perdure.policy.rules import (
+    CommitPlan,
+    check_token,
+    find_held,
+    list_promises,
+    plan_commit,
+    with_version,
+)
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _USER = re.compile(r"https?://[^/?#@]*@", re.ASCII | re.IGNORECASE)
@@ -120,7 +127,9 @@ def bind_locations(
         raise NameWithdrawn(identifier=str(identifier))
     number, format = read_qualifiers(identifier)
     result = {_make_place(location): location for location in record.locations}
-    promised = {(one.version, one.format): one.sha512 for one in record.locations if one.sha512}
+    promised = {
+        (one.version, one.format): one.sha512 for one in list_promises(record) if one.sha512
+    }
     for location in check_locations(locations):
         _check_elsewhere(identifier, location)
         full = msgspec.structs.replace(
@@ -187,14 +196,29 @@ def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
     raise NotBound(identifier=str(identifier), uri=uri)
 
 
+def find_drifted(identifier: Identifier, record: Record, drift: LocationDrift) -> Location:
+    """The location that evidence is about. Raises InvalidRequest if it is not bound, or if the
+    evidence does not contradict its promise."""
+    facts = (drift.uri, drift.version, drift.format), drift.sha512, drift.size
+    for location in record.locations:
+        if facts == (_make_place(location), location.sha512, location.size) and drift.is_proven:
+            return location
+    raise NotBound(identifier=str(identifier), uri=drift.uri)
+
+
 def plan_break(
-    identifier: Identifier, record: Record, location: Location, content: Content | None
+    identifier: Identifier,
+    record: Record,
+    location: Location,
+    content: Content | None,
+    drift: LocationDrift | None = None,
 ) -> CommitPlan | None:
     """Plan the commit that keeps the original bytes of a location; None if nothing is needed.
 
     "If the URI changes, the indirect binding MUST be broken, and the original machine
     representation associated directly with the PDI" (section 3.6.2). Raises Conflict if the
-    original bytes are promised but neither held here nor given.
+    original bytes are promised but neither held here nor given, unless there is evidence that they
+    are not at the location, either: then their promise stays in the record.  # ruling: drift
     """
     if content is not None:
         if location.sha512 is not None and location.sha512 != content.sha512:
@@ -206,21 +230,27 @@ def plan_break(
         if location.version in (None, version.number)
         for one in version.representations
     }
-    if location.sha512 is None or location.sha512 in kept:
+    if location.sha512 is None or location.sha512 in kept or drift is not None:
         return None
     raise OriginalNeeded(identifier=str(identifier), sha512=location.sha512)
 
 
-def break_location(record: Record, location: Location, by: str, at: str) -> Record:
-    """Remove a location from a record and, if nothing else is bound, note the reason.
+def break_location(
+    record: Record, location: Location, by: str, at: str, drift: LocationDrift | None = None
+) -> Record:
+    """Remove a location from a record, with the evidence that its content changed, if there is any.
+    If nothing else is bound, note the reason.
 
     The version of the location stays known, if only by number.
     """
     kept = tuple(one for one in record.locations if one != location)
-    record = msgspec.structs.replace(record, locations=kept)
+    drifted = record.drifted if drift is None else (*record.drifted, drift)
+    record = msgspec.structs.replace(record, locations=kept, drifted=drifted)
     if record.is_bound(location.version):
         return record
     reason = f"its location {location.uri} was broken"
+    if drift is not None:
+        reason += f": its content was another one on {drift.at[:10]}"
     return mark_unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
 
 

@@ -51,7 +51,9 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """The erased stretches; all bytes, if there are none."""
     keep_digest: bool = False
     silent: bool = False
-    """Descriptions go, too. They are about all versions, so the resource must be withdrawn."""
+    """Descriptions of the erased versions go, too."""
+    is_whole: bool = False
+    """The resource is withdrawn, so its own descriptions go with them."""
 
 
 def list_erasable(
@@ -102,10 +104,24 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
     versions = tuple(_redact_version(one, erasure) for one in record.versions)
     changed = replace(record, versions=versions)
     if not erasure.keep_digest:
-        changed = replace(changed, locations=_redact_locations(record.locations, gone))
+        drifted = tuple(
+            replace(one, sha512=None, size=None) if one.sha512 in gone else one
+            for one in record.drifted
+        )
+        places = _redact_locations(record.locations, gone)
+        changed = replace(changed, locations=places, drifted=drifted)
     if erasure.silent:
-        changed = drop_descriptions(changed)
+        changed = _redact_descriptions(changed, erasure)
     return changed
+
+
+def _redact_descriptions(record: Record, erasure: Erasure) -> Record:
+    if erasure.is_whole:
+        return drop_descriptions(record)
+    numbers = {number for number, _ in erasure.digests}
+    return replace(
+        record, narrower=tuple(one for one in record.narrower if one.version not in numbers)
+    )
 
 
 def redact_stored(text: str, erasure: Erasure) -> str:

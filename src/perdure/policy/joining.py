@@ -32,12 +32,20 @@ from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Joining
 from perdure.model.merging import merge_descriptions
-from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
-from perdure.policy import binding, correcting, naming, rules
+from perdure.model.records import (
+    Location,
+    NarrowDescription,
+    Record,
+    Representation,
+    Tombstone,
+    Value,
+    Version,
+)
+from perdure.policy import binding, correcting, levels, naming, rules
 from perdure.policy.erasing import drop_false_erasures
 from perdure.policy.handles import changes, values
 
-REPLACEABLE = ("locations", "metadata", "about", "attached", "values")
+REPLACEABLE = ("locations", "metadata", "about", "attached", "narrower", "values")
 """Fields of a line whose earlier content `MERGE` and `REPLACE` can change."""
 
 
@@ -62,7 +70,9 @@ def join_records(
         minted=held.minted or more.minted,
         metadata=_join_pairs(identifier, held, more, how, given),
         about=_join_description(identifier, held.about, more.about, how, given),
-        attached=_join_attached(identifier, held, more, how, given),
+        attached=_join_attached(identifier, held.attached, more.attached, how, given),
+        narrower=_join_narrower(identifier, held, more, how, given),
+        drifted=tuple(dict.fromkeys((*held.drifted, *more.drifted))),
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
         broken=held.broken or more.broken,
@@ -174,12 +184,16 @@ def _join_description(
 
 
 def _join_attached(
-    identifier: Identifier, held: Record, more: Record, how: Joining, given: frozenset[str]
+    identifier: Identifier,
+    held: tuple[Attachment, ...],
+    more: tuple[Attachment, ...],
+    how: Joining,
+    given: frozenset[str],
 ) -> tuple[Attachment, ...]:
     if how is Joining.REPLACE:
-        return more.attached if "attached" in given else held.attached
-    kept = {one.format: one for one in held.attached}
-    for one in more.attached:
+        return more if "attached" in given else held
+    kept = {one.format: one for one in held}
+    for one in more:
         before = kept.setdefault(one.format, one)
         if before == one:
             continue
@@ -189,6 +203,22 @@ def _join_attached(
             )
         kept[one.format] = one
     return tuple(kept.values())
+
+
+def _join_narrower(
+    identifier: Identifier, held: Record, more: Record, how: Joining, given: frozenset[str]
+) -> tuple[NarrowDescription, ...]:
+    """Join the descriptions of versions, formats and parts, level by level."""
+    joined = held
+    if how is Joining.REPLACE and "narrower" in given:
+        joined = replace(held, narrower=())
+    fields = frozenset(("about", "attached"))  # a level is replaced as a whole
+    for one in more.narrower:
+        own, name = levels.find_own(joined, one.level), identifier.resource
+        about = _join_description(name, own.about, one.about, how, fields)
+        attached = _join_attached(name, own.attached, one.attached, how, fields)
+        joined = levels.put_description(joined, replace(own, about=about, attached=attached))
+    return joined.narrower
 
 
 # Versions
@@ -232,7 +262,7 @@ def _join_version(identifier: Identifier, record: Record, more: Version) -> Reco
 
 def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
     """Raise Conflict if a location has promised other bytes."""
-    for location in record.locations:
+    for location in rules.list_promises(record):
         if (
             location.sha512 is not None
             and location.sha512 != one.sha512

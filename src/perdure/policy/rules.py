@@ -1,4 +1,4 @@
-"""Rules for minting, committing, describing and withdrawing: pure functions over records.
+"""Rules for minting, committing and withdrawing: pure functions over records.
 
 How it works: each write is planned here before a byte is stored. A function takes the current
 record (or None) and the requested change, and returns the changed record, or raises. For a write
@@ -47,10 +47,15 @@ from perdure.errors.naming import (
 )
 from perdure.ids import Identifier, grammar
 from perdure.ids.pdi import Pdi
-from perdure.model import about as description
-from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    LocationDrift,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy import correcting
 from perdure.policy.naming import (
     canonical_format,
@@ -316,7 +321,7 @@ def _is_promised(record: Record, number: int, content: Content) -> bool:
     )
 
 
-def _is_bound_as(location: Location, number: int, format: str) -> bool:
+def _is_bound_as(location: Location | LocationDrift, number: int, format: str) -> bool:
     """Return True if a location is bound as this version and format."""
     return (
         location.version == number
@@ -325,10 +330,17 @@ def _is_bound_as(location: Location, number: int, format: str) -> bool:
     )
 
 
+def list_promises(record: Record) -> tuple[Location | LocationDrift, ...]:
+    """The locations that may have promised their content, also those that were broken when it
+    changed: the promise stays.  # ruling: drift
+    """
+    return (*record.locations, *record.drifted)
+
+
 def check_promises(identifier: Identifier, record: Record, plan: CommitPlan) -> None:
     """Raise Conflict if a location has promised other bytes for a planned content."""
     for content in plan.fresh:
-        for location in record.locations:
+        for location in list_promises(record):
             if location.sha512 in (None, content.sha512):
                 continue
             if _is_bound_as(location, plan.version, content.format):
@@ -363,28 +375,6 @@ def check_token(name: str, value: str | None) -> None:
     """Raise InvalidRequest if a value cannot be written to a header unchanged."""
     if value is not None and not _TOKEN.fullmatch(value):
         raise MalformedToken(name=name, text=value)
-
-
-# Describing
-# ----------
-
-
-def describe_record(
-    record: Record, about: About | None, attached: tuple[Attachment, ...] | None
-) -> tuple[Record, Outcome]:
-    """Change the description of a record, its attached records, or both; None changes nothing.
-
-    A withdrawn resource can still be described, since readers of its tombstone ask what it was.
-    Raises InvalidRequest.
-    """
-    changed = record
-    if about is not None:
-        kept = None if about == About() else description.check_description(about)
-        changed = msgspec.structs.replace(changed, about=kept)
-    if attached is not None:
-        attached = description.check_attached(attached)
-        changed = msgspec.structs.replace(changed, attached=attached)
-    return changed, Outcome.UNCHANGED if changed == record else Outcome.CHANGED
 
 
 # Withdrawing

@@ -27,17 +27,42 @@ def show_to_readers(record: Record, current: Record | None = None) -> Record:
     shown = hide_private_locations(record, now)
     if now.tombstone is None and not any(one.tombstone for one in now.versions):
         return shown
+    shown = silence_descriptions(shown, now)
     versions = tuple(_show_version(one, _find_ending(now, one.number)) for one in shown.versions)
-    shown = replace(shown, versions=versions)
+    drifted = tuple(
+        one for one in shown.drifted if _shows_digests(_find_ending(now, one.version or 0))
+    )
+    return replace(shown, versions=versions, drifted=drifted)
+
+
+def silence_descriptions(record: Record, current: Record | None = None) -> Record:
+    """The record without what people had said of what was withdrawn silently.
+
+    For a past revision, `current` is the present one.
+    """
+    now = current or record
     ending = find_withdrawal(None, now)
-    if ending is None or not ending.silent:
-        return shown
-    return drop_descriptions(shown)
+    if ending is not None and ending.silent:
+        return drop_descriptions(record)
+    silent = {one.number for one in now.versions if one.tombstone and one.tombstone.silent}
+    if not silent:
+        return record
+    narrower = tuple(one for one in record.narrower if one.version not in silent)
+    return replace(record, narrower=narrower)
 
 
 def drop_descriptions(record: Record) -> Record:
-    """A record without anything that people had said of the resource, for silent withdrawals."""
-    return replace(record, metadata={}, about=None, attached=(), values=(), locations=())
+    """A record without anything that people had said of the resource, at any level."""
+    return replace(
+        record,
+        metadata={},
+        about=None,
+        attached=(),
+        narrower=(),
+        values=(),
+        locations=(),
+        drifted=(),
+    )
 
 
 def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone | None:
@@ -55,6 +80,10 @@ def find_withdrawal(identifier: Identifier | None, record: Record) -> Tombstone 
 def _find_ending(record: Record, number: int) -> Tombstone | None:
     version = record.version(number)
     return record.tombstone or (version.tombstone if version else None)
+
+
+def _shows_digests(ending: Tombstone | None) -> bool:
+    return ending is None or ending.keeps_digest
 
 
 def _show_version(version: Version, ending: Tombstone | None) -> Version:

@@ -32,6 +32,7 @@ from perdure.model.queries import Fetch
 from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
+from perdure.policy.levels import is_resource_described
 from perdure.policy.naming import read_qualifiers, select_format
 from perdure.policy.rules import require_one
 from perdure.policy.versions import find_held_version
@@ -99,18 +100,18 @@ class Documents:
         other errors of cutting the part.
         """
         identifier, record = resolved.identifier, resolved.citable
-        held = describe_resource(identifier, record, url)
+        part = resolved.part_beside
+        held = describe_resource(identifier, record, url, part=part)
         source = self._find_source(identifier, record)
         if source is not None and source.essence == collection.MEDIA_TYPE:
             held = msgspec.structs.replace(held, members=self._list_members(source, url))
-        if held.about == About() and source is not None:
+        if source is not None and not is_resource_described(record):
             about = self._read_about(source)
             members = held.members
-            held = describe_resource(identifier, record, url, about)
+            held = describe_resource(identifier, record, url, about, part)
             held = msgspec.structs.replace(held, members=members)
         if identifier.whole is identifier and resolved.part is None:
             return held
-        part = resolved.part_beside
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))

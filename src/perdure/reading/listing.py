@@ -28,6 +28,7 @@ from perdure.policy.equality import find_same_record
 from perdure.policy.naming import identify_record, list_members, qualify_identifier, read_qualifiers
 from perdure.policy.proposals import find_standing
 from perdure.policy.showing import show_to_readers
+from perdure.reading.namesakes import Namesakes
 from perdure.reading.resolve import Resolved
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.storage.ports import Bytes, Records
@@ -47,6 +48,7 @@ class Listings:
         self, records: Records, bytes: Bytes, *, is_minted: Callable[[Identifier], bool]
     ) -> None:
         self.records = records
+        self._namesakes = Namesakes(records)
         self._bytes = bytes
         self._is_minted = is_minted
 
@@ -63,7 +65,12 @@ class Listings:
     # --------
 
     def list_page(
-        self, names: Identifier | NameSet, *, cursor: str | None = None, limit: int = 1000
+        self,
+        names: Identifier | NameSet,
+        *,
+        cursor: str | None = None,
+        limit: int = 1000,
+        once: bool = False,
     ) -> ListingPage:
         """A page of the identifiers that belong to a set, in order.
 
@@ -71,12 +78,14 @@ class Listings:
         A page has at most `limit` identifiers. An empty page with a cursor means that there were no
         matches so far. `cursor` is the cursor of the page before. Raises InvalidRequest if it
         cannot belong to this set, NotFound if nothing known belongs to the set; an empty interval
-        of a series that is resolved here is an empty page.
+        of a series that is resolved here is an empty page. With `once`, of several names of one
+        thing only the first one is listed, with the others (`perdure.reading.namesakes`).
         # ruling: pdi-patterns-everywhere
         """
         names = make_set(names)
         after = _read_cursor(names, cursor) if cursor else None
         found: list[Identifier] = []
+        also: dict[str, tuple[Identifier, ...]] = {}
         records: list[IdentifiedRecord] = []
         damaged: list[Corrupt] = []
         last = cursor or ""
@@ -86,32 +95,39 @@ class Listings:
                 damaged.append(row.error)
                 continue
             if looked == _MOST_LOOKED or len(found) == limit:
-                return _make_page(found, records, damaged, last)
+                return _make_page(found, also, records, damaged, last)
             members = list_members(names, row.name, row.record)
             if after is not None and after.key == row.key:
                 members = [one for one in members if after.precedes(one)]
+            record = IdentifiedRecord(row.name, row.record)
+            if once and members:
+                first = self._namesakes.list_first(names, record, members)
+                members = [one for one, _ in first]
+                also |= {str(one): others for one, others in first if others}
             room = limit - len(found)
             found += members[:room]
             if members:
-                records.append(IdentifiedRecord(row.name, row.record))
+                records.append(record)
             if len(members) > room:
-                return _make_page(found, records, damaged, _write_cursor(row.key, found[-1]))
+                return _make_page(found, also, records, damaged, _write_cursor(row.key, found[-1]))
             looked += 1
             last = row.key
         if not (found or damaged or cursor):
             self._require_resolved(names)
-        return _make_page(found, records, damaged, None)
+        return _make_page(found, also, records, damaged, None)
 
     def _require_resolved(self, names: NameSet) -> None:
         """Raise NotFound unless a set is an interval of a series that is resolved here."""
         if not (names.is_interval and self.is_resolved(names.example)):
             raise (NotFound if names.is_single else NothingMatches)(identifier=str(names))
 
-    def walk_pages(self, names: NameSet, *, limit: int) -> Iterator[ListingPage]:
+    def walk_pages(
+        self, names: NameSet, *, limit: int, once: bool = False
+    ) -> Iterator[ListingPage]:
         """Yield all pages of a set. Raises NotFound if the first one shows that nothing matches."""
         cursor: str | None = None
         while True:
-            page = self.list_page(names, cursor=cursor, limit=limit)
+            page = self.list_page(names, cursor=cursor, limit=limit, once=once)
             yield page
             cursor = page.cursor
             if cursor is None:
@@ -348,12 +364,18 @@ def _read_cursor(names: NameSet, text: str) -> _Cursor:
 
 def _make_page(
     found: list[Identifier],
+    also: dict[str, tuple[Identifier, ...]],
     records: list[IdentifiedRecord],
     damaged: list[Corrupt],
     cursor: str | None,
 ) -> ListingPage:
+    listed = {str(one) for one in found} if also else set()
     return ListingPage(
-        identifiers=tuple(found), records=tuple(records), cursor=cursor, damaged=tuple(damaged)
+        identifiers=tuple(found),
+        also={name: others for name, others in also.items() if name in listed},
+        records=tuple(records),
+        cursor=cursor,
+        damaged=tuple(damaged),
     )
 
 

@@ -39,6 +39,7 @@ from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
+from perdure.model.about import Attachment
 from perdure.model.queries import (
     Choices,
     Description,
@@ -51,13 +52,14 @@ from perdure.model.queries import (
     Step,
     Want,
 )
-from perdure.model.records import IdentifiedRecord, Location, Record, Value
+from perdure.model.records import IdentifiedRecord, Level, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide_part, decide_step
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
+from perdure.policy.levels import find_level, list_attached, pin_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.showing import show_to_readers
@@ -197,6 +199,18 @@ class Resolved:
     def require_citable(self) -> Record:
         """Return the record to describe or cite, or raise NotFound if there is none."""
         return Record() if self.pwid is not None else self.require_known()
+
+    @property
+    def level(self) -> Level:
+        """The level of description that the name names."""
+        level = find_level(self.identifier, self.part_beside)
+        return pin_part(self.identifier, self.record or Record(), level)
+
+    def find_attached(self, format: str) -> Attachment | None:
+        """The record in a community's format that is attached to the level of the name, or to a
+        wider one. Raises NotFound if there is no record."""
+        known = list_attached(self.citable, self.level)
+        return next((one for one in known if one.format == format), None)
 
     @property
     def step(self) -> Step:

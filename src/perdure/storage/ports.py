@@ -125,8 +125,11 @@ class Records(Protocol):
     def list_keys_with(self, text: str) -> list[str]:
         """All keys that contain a text, in order. It reads every key."""
 
-    def find_referring(self, reference: str) -> list[str]:
-        """Keys of records with this reference (`perdure.model.references`), sorted."""
+    def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
+        """Keys of records with this reference (`perdure.model.references`), sorted.
+
+        With a limit, any so many of them if there are more.
+        """
 
     def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""

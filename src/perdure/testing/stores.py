@@ -129,8 +129,8 @@ class MemoryRecords:
     def list_keys_with(self, text: str) -> list[str]:
         return [key for key in self._state.keys if text in key]
 
-    def find_referring(self, reference: str) -> list[str]:
-        return sorted(self._state.refers.get(reference_hash(reference), ()))
+    def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
+        return sorted(self._state.refers.get(reference_hash(reference), ()))[:limit]
 
     def list_revisions(self, key: str) -> list[Record]:
         past = [stored.decode_stored(text) for text in self._state.history.get(key, [])]

@@ -3,7 +3,8 @@
 How it works: `compare_texts` decodes the same bytes in both ways, side by side, and tells how many
 characters each has and where the first difference is. `list_recorded_parts` reads the records of
 the registry and its collections, and lists those that name a part of the corrected resource: in a
-relation, a location, a value of a handle, or as a member. Citations elsewhere are not known here.
+relation, a location, a value of a handle, a description of the part, or as a member. Citations
+elsewhere are not known here.
 
 What must stay true: nothing is written. Memory is bounded, whatever the length of the text.
 """
@@ -24,6 +25,7 @@ from perdure.extractors.text.coding import Coding, find_coding
 from perdure.ids import Identifier
 from perdure.model import collection
 from perdure.model.records import Reading, Record
+from perdure.policy.levels import spell_level
 from perdure.policy.naming import read_qualifiers, same_format
 from perdure.policy.unfolding import split_part
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
@@ -54,7 +56,7 @@ class RecordedPart(msgspec.Struct, frozen=True, kw_only=True):
     identifier: str
     """The name of the record, or of the collection."""
     place: str
-    """`relation`, `location`, `value` or `member 7`."""
+    """`relation`, `description`, `location`, `value` or `member 7`."""
     part: str
     """The part, as it is written there."""
 
@@ -165,8 +167,12 @@ def list_recorded_parts(registry: Registry, full: Identifier) -> Iterator[Record
 def _list_texts(registry: Registry, row: ScannedRecord) -> Iterator[tuple[str, str]]:
     """Yield the texts of a record that may name a part, each with its place."""
     record = row.record
-    if record.about is not None:
-        yield from (("relation", one.value) for one in record.about.relations)
+    for about in (record.about, *(one.about for one in record.narrower)):
+        if about is not None:
+            yield from (("relation", one.value) for one in about.relations)
+    for narrow in record.narrower:
+        if narrow.part:
+            yield "description", spell_level(row.name, narrow.level)
     yield from (("location", one.uri) for one in record.locations)
     yield from (("value", one.data) for one in record.values)
     yield from _list_members(registry, record)

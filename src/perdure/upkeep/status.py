@@ -55,6 +55,10 @@ class RegistryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Number of records that cannot be read."""
     captures: int
     archive_files: int
+    series: tuple[str, ...]
+    """Series that are resolved here, at most 1000, sorted.  # ruling: series-resolved"""
+    minted: tuple[str, ...]
+    """The series among them that are minted here."""
     closed: tuple[str, ...]
     """Series in which no number of today is given out."""
     holdings: Holdings
@@ -109,6 +113,8 @@ def measure_registry(registry: Registry) -> RegistryStatus:
         damaged=damaged,
         captures=sum(one.captures for one in files),
         archive_files=len(files),
+        series=registry.listings.list_series(registry.settings.series),
+        minted=tuple(registry.settings.series),
         closed=tuple(one for one in registry.settings.series if days.is_closed(one, today)),
         holdings=measure_holdings(registry),
     )

@@ -39,7 +39,7 @@ from perdure.model.commands import (
     make_representation,
 )
 from perdure.model.records import Record, Representation, Version
-from perdure.policy import correcting, naming, rules
+from perdure.policy import correcting, levels, naming, rules
 from perdure.policy.joining import join_records
 from perdure.writing.ledger import IMPORT, Ledger
 
@@ -236,12 +236,19 @@ def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining)
 
 
 def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
-    """Join the record of a row with the known one. Raises as `join_records`."""
+    """Join the record of a row with the known one.
+
+    Raises as `join_records`, and NoSuchVersion or NotAcceptable if the row describes a version or a
+    format that the result does not have.
+    """
     asked = promise_contents(row, at)
     identifier = naming.identify_record(row.key, asked)
     for number, content in row.contents:
         _check_content(identifier, held, asked, number, content)
-    return join_records(identifier, held, asked, how, frozenset(row.given))
+    joined = join_records(identifier, held, asked, how, frozenset(row.given))
+    for one in asked.narrower:
+        levels.settle_level(identifier, joined, one.level)
+    return joined
 
 
 def _check_content(

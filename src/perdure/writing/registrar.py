@@ -57,11 +57,12 @@ from perdure.model.commands import (
     list_contents,
 )
 from perdure.model.merging import patch_description, read_patch
-from perdure.model.records import Record
+from perdure.model.records import WHOLE_RESOURCE, Record
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import (
     binding,
     correcting,
+    levels,
     moves,
     naming,
     rights,
@@ -437,12 +438,16 @@ class Registrar:
         identifier = self._read_name(command.identifier)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        location = binding.find_location(identifier, record, command.uri)
-        plan = binding.plan_break(identifier, record, location, command.content)
+        drift = command.evidence
+        if drift is None:
+            location = binding.find_location(identifier, record, command.uri)
+        else:
+            location = binding.find_drifted(identifier, record, drift)
+        plan = binding.plan_break(identifier, record, location, command.content, drift)
         changed = record
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
-        changed = binding.break_location(changed, location, command.by, self._ledger.now)
+        changed = binding.break_location(changed, location, command.by, self._ledger.now, drift)
         self._ledger.check_alone(identifier, record, changed)
         return self._ledger.revise_record(
             identifier, record, changed, Outcome.CHANGED, ("break", command.by)
@@ -461,16 +466,25 @@ class Registrar:
         )
 
     def _describe_record(self, command: Describe) -> Receipt:
-        identifier = self._read_name(command.identifier)
+        resource, level = levels.read_described(command.identifier, command.part)
+        identifier = self._read_name(resource)
         record = rules.require_known(identifier, self._ledger.find_record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
+        level = levels.settle_level(identifier, record, level)
         about = command.about
         if command.patch is not None:
-            held = record.about or read_pairs(record.metadata)
+            pairs = record.metadata if level == WHOLE_RESOURCE else {}
+            held = levels.find_own(record, level).about or read_pairs(pairs)
             about = patch_description(held, read_patch(command.patch))
-        changed, outcome = rules.describe_record(record, about, command.attached)
-        return self._ledger.revise_record(
+        changed, outcome = levels.describe_record(record, level, about, command.attached)
+        receipt = self._ledger.revise_record(
             identifier, record, changed, outcome, ("describe", command.by)
+        )
+        undescribed = level != WHOLE_RESOURCE and not levels.is_resource_described(changed)
+        return msgspec.structs.replace(
+            receipt,
+            identifier=str(levels.name_level(identifier, level)),
+            undescribed=str(identifier.resource) if undescribed else "",
         )
 
     def _assign_values(self, command: Assign) -> Receipt:

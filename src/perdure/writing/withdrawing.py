@@ -212,7 +212,8 @@ class Withdrawing:
             },
             blanks=command.blanks,
             keep_digest=command.keep_digest,
-            silent=command.silent and find_withdrawal(None, buried) is not None,
+            silent=command.silent,
+            is_whole=find_withdrawal(None, buried) is not None,
         )
         changed = erasing.redact_record(buried, erasure)
         if not command.blanks:

@@ -113,9 +113,18 @@ def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
         make_location({"uri": "https://a", "region": "e u"})
 
 
-@pytest.mark.parametrize("kind", [Line, lines.LinePlace, LineContent, lines.LineEnding])
+@pytest.mark.parametrize(
+    "kind",
+    [Line, lines.LinePlace, LineContent, lines.LineDescription, lines.LineDrift, lines.LineEnding],
+)
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
-    heading = {"Line": "A line", "LinePlace": "A location", "LineContent": "Content"}
+    heading = {
+        "Line": "A line",
+        "LinePlace": "A location",
+        "LineContent": "Content",
+        "LineDescription": "A narrower description",
+        "LineDrift": "A changed location",
+    }
     title = heading.get(kind.__name__, "A withdrawal")
     section = re.search(rf"(?ms)^## {title}\n(.*?)(?=^## |\Z)", PAGE)
     assert section is not None

@@ -363,16 +363,20 @@ def find_private_addresses(values: Iterable[Value]) -> set[str]:
 
 
 def hide_private_locations(record: Record, current: Record) -> Record:
-    """The record as readers may see it: without locations that only private values state.
+    """The record as readers may see it: without locations, present or broken, that only private
+    values state.
 
     `record` may be a past revision: an address that was public then, and is private in `current`,
     is hidden. Private values no longer become locations, but they did in older registries.
     """
     private = find_private_addresses(record.values) | find_private_addresses(current.values)
-    if not any(one.uri in private for one in record.locations):
+    shown = {one.uri for one in record.locations} | {one.uri for one in record.drifted}
+    if private.isdisjoint(shown):
         return record
     return msgspec.structs.replace(
-        record, locations=tuple(one for one in record.locations if one.uri not in private)
+        record,
+        locations=tuple(one for one in record.locations if one.uri not in private),
+        drifted=tuple(one for one in record.drifted if one.uri not in private),
     )
 
 

@@ -36,6 +36,8 @@ class ListEntry(msgspec.Struct, frozen=True):
     """The URI that a page links to, if it is a different one."""
     page: str | None = None
     """The address of the landing page."""
+    also: tuple[ListEntry, ...] = ()
+    """Other names of the same thing."""
 
 
 def answer_list(
@@ -64,7 +66,10 @@ def answer_list(
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
-        shown = [(one.uri, one.href or one.uri, one.page) for one in entries]
+        shown = [
+            (one.uri, one.href or one.uri, one.page, [(each.uri, each.href) for each in one.also])
+            for one in entries
+        ]
         body = pages.render_template(
             "listing.html",
             what=about,
@@ -78,12 +83,19 @@ def answer_list(
     if kind == "application/json":
         found = [one.uri for one in entries]
         document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
+        if any(one.also for one in entries):
+            document["also"] = {
+                one.uri: [each.uri for each in one.also] for one in entries if one.also
+            }
         document |= told
         if damaged:
             document["damaged"] = list(damaged)
         return make_answer(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
-    lines = [b"# " + escape_uri(about), *(escape_uri(one.uri) for one in entries)]
-    lines += [b"# damaged: " + escape_uri(one) for one in damaged]
+    lines = [b"# " + escape_uri(about)]
+    for one in entries:
+        lines.append(escape_uri(one.uri))
+        lines += [b"# also: " + escape_uri(each.uri) for each in one.also]
+    lines += [b"# damaged: " + escape_uri(name) for name in damaged]
     lines.append(b"")
     charset = "" if kind == URI_LIST else "; charset=us-ascii"
     return make_answer(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)

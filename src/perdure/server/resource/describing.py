@@ -24,8 +24,16 @@ from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    NarrowDescription,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.parts import Selector, annotation, spell_part
+from perdure.policy.levels import describe_level, find_level, is_described, name_level, spell_level
 from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
@@ -70,6 +78,8 @@ def describe_record(
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = make_record_etag(record, kind)
     shown = make_public_record(record, identifier, request.base_url, selector)
+    if is_described(record, level := find_level(identifier)):
+        shown["about"] = msgspec.to_builtins(describe_level(record, level))
     if stored is not None:
         shown = {"storedPixels": dict(stored)} | shown
     fields = [
@@ -88,8 +98,13 @@ def describe_record(
     if kind == "application/json":
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
-    if record.about is not None:
+    if shown["about"] is not None:
         said = write_resource(metadata.describe_resource(identifier, record, str(shown["url"])))
+    for entry, one in zip(shown["narrower"], record.narrower, strict=True):
+        name = name_level(identifier, one.level)
+        url = f"{request.base_url}/{spell_path(name)}"
+        what = metadata.describe_resource(name, record, url, part=one.part or None)
+        entry["about"] = write_resource(what)
     return make_answer(status, kind, write_xml(shown, said), *fields)
 
 
@@ -129,12 +144,14 @@ def make_public_record(
             "metadata": dict(record.metadata),
             "about": None if record.about is None else msgspec.to_builtins(record.about),
             "attached": [_show_attached(one) for one in record.attached],
+            "narrower": [_show_narrower(one, identifier) for one in record.narrower],
             "aliases": list(record.aliases),
             "versions": [
                 _show_version(one, record.unbound(one.number), identifier, base)
                 for one in record.versions
             ],
             "locations": [_show_location(one) for one in record.locations],
+            "drifted": [msgspec.structs.asdict(one) for one in record.drifted],
             "tombstone": _show_tombstone(record.tombstone),
             "broken": _show_tombstone(record.unbound(None)),
         }
@@ -213,6 +230,18 @@ def _show_attached(one: Attachment) -> dict[str, str]:
     return {"format": one.format, "media_type": one.media_type, "schema": one.schema}
 
 
+def _show_narrower(one: NarrowDescription, identifier: Identifier) -> dict[str, Any]:
+    """Show the description of one version, format or part."""
+    return {
+        "identifier": spell_level(identifier, one.level),
+        "version": one.version,
+        "format": one.format,
+        "part": one.part or None,
+        "about": None if one.about is None else msgspec.to_builtins(one.about),
+        "attached": [_show_attached(each) for each in one.attached],
+    }
+
+
 def _show_location(location: Location) -> dict[str, Any]:
     return {name: getattr(location, name) for name in Location.__struct_fields__}
 
@@ -249,6 +278,8 @@ _ONE_OF = {
     "representations": "representation",
     "locations": "location",
     "attached": "record",
+    "narrower": "description",
+    "drifted": "drift",
     "corrections": "correction",
     "reading_aliases": "format",
     "uprightToStored": "number",
@@ -277,6 +308,8 @@ def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
     """Yield the members of a mapping as elements, each on a new line that begins with `gap`."""
     for name, value in members.items():
         if value is None or name == "about":
+            if isinstance(value, str):  # XML already
+                yield f"{gap}<about>{value}</about>"
             continue
         if name == "metadata":
             inner = "".join(_write_pair(key, text, gap) for key, text in value.items())

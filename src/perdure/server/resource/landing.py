@@ -24,8 +24,10 @@ from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSuppo
 from perdure.ids import Identifier
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
+from perdure.model.about import read_pairs
 from perdure.model.queries import Gone
 from perdure.model.records import Record
+from perdure.policy.levels import describe_level, find_level
 from perdure.policy.shoulders import find_policy
 from perdure.policy.showing import find_withdrawal
 from perdure.reading.resolve import Resolved
@@ -178,8 +180,8 @@ def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: 
     """
     identifier, record = resolved.identifier, resolved.known
     shown = make_public_record(record, identifier, request.base_url)
-    if record.about is not None:
-        about = record.about
+    about = describe_level(record, find_level(identifier))
+    if about != read_pairs(record.metadata):
         said = {
             "who": "; ".join(
                 _name_agent(one.name, one.given, one.family) for one in about.creators

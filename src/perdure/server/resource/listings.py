@@ -46,9 +46,6 @@ from perdure.server.resource import metadata
 from perdure.server.resource.describing import make_public_record
 from perdure.server.resource.locating import list_urls
 
-_BIBLIOGRAPHIES = ("bibtex", "ris", "csl", "csl-json")
-"""Formats of metadata in which a document can have many records."""
-
 
 async def list_set(
     service: Service,
@@ -67,7 +64,8 @@ async def list_set(
     about = operand if operand is not None else str(names)
     if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
         return await _list_interval(service, request, names, question, about)
-    page, limit = await _read_page(service, names, question)
+    once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
+    page, limit = await _read_page(service, names, question, once=once)
     following = _write_following(request, page, limit, operand)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     damaged = [error.identifier for error in page.damaged]
@@ -89,8 +87,14 @@ async def list_set(
         entries = await asyncio.to_thread(_list_page_names, service, request, page)
     else:
         entries = [
-            msgspec.structs.replace(one, page=append_question(one.href or one.uri, "landing"))
-            for one in _make_entries(request, page.identifiers)
+            msgspec.structs.replace(
+                entry,
+                page=append_question(entry.href or entry.uri, "landing"),
+                also=tuple(_make_entries(request, page.also.get(str(one), ()))),
+            )
+            for one, entry in zip(
+                page.identifiers, _make_entries(request, page.identifiers), strict=True
+            )
         ]
     return lists.answer_list(
         request,
@@ -129,12 +133,15 @@ async def _list_interval(
 
 
 async def _read_page(
-    service: Service, names: NameSet, question: Question
+    service: Service, names: NameSet, question: Question, *, once: bool
 ) -> tuple[ListingPage, int]:
-    """Read a page, and return the number of lines that it may have."""
+    """Read a page, and return the number of lines that it may have.
+
+    With `once`, it has one line for each thing, whatever its names.
+    """
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     page = await asyncio.to_thread(
-        service.listings.list_page, names, cursor=question.cursor, limit=limit
+        service.listings.list_page, names, cursor=question.cursor, limit=limit, once=once
     )
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
@@ -275,6 +282,6 @@ def _find_style(names: NameSet, question: Question) -> str:
     if question.cite is not None:
         return question.cite.lower() or "apa"
     asked = (question.metadata or "").lower()
-    if asked not in _BIBLIOGRAPHIES:
+    if asked not in metadata.BIBLIOGRAPHIES:
         raise PatternNotAllowed(identifier=str(names))
     return asked

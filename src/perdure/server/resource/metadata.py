@@ -20,16 +20,17 @@ import msgspec
 from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.errors.describing import UnknownMetadataType
-from perdure.errors.naming import PatternNotAllowed
 from perdure.formats import find_media_type
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import LARGEST, DescribedResource
+from perdure.model.about import Attachment
 from perdure.model.commands import Describe
 from perdure.model.queries import Preference
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
+from perdure.policy.levels import find_own, pin_part, read_described
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality
 from perdure.policy.rules import require_known
@@ -37,12 +38,12 @@ from perdure.policy.versions import find_held_version
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import (
     Question,
-    read_identifier,
+    read_name,
     read_question,
     spell_part_path,
     spell_path,
 )
-from perdure.server.common import auth
+from perdure.server.common import asking, auth
 from perdure.server.common.answers import (
     Answer,
     join_links,
@@ -60,6 +61,8 @@ BIBLIOGRAPHY = "text/x-bibliography"
 """One citation as text; `style` and `locale` are its parameters (as in DOI resolvers)."""
 MERGE_PATCH = "application/merge-patch+json"
 """A change of single members of the description (RFC 7396)."""
+BIBLIOGRAPHIES = ("bibtex", "ris", "csl", "csl-json")
+"""Formats of metadata in which a document can have many records."""
 _MANY = 100  # values
 _LONG = 20_000  # characters
 
@@ -94,6 +97,15 @@ def _map_readable_types() -> dict[str, str]:
 def asks_for_metadata(question: Question) -> bool:
     """Return True if the address asks for metadata or a citation."""
     return question.metadata is not None or question.cite is not None
+
+
+def asks_for_one(resolved: Resolved, question: Question) -> bool:
+    """Return True if the address asks for the description of one version: `…/1.*.2?metadata`.
+
+    The formats of a bibliography list the resource instead.  # ruling: version-metadata
+    """
+    asked = question.metadata
+    return resolved.record is not None and asked is not None and asked not in BIBLIOGRAPHIES
 
 
 async def answer_metadata(
@@ -190,7 +202,7 @@ async def _give_metadata(
     service: Service, request: Request, resolved: Resolved, name: str
 ) -> Answer:
     identifier, record = resolved.identifier, resolved.citable
-    attached = next((one for one in record.attached if one.format == name.lower()), None)
+    attached = resolved.find_attached(name.lower())
     if attached is not None:
         return _make_answer(
             service, request, identifier, record, name, attached.media_type, attached.content
@@ -339,30 +351,40 @@ async def _take_description(service: Service, request: Request) -> Answer:
     with line and reason, InvalidRequest if perdure cannot read the format.
     """
     question = read_question(request.target.question, verbs=("metadata",))
-    identifier = read_identifier(request.target.text)
-    if identifier.is_pattern:
-        raise PatternNotAllowed(identifier=str(identifier))
-    record = require_known(identifier, service.find_record(identifier))
+    named = read_name(request.target.text, question.part)
+    identifier = named.identifier
+    resource, level = read_described(identifier, named.part)
+    record = require_known(identifier, service.find_record(resource))
     token = auth.find_bearer(service, request)
-    auth.check_right(service, token, "describe", identifier)
+    auth.check_right(service, token, "describe", resource)
+    if level.part:
+        await _require_part(service, request, identifier, named.part)
     expect = writing.expect_unless_repeated(
         request, lambda: writing.read_expected_revision(request, str(identifier), record)
     )
     merges = strip_parameters(request.read_field(b"content-type")) == MERGE_PATCH
     name = question.metadata or "json" if merges else _read_declared_format(request, question)
     data = await operating.read_whole_body(request, LARGEST)
-    url = f"{request.base_url}/{spell_path(identifier)}"
+    path = spell_path(identifier)
+    if named.part is not None:
+        path = spell_part_path(identifier, named.part)
+    url = f"{request.base_url}/{path}"
     command: Describe
     dropped: tuple[str, ...] = ()
     if merges:
         patch = metadata.read_merge_patch(data, name)
         command = Describe(identifier=identifier, patch=patch)
     else:
-        command = await service.run_cutter(_make_command, identifier, record, name, data, url)
+        own = find_own(record, pin_part(identifier, record, level)).attached
+        command = await service.run_cutter(_make_command, identifier, own, name, data, url)
     if name.lower() != cmdi.NAME:
         dropped = await service.run_cutter(metadata.list_unread, data, name)
     command = msgspec.structs.replace(
-        command, by=token.name, expect=expect, once=writing.read_idempotency_key(request)
+        command,
+        part=named.part,
+        by=token.name,
+        expect=expect,
+        once=writing.read_idempotency_key(request),
     )
     return await operating.submit_command(service, request, "describe", command, dropped)
 
@@ -378,12 +400,19 @@ def _read_declared_format(request: Request, question: Question) -> str:
     return name
 
 
+async def _require_part(
+    service: Service, request: Request, identifier: Identifier, part: str | None
+) -> None:
+    """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
+    query = msgspec.structs.replace(asking.make_query(service, request, identifier), part=part)
+    resolved = service.reading.resolve(query)
+    await service.run_cutter(service.registry.documents.select_part, resolved)
+
+
 def _make_command(
-    identifier: Identifier, record: Record, name: str, data: bytes, url: str
+    identifier: Identifier, own: tuple[Attachment, ...], name: str, data: bytes, url: str
 ) -> Describe:
     if name.lower() == cmdi.NAME:
-        return Describe(
-            identifier=identifier, attached=cmdi.replace_attachment(record.attached, data)
-        )
+        return Describe(identifier=identifier, attached=cmdi.replace_attachment(own, data))
     about = metadata.adopt_description(metadata.read_record(data, name), identifier, url)
     return Describe(identifier=identifier, about=about)

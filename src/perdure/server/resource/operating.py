@@ -63,6 +63,7 @@ from perdure.server.resource.writing import (
     refuse_coding,
     refuse_write,
 )
+from perdure.upkeep.linkcheck.breaking import find_evidence
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
 
@@ -245,6 +246,9 @@ async def _run_operation(
         stretches = await service.run_cutter(_find_stretches, service, identifier, body)
         body = replace(body, blanks=stretches, version=stretches[0].version)
     command = make(token.name, identifier, body, expect)
+    if isinstance(command, Break) and any(one.uri == command.uri for one in record.locations):
+        evidence = find_evidence(service.health, identifier, record, command.uri)
+        command = replace(command, evidence=evidence)
     if isinstance(command, Alias) and _is_ours(service, command.other):
         auth.check_right(service, token, verb, command.other)  # both records change
     return await submit_command(

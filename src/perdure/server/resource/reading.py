@@ -63,7 +63,7 @@ async def answer_get(service: Service, request: Request) -> Answer:
         if answer is None:
             raise
         return answer
-    if resolved.names is not None:
+    if resolved.names is not None and not metadata.asks_for_one(resolved, question):
         described = answer_shoulder(service, request, question) if question.inflection else None
         return described or await list_set(service, request, resolved.names, question)
     if resolved.via is not None:

@@ -339,9 +339,9 @@ class SqliteRecords:
         rows = self._fetch_all("SELECT key FROM records WHERE instr(key, ?) ORDER BY key", (text,))
         return [key for (key,) in rows]
 
-    def find_referring(self, reference: str) -> list[str]:
+    def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
         try:
-            return self._references.find_keys(reference, self._ask_plainly)
+            return self._references.find_keys(reference, self._ask_plainly, limit)
         except apsw.SQLError as error:
             raise make_unusable("the registry", error) from error
 

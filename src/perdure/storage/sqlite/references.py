@@ -47,6 +47,8 @@ INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
 _IN_TREE = "SELECT 1 FROM refers WHERE hash=? AND key=?"
+_REFERRING = "SELECT key FROM refers WHERE hash=? LIMIT ?"
+_NO_LIMIT = -1
 _STAGED = "SELECT 1 FROM staged_refers WHERE hash=? AND key=? LIMIT 1"
 _ALL = -1
 _HALF = 1 << 63
@@ -182,12 +184,16 @@ class References:
         self._last = 0
         self._keys: dict[int, list[str]] = {}
 
-    def find_keys(self, reference: str, ask: Ask) -> list[str]:
-        """Keys of records that may have this reference, in order. `ask` queries the registry."""
+    def find_keys(self, reference: str, ask: Ask, limit: int | None = None) -> list[str]:
+        """Keys of records that may have this reference, in order. `ask` queries the registry.
+
+        With a limit, any so many of them if there are more.
+        """
         hash = reference_hash(reference)
         found = set(self._find_recent(hash, ask))
-        found.update(key for (key,) in ask("SELECT key FROM refers WHERE hash=?", (hash,)))
-        return sorted(found)
+        most = _NO_LIMIT if limit is None else limit
+        found.update(key for (key,) in ask(_REFERRING, (hash, most)))
+        return sorted(found)[:limit]
 
     def find_unlinked(self, rows: Sequence[Row], ask: Ask) -> list[Row]:
         """Return the references that are not found. `ask` queries the registry."""

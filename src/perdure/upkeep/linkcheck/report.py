@@ -80,6 +80,8 @@ def write_json(summary: Summary, found: Found) -> Iterator[str]:
                 "reason": one.reason,
                 "moved_to": one.moved_to,
                 "checked": one.checked,
+                "sha512": one.sha512,
+                "size": one.size,
                 "failures": one.failures,
             }
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,12 @@ CREATE TABLE IF NOT EXISTS location (
 CREATE INDEX IF NOT EXISTS todo ON location (run, found_in, shuffle);
 CREATE INDEX IF NOT EXISTS lost ON location (verdict) WHERE verdict NOT IN ('ok', 'moved');
 """
-_FOUND = "uri, verdict, status, reason, moved_to, etag, modified, checked, failures"
+_ADDED = {"found_sha512": "TEXT", "found_size": "INTEGER"}
+"""Columns that files of earlier releases lack."""
+_FOUND = (
+    "uri, verdict, status, reason, moved_to, etag, modified, checked, failures, "
+    "found_sha512, found_size"
+)
 
 
 class BoundLocation(msgspec.Struct, frozen=True):
@@ -79,6 +84,14 @@ class Links:
         self._connection.pragma("journal_mode", "wal")
         self._connection.pragma("synchronous", "NORMAL")
         self._connection.execute(_SCHEMA)
+        self._add_columns()
+
+    def _add_columns(self) -> None:
+        known = {row[1] for row in self._fetch_rows("PRAGMA table_info(location)")}
+        for name, kind in _ADDED.items():
+            if name not in known:
+                with suppress(apsw.SQLError):  # another process was faster
+                    self._connection.execute(f"ALTER TABLE location ADD COLUMN {name} {kind}")
 
     def close(self) -> None:
         self._connection.close()
@@ -169,10 +182,11 @@ class Links:
         with self._connection:
             self._connection.executemany(
                 "UPDATE location SET found_in = ?, verdict = ?, status = ?, reason = ?, "
-                "moved_to = ?, etag = ?, modified = ?, checked = ?, failures = ? WHERE uri = ?",
+                "moved_to = ?, etag = ?, modified = ?, checked = ?, failures = ?, "
+                "found_sha512 = ?, found_size = ? WHERE uri = ?",
                 (
                     (run, one.verdict, one.status, one.reason, one.moved_to, one.etag,
-                     one.modified, one.checked, one.failures, one.uri)
+                     one.modified, one.checked, one.failures, one.sha512, one.size, one.uri)
                     for one in findings
                 ),
             )  # fmt: skip
@@ -262,7 +276,7 @@ def is_taken(root: Path) -> bool:
 
 
 def _finding_from_row(row: Any) -> LinkFinding:
-    uri, verdict, status, reason, moved_to, etag, modified, checked, failures = row
+    uri, verdict, status, reason, moved_to, etag, modified, checked, failures, sha512, size = row
     return LinkFinding(
         uri=uri,
         verdict=LinkVerdict(verdict),
@@ -273,6 +287,8 @@ def _finding_from_row(row: Any) -> LinkFinding:
         modified=modified,
         checked=checked or "",
         failures=failures,
+        sha512=sha512,
+        size=size,
     )
 
 

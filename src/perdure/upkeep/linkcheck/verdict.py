@@ -75,6 +75,10 @@ class LinkFinding(msgspec.Struct, frozen=True, kw_only=True):
     """`Last-Modified`. The next check sends both validators back."""
     checked: str = ""
     """When, UTC: `2026-11-21T01:02:03Z`."""
+    sha512: str | None = None
+    """If the content is not what was bound: its digest, if all of it was read."""
+    size: int | None = None
+    """If the content is not what was bound: its size in bytes, if it is known."""
     failures: int = 0
     """Consecutive checks that did not find it."""
 
@@ -122,7 +126,9 @@ def judge_answer(
         )
     differs = _describe_difference(expected, last, content)
     if differs:
-        return _with_verdict(found, LinkVerdict.DRIFT, differs)
+        digest, size = _measure_content(last, content)
+        drifted = msgspec.structs.replace(found, sha512=digest, size=size)
+        return _with_verdict(drifted, LinkVerdict.DRIFT, differs)
     if last.truncated not in (None, "length"):
         return _with_verdict(found, LinkVerdict.UNREACHABLE, "its answer was cut off")
     return _with_move(found, chain)
@@ -180,6 +186,13 @@ def _describe_difference(expected: ExpectedContent, last: Exchange, content: byt
         if digest != expected.sha512:
             return f"sha512 {expected.sha512[:12]}… was bound, {digest[:12]}… is there"
     return ""
+
+
+def _measure_content(last: Exchange, content: bytes | None) -> tuple[str | None, int | None]:
+    """Return digest and size of the content, each None if it is not known."""
+    if last.truncated == "length":
+        return None, int(last.find_header("Content-Length") or 0)
+    return (None, None) if content is None else (hashlib.sha512(content).hexdigest(), len(content))
 
 
 def _describe_sizes(bound: int, found: int) -> str:

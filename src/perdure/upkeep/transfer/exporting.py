@@ -24,9 +24,17 @@ from perdure.errors.corruption import RepresentationAltered
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    LocationDrift,
+    NarrowDescription,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy.naming import covers_record, qualify_identifier
-from perdure.policy.showing import drop_descriptions, find_withdrawal
+from perdure.policy.showing import silence_descriptions
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
 from perdure.storage.ports import Bytes
@@ -34,6 +42,8 @@ from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,
     LineCorrection,
+    LineDescription,
+    LineDrift,
     LineEnding,
     LinePlace,
     write_line,
@@ -100,9 +110,7 @@ def line_without_bytes(identifier: Identifier, record: Record) -> Line:
 
 
 def _make_line(identifier: Identifier, record: Record, contents: tuple[LineContent, ...]) -> Line:
-    ending = find_withdrawal(None, record)
-    if ending is not None and ending.silent:
-        record = drop_descriptions(record)
+    record = silence_descriptions(record)
     return Line(
         id=str(identifier.resource),
         locations=tuple(map(_export_location, record.locations)),
@@ -112,10 +120,20 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         minted=record.minted,
         about=record.about,
         attached=record.attached,
+        narrower=tuple(map(_export_narrower, record.narrower)),
+        drifted=tuple(map(_export_drift, record.drifted)),
         values=record.values,
         withdrawn=_list_withdrawals(record),
         broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
+
+
+def _export_drift(one: LocationDrift) -> LineDrift:
+    return LineDrift(**msgspec.structs.asdict(one) | {"at": one.at or None})
+
+
+def _export_narrower(one: NarrowDescription) -> LineDescription:
+    return LineDescription(**msgspec.structs.asdict(one))
 
 
 def _export_location(location: Location) -> str | LinePlace:

@@ -108,6 +108,30 @@ class LineContent(_Strict, frozen=True, kw_only=True):
     base64: bytes | None = None
 
 
+class LineDescription(_Strict, frozen=True, kw_only=True):
+    """The description of one version, format or part."""
+
+    version: Number | None = None
+    format: str | None = None
+    part: str = ""
+    about: About | None = None
+    attached: tuple[Attachment, ...] = ()
+
+
+class LineDrift(_Strict, frozen=True, kw_only=True):
+    """Evidence that the content of a location, which was broken for it, had changed."""
+
+    uri: str
+    version: Number | None = None
+    format: str | None = None
+    sha512: Digest | None = None
+    size: Annotated[int, Meta(ge=0)] | None = None
+    found_sha512: Digest | None = None
+    found_size: Annotated[int, Meta(ge=0)] | None = None
+    status: int | None = None
+    at: Moment | None = None
+
+
 class LineEnding(_Strict, frozen=True, kw_only=True):
     """Why a version, or the complete resource, is no longer served."""
 
@@ -133,6 +157,8 @@ class Line(_Strict, frozen=True, kw_only=True):
     minted: str = ""
     about: About | None = None
     attached: tuple[Attachment, ...] = ()
+    narrower: tuple[LineDescription, ...] = ()
+    drifted: tuple[LineDrift, ...] = ()
     values: tuple[Value, ...] = ()
     """Values of a handle. Those of type `URL` are locations too, listed there or not."""
     withdrawn: tuple[LineEnding, ...] = ()
@@ -186,11 +212,17 @@ def _read_full(text: bytes) -> Line:
 def _read_with_numbers(text: bytes) -> Line | None:
     """Read a line in which places have numbers; None if it is malformed in another way."""
     members = msgspec.json.decode(text, type=dict[str, Any])
-    members["about"] = spell_degrees(members.get("about"))
+    for described in (members, *_list_objects(members.get("narrower"))):
+        if "about" in described:
+            described["about"] = spell_degrees(described["about"])
     try:
         return msgspec.convert(members, Line)
     except msgspec.ValidationError:
         return None
+
+
+def _list_objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def explain_fault(error: Exception) -> str:

@@ -39,21 +39,32 @@ from perdure.model import stored
 from perdure.model.commands import NOWHERE, Content, Joining, LoadRow, make_representation
 from perdure.model.records import (
     LOCAL,
+    WHOLE_RESOURCE,
     Correction,
     Location,
+    LocationDrift,
+    NarrowDescription,
     Record,
     Representation,
     Tombstone,
     Version,
 )
 from perdure.model.references import list_references
-from perdure.policy import binding, naming, rules
+from perdure.policy import binding, levels, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
-from perdure.upkeep.transfer.lines import Line, LineContent, LineEnding, LinePlace, PlainLine
+from perdure.upkeep.transfer.lines import (
+    Line,
+    LineContent,
+    LineDescription,
+    LineDrift,
+    LineEnding,
+    LinePlace,
+    PlainLine,
+)
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
@@ -186,9 +197,10 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         by=BY,
         minted=_reserved_format(line, format),
         metadata=line.metadata,
-        about=None if line.about is None else description.check_description(line.about),
-        attached=description.check_attached(line.attached),
+        drifted=tuple(_read_drift(one, terms) for one in line.drifted),
     )
+    for said in _list_descriptions(identifier, line):
+        record = levels.put_description(record, said)
     if line.locations:
         record, _ = binding.bind_locations(
             identifier, record, tuple(map(_read_location, line.locations))
@@ -220,10 +232,31 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
     return LoadRow(identifier.key, stored.encode_stored(record), number, refers, contents)
 
 
+def _list_descriptions(identifier: Identifier, line: Line) -> Iterable[NarrowDescription]:
+    """Yield what a line says of each level: first of what its `id` names.
+
+    # ruling: version-metadata
+    """
+    level = levels.find_level(identifier)
+    own = LineDescription(
+        version=level.version, format=level.format, about=line.about, attached=line.attached
+    )
+    for one in (own, *line.narrower):
+        yield NarrowDescription(
+            version=one.version,
+            format=None if one.format is None else naming.canonical_format(one.format),
+            part=one.part,
+            about=None if one.about is None else description.check_description(one.about),
+            attached=description.check_attached(one.attached),
+        )
+
+
 def name_given_fields(row: LoadRow, text: bytes) -> LoadRow:
     """Note in the row of a line which replaceable fields it gives, also if they are empty."""
     names = msgspec.json.decode(text.lstrip(codecs.BOM_UTF8), type=dict[str, msgspec.Raw])
     given = tuple(name for name in REPLACEABLE if name in names)
+    if levels.find_level(parse(msgspec.json.decode(names["id"]))) != WHOLE_RESOURCE:
+        given = tuple(name for name in given if name not in ("about", "attached"))
     return LoadRow(row.key, row.record, row.line, row.refers, row.contents, given)
 
 
@@ -261,6 +294,14 @@ def _reserved_format(line: Line, format: str | None) -> str:
 
 def _read_location(given: str | LinePlace) -> Location:
     return Location(uri=given) if isinstance(given, str) else given.as_location()
+
+
+def _read_drift(given: LineDrift, terms: Terms) -> LocationDrift:
+    binding.check_uri(given.uri)
+    facts = msgspec.structs.asdict(given) | {"at": _check_date(given.at, terms)}
+    if given.format is not None:
+        facts["format"] = naming.canonical_format(given.format)
+    return LocationDrift(**facts)
 
 
 def _list_contents(line: Line) -> Iterable[LineContent]:
