@@ -131,7 +131,7 @@ def reindex() -> None:
                 _print_added(added)
     here().print_summary(
         {"files": files, "captures": captures, "flaws": flaws, "unreadable": unreadable},
-        f"{files} files read again, {captures} captures",
+        f"{count_things(files, 'file')} read again, {count_things(captures, 'capture')}",
     )
     if unreadable:
         click.get_current_context().exit(exits.FINDINGS)
@@ -141,8 +141,8 @@ def _print_outdated(files: list[ArchiveFile]) -> None:
     outdated = sum(one.is_outdated for one in files)
     if outdated:
         here().print_note(
-            f"{outdated} files were indexed by an earlier release: answers to POST and OPTIONS "
-            "requests may be taken for pages; run `perdure archive reindex`"
+            f"{count_things(outdated, 'file')} indexed by an earlier release: answers to POST and "
+            "OPTIONS requests may be taken for pages; run `perdure archive reindex`"
         )
 
 

@@ -119,7 +119,7 @@ def _describe_drift(one: LocationDrift) -> str:
 
 def _describe_content(sha512: str | None, size: int | None) -> str:
     known = [f"sha512 {sha512}"] if sha512 else []
-    return ", ".join(known if size is None else [*known, f"{size} bytes"])
+    return ", ".join(known if size is None else [*known, count_things(size, "byte")])
 
 
 def _describe_attached(one: Attachment) -> str:
