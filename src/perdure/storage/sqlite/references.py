@@ -46,7 +46,11 @@ _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
-_IN_TREE = "SELECT 1 FROM refers WHERE hash=? AND key=?"
+_SOUGHT = 256  # references that one statement looks up
+_NOT_IN_TREE = """
+WITH sought(hash, key) AS (VALUES {}) SELECT sought.hash, sought.key FROM sought
+  LEFT JOIN refers ON refers.hash=sought.hash AND refers.key=sought.key WHERE refers.key IS NULL
+"""
 _REFERRING = "SELECT key FROM refers WHERE hash=? LIMIT ?"
 _NO_LIMIT = -1
 _STAGED = "SELECT 1 FROM staged_refers WHERE hash=? AND key=? LIMIT 1"
@@ -200,7 +204,12 @@ class References:
         with self._lock:
             self._catch_up_if_any(ask)
             older = [(hash, key) for hash, key in rows if key not in self._keys.get(hash, ())]
-        lost = [row for row in older if not ask(_IN_TREE, row)]
+        older.sort()  # each page of the tree is then read once
+        lost: list[Row] = []
+        for at in range(0, len(older), _SOUGHT):
+            some = older[at : at + _SOUGHT]
+            statement = _NOT_IN_TREE.format(",".join(["(?,?)"] * len(some)))
+            lost += ask(statement, tuple(chain.from_iterable(some)))
         return [row for row in lost if not ask(_STAGED, row)] if lost else lost
 
     def _find_recent(self, hash: int, ask: Ask) -> list[str]:
