@@ -99,6 +99,9 @@ def test_a_scan_is_in_order_and_excludes_its_end(records: Records) -> None:
     assert [one for one, _ in records.scan_records(low, high, limit=3)] == found[:3]
     assert records.scan_records(high, low, limit=100) == []
     assert records.scan_records(low, high, limit=100)[0][1] == records.find_record(low)
+    assert records.scan_lines(low, high, limit=3) == [
+        (one, records.find_stored(one)) for one in found[:3]
+    ]
 
 
 def test_the_first_key(records: Records) -> None:

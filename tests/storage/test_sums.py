@@ -67,6 +67,7 @@ def faults(root: Path) -> list[str]:
     with closing(SqliteRecords(root)) as records:
         rows = records.scan_records("", "\U0010ffff", limit=99)
         found = [one for _, one in rows if isinstance(one, Corrupt)]
+        assert (records.scan_lines("", "\U0010ffff", limit=99) is None) == bool(found)
         return [one.identifier for one in (*records.check_integrity(), *found)]
 
 

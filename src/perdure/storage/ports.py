@@ -116,6 +116,12 @@ class Records(Protocol):
         each wrong byte.
         """
 
+    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+        """The same records in their stored form, which is not decoded.
+
+        None if a row is damaged, so that only `scan_records` can read them.
+        """
+
     def find_first_key(self, low: str, high: str) -> str | None:
         """The smallest key with low <= key < high."""
 

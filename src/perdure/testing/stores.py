@@ -120,6 +120,10 @@ class MemoryRecords:
             (key, stored.decode_stored(texts[key])) for key in self._select_keys(low, high)[:limit]
         ]
 
+    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+        texts = self._state.records
+        return [(key, texts[key]) for key in self._select_keys(low, high)[:limit]]
+
     def find_first_key(self, low: str, high: str) -> str | None:
         return next(iter(self._select_keys(low, high)), None)
 

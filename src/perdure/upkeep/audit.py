@@ -33,7 +33,8 @@ from perdure.storage.reference_hashes import reference_hash
 _PAGE = 1000
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
-_LAST = "\U0010ffff"
+LAST_KEY = "\U0010ffff"
+"""Behind all keys."""
 _AGAIN = "the next write, or 'perdure erase' again, finishes an erasure"
 
 
@@ -93,17 +94,32 @@ def walk_records(
 def _walk_pages(
     records: Records, names: NameSet | None
 ) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
-    low, high = (names.low, names.end) if names else ("", _LAST)
+    low, high = (names.low, names.end) if names else ("", LAST_KEY)
     following: str | None = low
     while following is not None:
-        batch, following = scan_readable(records, following, high, limit=_PAGE)
+        rows, following = read_page(records, following, high, limit=_PAGE)
         yield [
-            make_finding(row.error.identifier, str(row.error))
-            if isinstance(row, DamagedRecord)
-            else row
-            for row in batch
-            if isinstance(row, DamagedRecord) or names is None or names.covers_resource(row.name)
+            row
+            for row in rows
+            if isinstance(row, IntegrityFinding) or names is None or names.covers_resource(row.name)
         ]
+
+
+def read_page(
+    records: Records, low: str, high: str, *, limit: int
+) -> tuple[list[ScannedRecord | IntegrityFinding], str | None]:
+    """Read at most `limit` records, with a finding for each that cannot be read.
+
+    The second value is the key from which to read on, or None at the end.
+    """
+    rows, following = scan_readable(records, low, high, limit=limit)
+    found = [
+        make_finding(row.error.identifier, str(row.error))
+        if isinstance(row, DamagedRecord)
+        else row
+        for row in rows
+    ]
+    return found, following
 
 
 def list_kept(row: ScannedRecord, names: NameSet | None = None) -> list[KeptRepresentation]:

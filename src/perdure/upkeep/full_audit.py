@@ -4,7 +4,8 @@ How it works: the first pass reads all segments from beginning to end, once, and
 record with an intact head where its bytes are and a hash of what the head says. The second pass
 walks the records: each representation must be at such a place, with the same hash. Only if it is
 not, its bytes are read again to find out what is wrong. A third pass reads only segments in which
-something is left over, to name it.
+something is left over, to name it. A record in one of the short stored forms is compared without
+being decoded; as soon as anything is unusual, it is decoded and checked like all others.
 
 What must stay true: memory grows by 17 bytes for each representation; what is written during the
 audit is never taken for damage; one damaged record, head or segment hides no other.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -24,24 +25,31 @@ from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
+from perdure.ids.pdi import Pdi
+from perdure.model import collection, stored
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
 from perdure.model.references import list_references
+from perdure.policy.naming import spell_full_name
 from perdure.reading.scanning import ScannedRecord
 from perdure.registry import Registry
 from perdure.storage import fence, handover, home
 from perdure.storage.ports import KeptCorrection, KeptRecord
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.audit import (
+    LAST_KEY,
     KeptRepresentation,
     check_digest,
     list_kept,
     make_finding,
+    read_page,
     walk_records,
 )
 from perdure.upkeep.dangling import find_dangling
 
-_TOGETHER = 1000  # references that are looked up at a time
+_TOGETHER = 1000  # records that are read, and references that are looked up at a time
+_UNNAMED = Record()  # a record whose key spells its name
+_ANY_FORMAT = "text"
 _DAMAGED_HEAD = (
     "its bytes are as promised, but the head of its WARC record is damaged or missing: a rebuild "
     "without the registry file would lose it"
@@ -56,7 +64,8 @@ class _Reference(NamedTuple):
     """A reference of a record."""
 
     text: str
-    name: Identifier
+    name: Identifier | None
+    """None if the key of the record spells it."""
 
 
 class _ReadSegment:
@@ -125,8 +134,10 @@ class _Audit:
             yield from self._read_segment(number, length)
             size += length
         self._report(size, "records")
-        for row in walk_records(self._records, within=self._within):
-            yield from (row,) if isinstance(row, IntegrityFinding) else self._check_record(row)
+        if self._within is None:
+            yield from self._check_lines()
+        else:
+            yield from self._check_rows(walk_records(self._records, within=self._within))
         yield from self._check_waiting()
         yield from self._check_metadata()
         if self._within is None:
@@ -192,6 +203,81 @@ class _Audit:
     # Records
     # -------
 
+    def _check_lines(self) -> Iterator[IntegrityFinding]:
+        """Check all records, and decode only those that the short way does not accept."""
+        low: str | None = ""
+        while low is not None:
+            lines = self._records.scan_lines(low, LAST_KEY, limit=_TOGETHER)
+            if lines is None or (lines and lines[-1][0] < low):  # something is damaged
+                page, low = read_page(self._records, low, LAST_KEY, limit=_TOGETHER)
+                yield from self._check_rows(page)
+                continue
+            unusual: list[str] = []
+            for key, text in lines:
+                found = self._accept_line(key, text)
+                if found is None:
+                    unusual.append(key)
+                    continue
+                yield from self._check_keys(unusual)
+                yield from found
+            yield from self._check_keys(unusual)
+            if len(self._waiting) >= _TOGETHER:
+                yield from self._check_waiting()
+            low = lines[-1][0] + "\0" if len(lines) == _TOGETHER else None
+
+    def _accept_line(self, key: str, text: str) -> tuple[IntegrityFinding, ...] | None:
+        """The findings of a record of a short form, none of which is a problem; else None."""
+        try:
+            document = stored.parse_document_line(text)
+            if document is not None:
+                return self._accept_document(key, document)
+            fields = stored.split_location_line(text)
+            if fields is None:
+                return None
+            _, version, _, uri = fields
+            if version != stored.NONE:
+                int(version)
+            spell_full_name(key, _UNNAMED, 1, _ANY_FORMAT)  # raises if the key is damaged
+        except (PerdureError, ValueError, TypeError):
+            return None
+        self._await_reference(f"location:{uri}", key, None)
+        return ()
+
+    def _accept_document(
+        self, key: str, document: stored.DocumentLine
+    ) -> tuple[IntegrityFinding, ...] | None:
+        name = spell_full_name(key, _UNNAMED, 1, document.format)
+        number, offset, length = map(int, (document.segment, document.offset, document.length))
+        segment = self._segments.get(number)
+        if segment is None or document.media_type == collection.MEDIA_TYPE:
+            return None
+        kind = _join_kind(document.media_type, document.charset.removeprefix(stored.NONE))
+        language = None if document.language == stored.NONE else document.language
+        facts = (name, 1, document.format, kind, language, length, document.sha512)
+        if segment.find_mark(offset) != hash(facts):
+            return None
+        self._await_reference(f"sha512:{document.sha512}", key, None)
+        return (IntegrityFinding(identifier=name, segment=number, offset=offset, length=length),)
+
+    def _await_reference(self, reference: str, key: str, name: Identifier | None) -> None:
+        self._waiting[reference_hash(reference), key] = _Reference(reference, name)
+
+    def _check_keys(self, keys: list[str]) -> Iterator[IntegrityFinding]:
+        """Check the records from the first to the last of these keys, and clear the list."""
+        if keys:
+            first, last = keys[0], keys[-1]
+            keys.clear()
+            low: str | None = first
+            while low is not None:
+                page, low = read_page(self._records, low, last + "\0", limit=_TOGETHER)
+                yield from self._check_rows(page)
+
+    def _check_rows(
+        self, rows: Iterable[ScannedRecord | IntegrityFinding]
+    ) -> Iterator[IntegrityFinding]:
+        for row in rows:
+            yield from (row,) if isinstance(row, IntegrityFinding) else self._check_record(row)
+
     def _check_record(self, row: ScannedRecord) -> Iterator[IntegrityFinding]:
         try:
             for kept in sorted(list_kept(row), key=lambda one: one.representation.offset):
@@ -199,7 +285,7 @@ class _Audit:
             record = row.record
             if record.versions or record.locations or record.aliases or record.values:
                 for one in list_references(record):
-                    self._waiting[reference_hash(one), row.key] = _Reference(one, row.name)
+                    self._await_reference(one, row.key, row.name)
                 if len(self._waiting) >= _TOGETHER:
                     yield from self._check_waiting()
             for problem in find_dangling(self._registry, record):
@@ -243,8 +329,9 @@ class _Audit:
         waiting, self._waiting = self._waiting, {}
         try:
             for lost in self._records.find_unlinked(list(waiting)):
-                problem = f"the index of references does not have {waiting[lost].text}"
-                yield make_finding(str(waiting[lost].name), problem)
+                text, name = waiting[lost]
+                problem = f"the index of references does not have {text}"
+                yield make_finding(str(name or Pdi.from_key(lost[1])), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 
@@ -293,10 +380,16 @@ class _Audit:
 
 
 def _list_facts(name: str, version: int, held: Representation) -> tuple[str | int | None, ...]:
-    kind = held.media_type
-    if held.charset and "charset=" not in kind:
-        kind = f"{kind};charset={held.charset}"
+    kind = _join_kind(held.media_type, held.charset)
     return name, version, held.format, kind, held.language or None, held.length, held.sha512
+
+
+def _join_kind(media_type: str, charset: str | None) -> str:
+    return (
+        f"{media_type};charset={charset}"
+        if charset and "charset=" not in media_type
+        else (media_type)
+    )
 
 
 def _hash_facts(name: str, version: int, held: Representation) -> int:

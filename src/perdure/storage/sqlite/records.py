@@ -53,7 +53,7 @@ from perdure.storage.sqlite.opening import (
     storage_errors,
 )
 from perdure.storage.sqlite.references import References
-from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
+from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_line, sum_row
 
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
@@ -322,6 +322,16 @@ class SqliteRecords:
                 for row in self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
             ]
         return [(row[0], _decode_or_report(*row)) for row in rows]
+
+    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+        try:
+            rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
+            for key, text, position, sum in rows:
+                if sum_line(key, text, position) != sum and sum is not None:
+                    return None
+        except (Corrupt, AttributeError, TypeError, UnicodeEncodeError):  # other types, say
+            return None
+        return [row[:2] for row in rows]
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(
