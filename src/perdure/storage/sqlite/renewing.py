@@ -358,6 +358,10 @@ class SqliteSalvage:
         columns = _COPIED.get(table, _RECORDS)
         *values, sum = row
         try:
+            if table == "records" and sum is not None and sum == sum_row(table, tuple(values)):
+                key, text, position = values
+                yield key.decode(), text.decode(), position
+                return
             found = tuple(
                 value.decode() if isinstance(value, bytes) and name != "row" else value
                 for name, value in zip(columns.split(", "), values, strict=True)

@@ -12,7 +12,7 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.errors.processes import HasWriter
+from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.model.references import list_references
 from perdure.policy.correcting import adopt_reading
@@ -36,6 +37,7 @@ from perdure.writing.peers import LOCK
 
 BY = "rebuild"
 _SOME = 1000
+_MOST_KNOWN = 4 * _SOME
 
 
 class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,11 +133,16 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
     rows, done = old.read_records(), 0
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
+        find_known = _read_known(journal, [key for key, _, _ in some])
+        references: list[tuple[int, str]] = []
         for key, record, position in some:
             try:
-                _add_record(journal, key, record, position, now)
+                kept = _keep_record(journal, key, record, position, find_known(key), now)
+                references += [(reference_hash(one), key) for one in list_references(kept)]
             except (PerdureError, ValueError) as error:
                 old.note_lost(key, f"{key}: {error}")
+        if references:  # one by one, each would be a row of its own
+            journal.add_references(references)
         journal.commit_batch()
         journal.tidy_up()
         done += len(some)
@@ -145,13 +152,30 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
         yield RebuildStep(phase="records", done=done, problem=f"of the old registry: {problem}")
 
 
-def _add_record(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
-    record, past = combine_records(old, journal.find_record(key)), None
+def _read_known(journal: Renewal, keys: list[str]) -> Callable[[str], Record | None]:
+    """Return a function that finds the records under these keys in the new registry.
+
+    They are read with one statement, unless the registry has too many others between them.
+    """
+    if len(set(keys)) < len(keys):  # a damaged table gives some records twice
+        return journal.find_record
+    lines = journal.scan_lines(min(keys), max(keys) + "\0", limit=_MOST_KNOWN)
+    if lines is None or len(lines) == _MOST_KNOWN:
+        return journal.find_record
+    texts = dict(lines)
+    return lambda key: stored.decode_stored(texts[key]) if key in texts else None
+
+
+def _keep_record(
+    journal: Renewal, key: str, old: Record, position: int | None, known: Record | None, now: str
+) -> Record:
+    """Store an old record, with what the segments know of it. Raises PerdureError, ValueError."""
+    record, past = combine_records(old, known), None
     identify_record(key, record)  # raises if the stored name is damaged
-    if _without_places(record) != _without_places(old):
+    if record != old and _without_places(record) != _without_places(old):
         record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
     journal.keep_record(key, record, position, past)
-    journal.add_references([(reference_hash(one), key) for one in list_references(record)])
+    return record
 
 
 def combine_records(old: Record, found: Record | None) -> Record:
