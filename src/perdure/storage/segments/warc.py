@@ -36,6 +36,7 @@ from perdure.errors.segment_corruption import (
 VERSION = b"WARC/1.1\r\n"
 TRAILER = b"\r\n\r\n"
 LONGEST_HEAD = 64 * 1024
+_USUAL_HEAD = 2048
 _SEARCHED = 1024 * 1024
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
@@ -152,8 +153,11 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
     offset = start
     while offset < size:
         file.seek(offset)
-        text = file.read(LONGEST_HEAD)
+        text = file.read(_USUAL_HEAD)
         length = text.find(TRAILER)
+        if length < 0:
+            text += file.read(LONGEST_HEAD - _USUAL_HEAD)
+            length = text.find(TRAILER)
         if length < 0:
             raise SegmentHeadMissing(file=where, offset=offset)
         begin = offset + length + len(TRAILER)

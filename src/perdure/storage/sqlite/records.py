@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -152,6 +153,15 @@ def _find_form(connection: apsw.Connection) -> int:
         return _SUMS
 
 
+@cache
+def _add_columns(statement: str, columns: str, form: int) -> str:
+    if form == _NO_SUMS:
+        columns = ", ".join("NULL" for _ in columns.split(", "))
+    elif form == ALL_SUMS:  # so that a row without one is a damaged row
+        columns = columns.replace("sum", "ifnull(sum, -1)")
+    return statement.format(columns)
+
+
 def make_altered(identifier: str) -> Corrupt:
     """The error that a row does not have its checksum."""
     return RowAltered(identifier=identifier, file=FILE)
@@ -250,11 +260,7 @@ class SqliteRecords:
 
     def _with(self, statement: str, columns: str = "sum") -> str:
         """A statement with columns that only newer files have; NULL in their place for others."""
-        if self._form == _NO_SUMS:
-            columns = ", ".join("NULL" for _ in columns.split(", "))
-        elif self._form == ALL_SUMS:  # so that a row without one is a damaged row
-            columns = columns.replace("sum", "ifnull(sum, -1)")
-        return statement.format(columns)
+        return _add_columns(statement, columns, self._form)
 
     def _check_rows(self, table: str, rows: list[Any]) -> list[Any]:
         """The rows without their checksums. Raises Corrupt if one has another checksum."""
