@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -182,35 +183,79 @@ class RebuiltSegment(msgspec.Struct, frozen=True):
     """The last day of its records, such as `2026/11/22`."""
 
 
-Contradict = Callable[[int, int, str, int, str], bool]
-"""Says if something else than this key, version and format is at a segment and offset."""
+class Claims(Protocol):
+    """The places in the segments, as an older registry knows them."""
+
+    def contradict(self, held: Representation, key: str, version: int) -> bool:
+        """Return True if it has something else than this key, version and format at the place."""
+
+    def confirm(self, held: Representation, key: str, version: int) -> bool:
+        """Return True if it has exactly this there, and so gives it to the new registry."""
 
 
-def _contradict_nothing(
-    _segment: int, _offset: int, _key: str, _version: int, _format: str
-) -> bool:
-    """Return False: no older registry is known."""
-    return False
+class NoClaims:
+    """The claims if no older registry is known."""
+
+    def contradict(self, _held: Representation, _key: str, _version: int) -> bool:
+        return False
+
+    def confirm(self, _held: Representation, _key: str, _version: int) -> bool:
+        return False
+
+
+_NO_CLAIMS = NoClaims()
 
 
 def rebuild_index(
-    held: Bytes, journal: Renewal, *, now: str, contradict: Contradict = _contradict_nothing
+    held: Bytes, journal: Renewal, *, now: str, claims: Claims = _NO_CLAIMS
 ) -> Iterator[RebuiltSegment]:
     """Fill an empty registry from the segments.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
     from a backup. Serial numbers continue after those found. If a segment is damaged, reading goes
-    on at the next complete record.
+    on at the next complete record. Bytes that `claims` confirms are left to the caller, unless they
+    were corrected.
     """
     waiting: _Waiting = {}
     for number in held.list_numbers():
-        yield _rebuild_segment(held, journal, number, now, (contradict, waiting))
+        yield _rebuild_segment(held, journal, number, now, (claims, waiting))
+    if waiting:  # for bytes that were left to the caller, perhaps
+        replay_some(held, journal, claims=claims, waiting=waiting)
+
+
+def replay_some(
+    held: Bytes,
+    journal: Renewal,
+    *,
+    claims: Claims,
+    waiting: _Waiting | None = None,
+    is_wanted: Callable[[Representation], bool] = lambda _: False,
+) -> None:
+    """Read the segments once more, and repeat the bytes that are wanted or have corrections."""
+    awaited: _Waiting = {} if waiting is None else waiting
+    for number in held.list_numbers():
+        journal.begin_batch()
+        references: list[tuple[int, str]] = []
+        with suppress(Corrupt):  # a missing segment was reported the first time, as is all below
+            for kept in held.read_records(number):
+                if isinstance(kept, Corrupt) or kept.representation is None:
+                    continue
+                with suppress(PerdureError, ValueError):
+                    identifier = parse(kept.name)
+                    key = identifier.key
+                    place = (key, kept.version, kept.representation.format)
+                    if place in awaited or is_wanted(kept.representation):
+                        _check_head(kept, identifier, key, claims)
+                        references += _replay_record(journal, kept, identifier, key, awaited)
+        if references:
+            journal.add_references(references)
+        journal.commit_batch()
 
 
 def _rebuild_segment(
-    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Contradict, _Waiting]
+    held: Bytes, journal: Renewal, number: int, now: str, known: tuple[Claims, _Waiting]
 ) -> RebuiltSegment:
-    contradict, waiting = known
+    claims, waiting = known
     count, end, last_day = 0, 0, ""
     problems: list[str] = []
     references: list[tuple[int, str]] = []
@@ -224,8 +269,10 @@ def _rebuild_segment(
             try:
                 identifier = parse(kept.name)
                 key = identifier.key
-                _check_head(kept, identifier, key, contradict)
-                references += _replay_record(journal, kept, identifier, key, waiting)
+                _check_head(kept, identifier, key, claims)
+                one = kept.representation
+                if one is None or not claims.confirm(one, key, kept.version):
+                    references += _replay_record(journal, kept, identifier, key, waiting)
                 count += 1
                 last_day = max(last_day, kept.at[:10].replace("-", "/"))
             except (PerdureError, ValueError) as error:  # a damaged name, for example
@@ -242,7 +289,7 @@ def _rebuild_segment(
     return RebuiltSegment(number, count, "; ".join(problems) or None, last_day)
 
 
-def _check_head(kept: KeptRecord, identifier: Identifier, key: str, contradict: Contradict) -> None:
+def _check_head(kept: KeptRecord, identifier: Identifier, key: str, claims: Claims) -> None:
     """Raise Corrupt if the values in the head of a record contradict each other, or the registry
     that is rebuilt."""
     held = kept.representation
@@ -251,7 +298,7 @@ def _check_head(kept: KeptRecord, identifier: Identifier, key: str, contradict: 
     else:
         full = qualify_identifier(identifier.resource, kept.version, held.format)
         is_sound = kept.version > 0 and kept.name == str(full)
-        is_sound &= not contradict(held.segment, held.offset, key, kept.version, held.format)
+        is_sound &= not claims.contradict(held, key, kept.version)
     if not is_sound:
         raise HeadContradictory(
             identifier=kept.name, version=kept.version, format=held.format if held else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,12 @@ from tests.conftest import TODAY, Desk, html, text
 
 from perdure.errors import Unavailable
 from perdure.ids import parse
-from perdure.model.commands import SaveToken
+from perdure.model.commands import Correct, SaveToken
 from perdure.model.records import Record, Token
 from perdure.registry import Registry
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.renewing import SqliteSalvage
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.upkeep.transfer.renewal import RebuildStep, combine_records, rebuild_registry
@@ -142,6 +145,47 @@ def test_what_only_the_segments_tell_is_a_new_revision(desk: Desk) -> None:
     assert desk.served(f"{TODAY}/2") == b"new"
     assert [one.revision for one in desk.history(f"{TODAY}/1")] == [1, 2]
     assert desk.record(f"{TODAY}/1").by == "rebuild"
+
+
+def test_a_correction_that_only_the_segments_tell_is_applied(desk: Desk) -> None:
+    """The bytes are where the old file says, so that only the correction is new."""
+    desk.mint(text("one"))
+    desk.mint(text("two"))
+    desk.registry.close()
+    earlier = (desk.root / FILE).read_bytes()
+    desk.reopen()
+    for charset in ("cp850", "iso-8859-2"):
+        desk.registry.door.execute_command(
+            Correct(identifier=parse(f"{TODAY}/1"), charset=charset, reason="read wrongly")
+        )
+    corrected = desk.record(f"{TODAY}/1").versions
+    desk.withdraw(f"{TODAY}/2.text.1")
+    desk.registry.close()
+    (desk.root / FILE).write_bytes(earlier)
+    assert problems(renewed(desk)) == []
+    assert desk.record(f"{TODAY}/1").versions == corrected
+    assert len(corrected[0].representations[0].corrections) == 2
+    assert desk.record(f"{TODAY}/2").versions[0].tombstone is not None
+    assert desk.problems() == []
+
+
+def test_a_record_that_is_read_only_once_comes_from_the_segments(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is failing: what confirmed the head of the bytes is gone when it is taken over."""
+    desk.mint(text("one"))
+    desk.mint(text("two"))
+    read_records, reads = SqliteSalvage.read_records, count(1)
+
+    def read_less(salvage: SqliteSalvage) -> Iterator[tuple[str, Record, int | None]]:
+        rows = list(read_records(salvage))
+        return iter(rows[1:] if next(reads) == 2 else rows)
+
+    monkeypatch.setattr(SqliteSalvage, "read_records", read_less)
+    assert problems(renewed(desk)) == []
+    assert next(reads) == 3
+    assert desk.served(f"{TODAY}/1") == b"one"
+    assert [desk.record(f"{TODAY}/{number}").by for number in (1, 2)] == ["rebuild", "local"]
 
 
 def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:

@@ -1,11 +1,13 @@
 """The places in the segments that an old registry names, so that a damaged head names no other.
 
-How it works: for each representation in the old registry, 16 bytes are kept: its offset, and a hash
-of the name, version and format that it has. If the head at this place says something else, one of
-its values is damaged.
+How it works: for each representation in the old registry, 25 bytes are kept: its offset, a hash of
+the name, version and format that it has, a hash of its digest, and whether its head was confirmed.
+If the head at this place says something else, one of its values is damaged. If it says the same,
+the old record has all that the head could tell, and nothing is written for the head.
 
 What must stay true: where they contradict each other, the old registry is right, because its rows
-have checksums and heads have none.
+have checksums and heads have none. A confirmed place must be claimed again by a record that was
+kept (`note_kept`); otherwise the head still has to be read.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 
-from perdure.model.records import Record
+from perdure.model.records import Record, Representation
 
 
 class _SegmentClaims:
@@ -22,22 +24,28 @@ class _SegmentClaims:
     def __init__(self) -> None:
         self.offsets = array("q")
         self.marks = array("q")
+        self.digests = array("q")
+        self.is_open = bytearray()
+        """For each claim, 1 after it was confirmed and before its record was kept."""
         self._is_sorted = True
 
-    def add_claim(self, offset: int, mark: int) -> None:
+    def add_claim(self, offset: int, mark: int, digest: int) -> None:
         self._is_sorted &= not self.offsets or self.offsets[-1] < offset
         self.offsets.append(offset)
         self.marks.append(mark)
+        self.digests.append(digest)
+        self.is_open.append(0)
 
-    def find_mark(self, offset: int) -> int | None:
+    def find_claim(self, offset: int) -> int | None:
+        """The index of the claim to an offset, or None."""
         if not self._is_sorted:
-            pairs = sorted(zip(self.offsets, self.marks, strict=True))
-            self.offsets = array("q", (one for one, _ in pairs))
-            self.marks = array("q", (one for _, one in pairs))
+            rows = sorted(zip(self.offsets, self.marks, self.digests, strict=True))
+            self.offsets = array("q", (row[0] for row in rows))
+            self.marks = array("q", (row[1] for row in rows))
+            self.digests = array("q", (row[2] for row in rows))
             self._is_sorted = True
         at = bisect_left(self.offsets, offset)
-        is_claimed = at < len(self.offsets) and self.offsets[at] == offset
-        return self.marks[at] if is_claimed else None
+        return at if at < len(self.offsets) and self.offsets[at] == offset else None
 
 
 class PlaceClaims:
@@ -47,14 +55,47 @@ class PlaceClaims:
         self._segments: dict[int, _SegmentClaims] = {}
 
     def add_record(self, key: str, record: Record) -> None:
-        """Note the places that a record names."""
+        """Note the places that a record names. All records come before the first question."""
         for version in record.versions:
             for one in version.representations:
                 claims = self._segments.setdefault(one.segment, _SegmentClaims())
-                claims.add_claim(one.offset, hash((key, version.number, one.format)))
+                mark = hash((key, version.number, one.format))
+                claims.add_claim(one.offset, mark, hash(one.sha512))
 
-    def contradict(self, segment: int, offset: int, key: str, version: int, format: str) -> bool:
+    def _find_claim(self, held: Representation) -> tuple[_SegmentClaims, int] | None:
+        claims = self._segments.get(held.segment)
+        at = claims.find_claim(held.offset) if claims is not None else None
+        return None if claims is None or at is None else (claims, at)
+
+    def contradict(self, held: Representation, key: str, version: int) -> bool:
         """Return True if the old registry has something else at this place."""
-        claims = self._segments.get(segment)
-        mark = claims.find_mark(offset) if claims is not None else None
-        return mark is not None and mark != hash((key, version, format))
+        found = self._find_claim(held)
+        return found is not None and found[0].marks[found[1]] != hash((key, version, held.format))
+
+    def confirm(self, held: Representation, key: str, version: int) -> bool:
+        """Return True if the old registry has the same name and digest at this place."""
+        found = self._find_claim(held)
+        if found is None:
+            return False
+        claims, at = found
+        is_same = claims.marks[at] == hash((key, version, held.format))
+        is_same &= claims.digests[at] == hash(held.sha512)
+        claims.is_open[at] = is_same
+        return is_same
+
+    def note_kept(self, record: Record) -> None:
+        """Note that the new registry has the representations of a record."""
+        for version in record.versions:
+            for one in version.representations:
+                found = self._find_claim(one)
+                if found is not None:
+                    found[0].is_open[found[1]] = 0
+
+    def has_open(self) -> bool:
+        """Return True if a confirmed place was claimed by no record that was kept."""
+        return any(1 in claims.is_open for claims in self._segments.values())
+
+    def is_open(self, held: Representation) -> bool:
+        """Return True if this place was confirmed, and claimed by no record that was kept."""
+        found = self._find_claim(held)
+        return found is not None and found[0].is_open[found[1]] == 1

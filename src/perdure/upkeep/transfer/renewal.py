@@ -12,7 +12,7 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -81,13 +81,20 @@ def rebuild_registry(
                     closing(store.open_renewal(work)) as journal,
                 ):
                     claims = _collect_claims(old)
-                    segments = audit.rebuild_index(
-                        held, journal, now=now, contradict=claims.contradict
-                    )
+                    segments = audit.rebuild_index(held, journal, now=now, claims=claims)
                     for number, step in enumerate(segments, 1):
                         last_day = max(last_day, step.last_day)
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
-                    yield from _take_over_records(old, journal, now)
+                    done = yield from _take_over_records(old, journal, now, claims)
+                    if claims.has_open():  # a record could not be kept, or not be read again
+                        audit.replay_some(held, journal, claims=claims, is_wanted=claims.is_open)
+                    journal.note_renewed(now, BY)
+                    yield from (
+                        RebuildStep(
+                            phase="records", done=done, problem=f"of the old registry: {one}"
+                        )
+                        for one in old.problems
+                    )
                     lost = old.find_lost_numbers(today)
                     last_day = max(last_day, old.last_day)
             fence.raise_fence(root, today, highest or {}, lost=lost, last_day=last_day)
@@ -125,8 +132,10 @@ def _collect_claims(old: Salvage) -> PlaceClaims:
     return claims
 
 
-def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[RebuildStep]:
-    """Add to the new registry what the segments do not contain."""
+def _take_over_records(
+    old: Salvage, journal: Renewal, now: str, claims: PlaceClaims
+) -> Generator[RebuildStep, None, int]:
+    """Add to the new registry what the segments do not contain. Returns the number of records."""
     journal.begin_batch()
     journal.take_over(old)
     journal.commit_batch()
@@ -137,8 +146,10 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
         references: list[tuple[int, str]] = []
         for key, record, position in some:
             try:
-                kept = _keep_record(journal, key, record, position, find_known(key), now)
+                kept = combine_records(record, find_known(key), is_settled=claims.is_open)
+                kept = _keep_record(journal, key, kept, position, record, now)
                 references += [(reference_hash(one), key) for one in list_references(kept)]
+                claims.note_kept(record)
             except (PerdureError, ValueError) as error:
                 old.note_lost(key, f"{key}: {error}")
         if references:  # one by one, each would be a row of its own
@@ -147,9 +158,7 @@ def _take_over_records(old: Salvage, journal: Renewal, now: str) -> Iterator[Reb
         journal.tidy_up()
         done += len(some)
         yield RebuildStep(phase="records", done=done)
-    journal.note_renewed(now, BY)
-    for problem in old.problems:
-        yield RebuildStep(phase="records", done=done, problem=f"of the old registry: {problem}")
+    return done
 
 
 def _read_known(journal: Renewal, keys: list[str]) -> Callable[[str], Record | None]:
@@ -167,10 +176,13 @@ def _read_known(journal: Renewal, keys: list[str]) -> Callable[[str], Record | N
 
 
 def _keep_record(
-    journal: Renewal, key: str, old: Record, position: int | None, known: Record | None, now: str
+    journal: Renewal, key: str, record: Record, position: int | None, old: Record, now: str
 ) -> Record:
-    """Store an old record, with what the segments know of it. Raises PerdureError, ValueError."""
-    record, past = combine_records(old, known), None
+    """Store a record that the old registry has, perhaps with more in it, and return it.
+
+    Raises PerdureError or ValueError if its name is damaged.
+    """
+    past = None
     identify_record(key, record)  # raises if the stored name is damaged
     if record != old and _without_places(record) != _without_places(old):
         record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
@@ -178,7 +190,13 @@ def _keep_record(
     return record
 
 
-def combine_records(old: Record, found: Record | None) -> Record:
+Settle = Callable[[Representation], bool]
+"""Says if the place of a representation was confirmed, so that it has no other."""
+
+
+def combine_records(
+    old: Record, found: Record | None, *, is_settled: Settle = lambda _: False
+) -> Record:
     """Combine an old record with the places and further bytes that the segments give.
 
     If they contradict each other, the old record is right: a failed batch can leave bytes in a
@@ -189,7 +207,7 @@ def combine_records(old: Record, found: Record | None) -> Record:
     versions = {one.number: one for one in found.versions}
     for one in old.versions:
         same = versions.get(one.number)
-        versions[one.number] = _combine_versions(one, same) if same else one
+        versions[one.number] = _combine_versions(one, same, is_settled) if same else one
     return replace(
         old,
         versions=tuple(versions[number] for number in sorted(versions)),
@@ -197,18 +215,23 @@ def combine_records(old: Record, found: Record | None) -> Record:
     )
 
 
-def _combine_versions(old: Version, found: Version) -> Version:
+def _combine_versions(old: Version, found: Version, is_settled: Settle) -> Version:
     placed = tuple(
-        _with_place(one, found.find_representation(one.format)) for one in old.representations
+        _with_place(one, found.find_representation(one.format), is_settled)
+        for one in old.representations
     )
     more = tuple(one for one in found.representations if not old.find_representation(one.format))
     return replace(old, representations=placed + more, tombstone=old.tombstone or found.tombstone)
 
 
-def _with_place(one: Representation, found: Representation | None) -> Representation:
+def _with_place(
+    one: Representation, found: Representation | None, is_settled: Settle
+) -> Representation:
     if found is None or found.sha512 != one.sha512:
         return one
-    placed = replace(one, segment=found.segment, offset=found.offset)
+    placed = one
+    if not is_settled(one):
+        placed = replace(one, segment=found.segment, offset=found.offset)
     known = len(one.corrections)
     if len(found.corrections) > known and found.corrections[:known] == one.corrections:
         return adopt_reading(placed, found)  # the old registry is older than its last segments
