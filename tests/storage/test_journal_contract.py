@@ -344,16 +344,17 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
     with store.open_salvage(place) as old, closing(store.open_renewal(work)) as renewal:
         renewal.begin_batch()
         renewal.take_over(old)
-        rows = {key: (record, position) for key, record, position in old.read_records()}
-        first, position = rows["hdl:1/1"]
-        renewal.keep_record("hdl:1/1", first, position, None)
-        second, position = rows["hdl:1/2"]
-        renewal.keep_record("hdl:1/2", stored.decode_stored(line(revision=2)), position, second)
+        first, second = old.read_records()
+        assert (first.key, second.key) == ("hdl:1/1", "hdl:1/2")
+        renewal.keep_line(first)
+        changed, past = stored.decode_stored(line(revision=2)), second.decode_record()
+        renewal.keep_record("hdl:1/2", changed, second.position, past)
         renewal.put_record("hdl:1/3", stored.decode_stored(line()))
         renewal.commit_batch()
         renewal.note_renewed(AT, "rebuild")
     store.install_registry(work, place)
     with closing(store.open_records(place)) as renewed:
+        assert renewed.find_stored("hdl:1/1") == first.text
         found = renewed.list_changes(ChangeMark(1, 1), limit=10)
         assert [(str(one.mark), one.act, one.first, one.revision) for one in found] == [
             ("1.2", "mint", "hdl:1/1", 1),

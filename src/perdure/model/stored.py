@@ -147,6 +147,32 @@ class DocumentLine(NamedTuple):
         return f"{_DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
 
 
+class ShortLine(NamedTuple):
+    """A record in one of the short forms, not decoded."""
+
+    at: str
+    reference: str
+    """Its only reference (`perdure.model.references`), if its key spells its name."""
+    document: DocumentLine | None
+    """None for a location."""
+
+
+def parse_short_line(text: str) -> ShortLine | None:
+    """Split a line; None if it is JSON. Raises ValueError if it cannot be decoded."""
+    document = parse_document_line(text)
+    if document is not None:
+        for number in (document.length, document.segment, document.offset):
+            int(number)
+        return ShortLine(document.at, f"sha512:{document.sha512}", document)
+    fields = split_location_line(text)
+    if fields is None:
+        return None
+    at, version, _, uri = fields
+    if version != NONE:
+        int(version)
+    return ShortLine(at, f"location:{uri}", None)
+
+
 def parse_document_line(text: str) -> DocumentLine | None:
     """Split the line of a document; None if the text is not one."""
     return DocumentLine(*_split_document_line(text)) if text[:1] == _DOCUMENT else None

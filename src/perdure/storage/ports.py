@@ -24,6 +24,7 @@ from perdure.errors.processes import FileUnusable
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
+from perdure.model.stored import ShortLine, decode_stored
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -293,6 +294,22 @@ class Journal(Records, Protocol):
         """Do the work that can wait until answers are given."""
 
 
+class SalvagedRecord(NamedTuple):
+    """A current revision of a damaged registry."""
+
+    key: str
+    text: str
+    """Its stored form."""
+    content: ShortLine | Record
+    """The same, decoded if it has no short form."""
+    position: int | None
+    """That of its change. Only the store itself knows how to read it."""
+
+    def decode_record(self) -> Record:
+        content = self.content
+        return content if isinstance(content, Record) else decode_stored(self.text)
+
+
 class Salvage(Protocol):
     """The readable content of a damaged registry.
 
@@ -308,11 +325,8 @@ class Salvage(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
-        """Current revisions in the order of their keys, each with the position of its change.
-
-        Only the store itself knows how to read a position.
-        """
+    def read_records(self) -> Iterator[SalvagedRecord]:
+        """Current revisions in the order of their keys."""
 
     def note_lost(self, key: str, problem: str) -> None:
         """Note that the record with this key could not be taken over."""
@@ -338,6 +352,9 @@ class Renewal(Journal, Protocol):
         If `past` is given, `record` is a new revision with more in it, and `past` goes to the
         history.
         """
+
+    def keep_line(self, old: SalvagedRecord) -> None:
+        """Store a record that the old registry has, exactly as it is there."""
 
     def take_over(self, old: Any) -> None:
         """Take over everything but the records from a registry that the same store salvaged."""

@@ -41,7 +41,7 @@ from perdure.model.changes import (
     digest_lines,
 )
 from perdure.model.records import Record, Token
-from perdure.storage.ports import SERIALS_END
+from perdure.storage.ports import SERIALS_END, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
 
 _UNNOTED = -1  # place of a record that was not written by a change
@@ -388,6 +388,10 @@ class MemoryJournal(MemoryRecords):
         place = _UNNOTED if position is None or past is not None else position
         self._state.put_text(key, stored.encode_stored(record).decode(), place)
 
+    def keep_line(self, old: SalvagedRecord) -> None:
+        place = _UNNOTED if old.position is None else old.position
+        self._state.put_text(old.key, old.text, place)
+
     def take_over(self, old: MemorySalvage) -> None:
         for name in (
             "history",
@@ -433,9 +437,11 @@ class MemorySalvage:
     def __exit__(self, *_: object) -> None:
         """Do nothing: there are no resources to release."""
 
-    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
+    def read_records(self) -> Iterator[SalvagedRecord]:
         for key in self.state.keys:
-            yield key, stored.decode_stored(self.state.records[key]), self.state.places[key]
+            text = self.state.records[key]
+            content = stored.parse_short_line(text) or stored.decode_stored(text)
+            yield SalvagedRecord(key, text, content, self.state.places[key])
 
     def note_lost(self, key: str, problem: str) -> None:
         self.problems.append(f"{key}: {problem}")

@@ -19,6 +19,7 @@ from perdure.ids import parse
 from perdure.model.commands import Correct, SaveToken
 from perdure.model.records import Record, Token
 from perdure.registry import Registry
+from perdure.storage.ports import SalvagedRecord
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.renewing import SqliteSalvage
@@ -177,7 +178,7 @@ def test_a_record_that_is_read_only_once_comes_from_the_segments(
     desk.mint(text("two"))
     read_records, reads = SqliteSalvage.read_records, count(1)
 
-    def read_less(salvage: SqliteSalvage) -> Iterator[tuple[str, Record, int | None]]:
+    def read_less(salvage: SqliteSalvage) -> Iterator[SalvagedRecord]:
         rows = list(read_records(salvage))
         return iter(rows[1:] if next(reads) == 2 else rows)
 

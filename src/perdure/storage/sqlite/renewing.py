@@ -24,6 +24,7 @@ from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
+from perdure.storage.ports import SalvagedRecord
 from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT
@@ -165,15 +166,15 @@ class SqliteSalvage:
         if self._connection:
             self._connection.close()
 
-    def read_records(self) -> Iterator[tuple[str, Record, int | None]]:
+    def read_records(self) -> Iterator[SalvagedRecord]:
         """Current revisions with the positions of their changes, in the order of their keys."""
         for key, text, position in self._read_rows("records", _RECORDS):
             try:
                 if not (position is None or isinstance(position, int)):
                     raise make_unreadable(str(key), "a position", TypeError(repr(position)))
-                record = decode_record(str(key), text)
-                self.last_day = max(self.last_day, record.at[:10].replace("-", "/"))
-                yield str(key), record, position
+                content = _read_content(str(key), text)
+                self.last_day = max(self.last_day, content.at[:10].replace("-", "/"))
+                yield SalvagedRecord(str(key), text, content, position)
             except Corrupt as error:
                 self.note_lost(str(key), str(error))
 
@@ -375,6 +376,15 @@ class SqliteSalvage:
             self._lost_unknown |= table == "records"  # its key may be what is damaged
 
 
+def _read_content(key: str, text: str) -> stored.ShortLine | Record:
+    """The content of a record, decoded if it has no short form. Raises Corrupt."""
+    try:
+        short = stored.parse_short_line(text)
+    except (TypeError, ValueError):
+        short = None
+    return short or decode_record(key, text)
+
+
 def _find_highest(keys: Iterable[str], day: str) -> dict[str, int]:
     """By series, the highest serial number from a day on among these keys."""
     found: dict[str, int] = {}
@@ -417,8 +427,7 @@ class RenewedJournal(SqliteJournal):
         If `past` is given, `record` is a new revision with more in it, and `past` goes to the
         history.
         """
-        if position is not None and position > self._changes.position:
-            position = _OF_NO_CHANGE  # its change was lost
+        position = self._find_kept(position)
         if past is not None:
             text = stored.encode_stored(past).decode()
             self._only.execute(
@@ -427,6 +436,15 @@ class RenewedJournal(SqliteJournal):
             )
             position = _OF_NO_CHANGE
         self._put_row(key, record, position)
+
+    def keep_line(self, old: SalvagedRecord) -> None:
+        """Store a record that the old file has, exactly as it is there."""
+        self._put_text(old.key, old.text, self._find_kept(old.position))
+
+    def _find_kept(self, position: int | None) -> int | None:
+        """The position that an old record keeps."""
+        is_lost = position is not None and position > self._changes.position
+        return _OF_NO_CHANGE if is_lost else position
 
     def _put_row(self, key: str, record: Record, position: int | None) -> None:
         self._put_text(key, stored.encode_stored(record).decode(), position)

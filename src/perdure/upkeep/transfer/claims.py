@@ -16,6 +16,7 @@ from array import array
 from bisect import bisect_left
 
 from perdure.model.records import Record, Representation
+from perdure.model.stored import DocumentLine
 
 
 class _SegmentClaims:
@@ -58,23 +59,31 @@ class PlaceClaims:
         """Note the places that a record names. All records come before the first question."""
         for version in record.versions:
             for one in version.representations:
-                claims = self._segments.setdefault(one.segment, _SegmentClaims())
                 mark = hash((key, version.number, one.format))
-                claims.add_claim(one.offset, mark, hash(one.sha512))
+                self._add_claim(one.segment, one.offset, mark, one.sha512)
 
-    def _find_claim(self, held: Representation) -> tuple[_SegmentClaims, int] | None:
-        claims = self._segments.get(held.segment)
-        at = claims.find_claim(held.offset) if claims is not None else None
+    def add_document(self, key: str, one: DocumentLine) -> None:
+        """Note the place that a record of the short form names."""
+        mark = hash((key, 1, one.format))
+        self._add_claim(int(one.segment), int(one.offset), mark, one.sha512)
+
+    def _add_claim(self, segment: int, offset: int, mark: int, sha512: str) -> None:
+        claims = self._segments.setdefault(segment, _SegmentClaims())
+        claims.add_claim(offset, mark, hash(sha512))
+
+    def _find_claim(self, segment: int, offset: int) -> tuple[_SegmentClaims, int] | None:
+        claims = self._segments.get(segment)
+        at = claims.find_claim(offset) if claims is not None else None
         return None if claims is None or at is None else (claims, at)
 
     def contradict(self, held: Representation, key: str, version: int) -> bool:
         """Return True if the old registry has something else at this place."""
-        found = self._find_claim(held)
+        found = self._find_claim(held.segment, held.offset)
         return found is not None and found[0].marks[found[1]] != hash((key, version, held.format))
 
     def confirm(self, held: Representation, key: str, version: int) -> bool:
         """Return True if the old registry has the same name and digest at this place."""
-        found = self._find_claim(held)
+        found = self._find_claim(held.segment, held.offset)
         if found is None:
             return False
         claims, at = found
@@ -87,9 +96,16 @@ class PlaceClaims:
         """Note that the new registry has the representations of a record."""
         for version in record.versions:
             for one in version.representations:
-                found = self._find_claim(one)
-                if found is not None:
-                    found[0].is_open[found[1]] = 0
+                self._close_claim(one.segment, one.offset)
+
+    def note_kept_document(self, one: DocumentLine) -> None:
+        """Do the same for a record of the short form."""
+        self._close_claim(int(one.segment), int(one.offset))
+
+    def _close_claim(self, segment: int, offset: int) -> None:
+        found = self._find_claim(segment, offset)
+        if found is not None:
+            found[0].is_open[found[1]] = 0
 
     def has_open(self) -> bool:
         """Return True if a confirmed place was claimed by no record that was kept."""
@@ -97,5 +113,5 @@ class PlaceClaims:
 
     def is_open(self, held: Representation) -> bool:
         """Return True if this place was confirmed, and claimed by no record that was kept."""
-        found = self._find_claim(held)
+        found = self._find_claim(held.segment, held.offset)
         return found is not None and found[0].is_open[found[1]] == 1

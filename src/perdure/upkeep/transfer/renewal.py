@@ -26,10 +26,10 @@ from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.model.references import list_references
 from perdure.policy.correcting import adopt_reading
-from perdure.policy.naming import identify_record
+from perdure.policy.naming import identify_record, spell_full_name
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
-from perdure.storage.ports import OpenBytes, Renewal, Salvage, Store, storage_errors
+from perdure.storage.ports import OpenBytes, Renewal, Salvage, SalvagedRecord, Store, storage_errors
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
 from perdure.upkeep.transfer.claims import PlaceClaims
@@ -38,6 +38,8 @@ from perdure.writing.peers import LOCK
 BY = "rebuild"
 _SOME = 1000
 _MOST_KNOWN = 4 * _SOME
+_UNNAMED = Record()  # a record whose key spells its name
+_ANY_FORMAT = "text"
 
 
 class RebuildStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,8 +128,12 @@ def _collect_claims(old: Salvage) -> PlaceClaims:
     """The places of all bytes that the old registry names. Its problems are noted later."""
     claims = PlaceClaims()
     known = len(old.problems)
-    for key, record, _ in old.read_records():
-        claims.add_record(key, record)
+    for salvaged in old.read_records():
+        content = salvaged.content
+        if isinstance(content, Record):
+            claims.add_record(salvaged.key, content)
+        elif content.document is not None:
+            claims.add_document(salvaged.key, content.document)
     del old.problems[known:]
     return claims
 
@@ -142,14 +148,20 @@ def _take_over_records(
     rows, done = old.read_records(), 0
     while some := list(islice(rows, _SOME)):
         journal.begin_batch()
-        find_known = _read_known(journal, [key for key, _, _ in some])
+        find_known = _read_known(journal, [salvaged.key for salvaged in some])
         references: list[tuple[int, str]] = []
-        for key, record, position in some:
+        for salvaged in some:
+            key = salvaged.key
             try:
-                kept = combine_records(record, find_known(key), is_settled=claims.is_open)
-                kept = _keep_record(journal, key, kept, position, record, now)
-                references += [(reference_hash(one), key) for one in list_references(kept)]
-                claims.note_kept(record)
+                known = find_known(key)
+                found = None if known else _keep_short(journal, salvaged, claims)
+                if found is None:
+                    record = salvaged.decode_record()
+                    kept = combine_records(record, known, is_settled=claims.is_open)
+                    kept = _keep_record(journal, key, kept, salvaged.position, record, now)
+                    found = list_references(kept)
+                    claims.note_kept(record)
+                references += [(reference_hash(one), key) for one in found]
             except (PerdureError, ValueError) as error:
                 old.note_lost(key, f"{key}: {error}")
         if references:  # one by one, each would be a row of its own
@@ -173,6 +185,22 @@ def _read_known(journal: Renewal, keys: list[str]) -> Callable[[str], Record | N
         return journal.find_record
     texts = dict(lines)
     return lambda key: stored.decode_stored(texts[key]) if key in texts else None
+
+
+def _keep_short(journal: Renewal, salvaged: SalvagedRecord, claims: PlaceClaims) -> set[str] | None:
+    """Store a record of a short form as it is, and return its references; None if it has none.
+
+    Raises PerdureError if its key is damaged.
+    """
+    content = salvaged.content
+    if isinstance(content, Record):
+        return None
+    document = content.document
+    spell_full_name(salvaged.key, _UNNAMED, 1, document.format if document else _ANY_FORMAT)
+    journal.keep_line(salvaged)
+    if document is not None:
+        claims.note_kept_document(document)
+    return {content.reference}
 
 
 def _keep_record(
