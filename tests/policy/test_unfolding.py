@@ -12,7 +12,8 @@ from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNo
 from perdure.ids import parse
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
-from perdure.policy.unfolding import NameBeginning, find_beginnings, join_part, split_part
+from perdure.policy.named_parts import join_part, split_part
+from perdure.policy.unfolding import NameBeginning, find_beginnings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.storage.ports import Records
 
