@@ -127,9 +127,19 @@ def test_a_digest_is_kept_on_purpose() -> None:
 
 
 def test_a_silent_erasure_takes_the_descriptions() -> None:
-    left = redact_record(RECORD, erase((1, "text"), silent=True))
+    left = redact_record(RECORD, erase((1, "text"), silent=True, is_whole=True))
     assert (left.metadata, left.about, left.attached) == ({}, None, ())
     assert (left.locations, left.values) == ((), ())
+
+
+def test_a_silent_erasure_of_a_version_takes_what_was_said_of_it() -> None:
+    places = tuple(Location(uri=f"https://{one}.example/", version=one) for one in (1, 2))
+    broken = replace(RECORD.versions[0], broken=WHY)
+    record = replace(RECORD, locations=places, versions=(broken, RECORD.versions[1]))
+    left = redact_record(record, erase((1, "text"), silent=True))
+    assert (left.metadata, left.about) == (RECORD.metadata, RECORD.about)
+    assert left.locations == places[1:]
+    assert left.versions[0].broken is None
 
 
 def test_an_erasure_elsewhere_erases_nothing_here() -> None:
