@@ -30,6 +30,7 @@ from perdure.model.records import (
     Record,
     Representation,
 )
+from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import (
     has_format,
     list_reading_aliases,
@@ -38,7 +39,6 @@ from perdure.policy.naming import (
     same_format,
     select_format,
 )
-from perdure.policy.unfolding import join_part, written_part
 from perdure.policy.versions import list_versions
 
 
