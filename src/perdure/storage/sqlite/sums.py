@@ -104,8 +104,8 @@ def _spell_value(value: Any) -> bytes:
 def is_sound_line(key: str, text: str, position: int | None, sum: int) -> bool:
     """Return False if a record has another sum than was stored with it, or another type."""
     try:
-        return isinstance(text, str) and sum == sum_line(key, text, position)
-    except (TypeError, UnicodeEncodeError):
+        return sum == sum_line(key, text, position)
+    except (AttributeError, TypeError, UnicodeEncodeError):  # a number, or bytes
         return False
 
 
