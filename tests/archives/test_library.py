@@ -503,3 +503,17 @@ def test_an_entry_before_the_beginning_is_damage(library: Library, tmp_path: Pat
     path.write_bytes(whole[: end + 16] + later + whole[end + 20 :])
     [flaw] = library.add_file(path)[-1].flaws
     assert "begins before the package" in flaw.what
+
+
+def test_files_of_a_relative_registry_directory_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Symptom: after `archive reindex` in the registry directory, moved files were not found."""
+    (tmp_path / "registry").mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = Library(Path("registry"), Settings())
+    (added,) = made.add_file(warc(tmp_path / "a.warc.gz", 1), move=True)
+    assert made.index_again([added.file.path])
+    assert [one.path for one in made.list_files()] == [added.file.path]
+    assert [payload(made, one) for one in all_of(made)] == [b"<p>1"]
+    made.close()
