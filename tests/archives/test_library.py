@@ -505,6 +505,18 @@ def test_an_entry_before_the_beginning_is_damage(library: Library, tmp_path: Pat
     assert "begins before the package" in flaw.what
 
 
+def test_a_file_that_is_moved_later_keeps_its_entry(library: Library, tmp_path: Path) -> None:
+    """It is not registered twice, once at a place where it is not any more."""
+    path = warc(tmp_path / "later.warc.gz", 1, 2)
+    (added,) = library.add_file(path)
+    (moved,) = library.add_file(path, move=True)
+    assert (moved.outcome, moved.file.name) == ("unchanged", added.file.name)
+    assert not path.exists()
+    (file,) = library.list_files()
+    assert file.path == "files/later.warc.gz"
+    assert [payload(library, one) for one in all_of(library)] == [b"<p>1", b"<p>2"]
+
+
 def test_files_of_a_relative_registry_directory_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,8 @@ class Library:
             raise IndexNotTaken(file=path.name)
         sqlite_index.create_index(self._root)
         target = self._bring_file(source) if move else source
+        if target != source:
+            self._move_entries(source, target)
         if _is_package(target):
             added = self._add_package(target, watch)
         else:
@@ -210,9 +212,13 @@ class Library:
         directory = self._root / FILES
         if source.parent == directory.resolve():
             return source
-        target = directory / self._find_free_name(
-            source.name, lambda name: (directory / name).exists()
-        )
+        own = self._index.find_file(source.name)
+        if own and own.path == str(source) and not (directory / own.name).exists():
+            target = directory / own.name  # registered before, at its earlier place
+        else:
+            target = directory / self._find_free_name(
+                source.name, lambda name: (directory / name).exists()
+            )
         try:
             directory.mkdir(exist_ok=True)
             try:
@@ -226,6 +232,15 @@ class Library:
             target.unlink(missing_ok=True)
             raise StorageFailed(what=f"{source.name}", reason=error.strerror or "") from error
         return target.resolve()
+
+    def _move_entries(self, source: Path, target: Path) -> None:
+        """Record the new place of a file that was registered at another place."""
+        kept = self._format_path(source)
+        known = [one for one in self._index.list_files() if one.path == kept]
+        if known:
+            with FileAddition(self._root) as adding:
+                for one in known:
+                    adding.move_file(one, self._format_path(target))
 
     def _format_path(self, path: Path) -> str:
         """Return a path as the index stores it: relative if it is inside the registry.
