@@ -529,3 +529,19 @@ def test_files_of_a_relative_registry_directory_are_read_again(
     assert [one.path for one in made.list_files()] == [added.file.path]
     assert [payload(made, one) for one in all_of(made)] == [b"<p>1"]
     made.close()
+
+
+def test_nothing_of_its_earlier_entry_is_left_when_a_file_is_indexed_again(
+    library: Library, tmp_path: Path
+) -> None:
+    """Ruling tombstone-silence: not in free space of the index, either."""
+    (added,) = library.add_file(warc(tmp_path / "a.warc.gz", *range(400)), move=True)
+    digests = [one.digest.encode() for one in all_of(library)]
+    place = tmp_path / "registry" / "captures" / added.file.path
+    warc(place, 1000)
+    assert library.index_again([added.file.path])
+    held = [
+        path.read_bytes() for path in (tmp_path / "registry" / "captures").glob("index.sqlite*")
+    ]
+    assert len(digests) == 400
+    assert [one for one in digests if any(one in text for text in held)] == []
