@@ -36,7 +36,7 @@ from perdure.model.commands import (
 )
 from perdure.model.queries import Choices, Fetch, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
-from perdure.policy.unfolding import split_part
+from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
 from perdure.upkeep.citations import resolve_or_explain

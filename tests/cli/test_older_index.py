@@ -67,7 +67,7 @@ def test_an_older_index_opens_and_says_what_it_lacks(older: Shell) -> None:
     assert methods(older) == ["", ""]
     listed = older.run("archive", "list")
     assert len(listed.stdout.splitlines()) == 2
-    assert "2 files were indexed by an earlier release" in listed.stderr
+    assert "2 files indexed by an earlier release" in listed.stderr
     assert "perdure archive reindex" in listed.stderr
     assert older.run("archive", "check").exit_code == 0, "missing digests are no damage"
 
@@ -92,7 +92,7 @@ def test_records_about_captures_are_not_counted(shell: Shell, tmp_path: Path) ->
     """Heritrix writes three records for each page: response, request and metadata."""
     warc = write_exchanges(tmp_path / "a.warc.gz", Exchange("GET", API, DATE, b"got"))
     [line] = shell.lines("archive", "add", str(warc))
-    assert line == "a.warc.gz: added, 2 records, 1 captures"
+    assert line == "a.warc.gz: added, 2 records, 1 capture"
     [file] = [json.loads(shell.run("archive", "list", "--json").stdout)]
     assert (file["records"], file["lines"], file["captures"]) == (2, 2, 1)
 

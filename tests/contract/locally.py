@@ -27,7 +27,7 @@ from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.metadata.citing import write_citation
 from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
-from perdure.policy.unfolding import split_part
+from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry

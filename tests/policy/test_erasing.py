@@ -14,6 +14,7 @@ from perdure.model.about import About, Attachment
 from perdure.model.records import (
     Blank,
     Location,
+    NarrowDescription,
     Record,
     Representation,
     Tombstone,
@@ -127,9 +128,20 @@ def test_a_digest_is_kept_on_purpose() -> None:
 
 
 def test_a_silent_erasure_takes_the_descriptions() -> None:
-    left = redact_record(RECORD, erase((1, "text"), silent=True))
+    left = redact_record(RECORD, erase((1, "text"), silent=True, is_whole=True))
     assert (left.metadata, left.about, left.attached) == ({}, None, ())
     assert (left.locations, left.values) == ((), ())
+
+
+def test_a_silent_erasure_of_one_version_takes_what_was_said_of_it() -> None:
+    """Ruling version-metadata: descriptions "stay there"; those of what is served stay."""
+    levels = tuple(NarrowDescription(version=number, about=About()) for number in (1, 2, None))
+    record = replace(RECORD, narrower=levels)
+    left = redact_record(record, erase((1, "text"), (1, "html"), silent=True))
+    assert left.narrower == levels[1:]
+    assert (left.about, left.metadata) == (RECORD.about, RECORD.metadata)
+    whole = redact_record(record, erase((1, "text"), silent=True, is_whole=True))
+    assert whole.narrower == ()
 
 
 def test_an_erasure_elsewhere_erases_nothing_here() -> None:

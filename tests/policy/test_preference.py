@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from perdure.model.queries import Preference
-from perdure.policy.preference import language_quality, media_quality
+from perdure.policy.preference import (
+    language_quality,
+    media_quality,
+    prefers_other_than_page,
+)
 
 
 def wishes(*ranges: tuple[str, float]) -> tuple[Preference, ...]:
@@ -51,3 +55,19 @@ def test_the_most_specific_range_that_matches_a_type(
 ) -> None:
     """RFC 9110 section 12.5.1: "the most specific reference has precedence"."""
     assert media_quality(wishes(*ranges), "text/html; charset=utf-8") == quality
+
+
+@pytest.mark.parametrize(
+    ("ranges", "prefers"),
+    [
+        ([], False),
+        ([("text/*", 1.0)], False),
+        ([("*/*", 0.5)], False),
+        ([("application/xhtml+xml", 1.0), ("image/png", 1.0)], False),
+        ([("image/png", 1.0), ("text/html", 0.9)], True),
+        ([("text/html", 0.0)], False),
+    ],
+)
+def test_who_wants_no_page(ranges: list[tuple[str, float]], prefers: bool) -> None:
+    """Ruling page-or-thing: a page is for clients that accept HTML no less than anything else."""
+    assert prefers_other_than_page(wishes(*ranges)) is prefers

@@ -169,13 +169,18 @@ def test_what_lies_within_covers_nothing_more(inner: str, outer: str) -> None:
 
 
 def test_a_part_lies_within_the_whole() -> None:
-    chain = ["hdl:1/2", "hdl:1/*", "hdl:*", "*"]
+    chain = ["hdl:1/23", "hdl:1/2*", "hdl:1/*", "hdl:*", "*"]
     series = ["pdi://oma.eop.gov.us/1997/09/01/1", "pdi://oma.eop.gov.us/1997/*", "oma.eop.gov.us"]
     arks = ["ark:99999/fk4x", "99999/fk4x", "99999/fk4", "99999/fk", "*"]
     for links in (chain, arks, [*series, "*.oma.eop.gov.us", "*.eop.gov.us", "*"]):
         for at, outer in enumerate(links):
             assert all(rights.is_within(inner, outer) for inner in links[: at + 1])
             assert not any(rights.is_within(inner, outer) for inner in links[at + 1 :])
+
+
+def test_a_scope_of_names_covers_no_shorter_beginning() -> None:
+    assert not rights.is_within("hdl:1/ax", "hdl:1/ab*")
+    assert not rights.is_within("hdl:1/a*", "hdl:1/ab*")
 
 
 @given(scopes)

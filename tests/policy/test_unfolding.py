@@ -12,7 +12,8 @@ from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNo
 from perdure.ids import parse
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
-from perdure.policy.unfolding import NameBeginning, join_part, split_part
+from perdure.policy.named_parts import join_part, split_part
+from perdure.policy.unfolding import NameBeginning, find_beginnings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.storage.ports import Records
 
@@ -206,3 +207,12 @@ def test_only_what_is_not_registered_is_sent_on_as_a_part() -> None:
     assert (step.identifier, step.location.uri) == (parse("ark:/99999/a"), f"{PLACE}/b")
     assert unfold(known, "ark:/99999/a/c") is None
     assert unfold(known, "ark:/99999/z/c") is None
+
+
+def test_an_ark_is_cut_at_every_character_of_its_end() -> None:
+    """The resolver of ARKs passes on whatever follows the longest name that it knows; 64 cuts are
+    tried, so that a long name costs no more."""
+    short = [str(one.whole) for one in find_beginnings(parse("ark:12345/x5ab"))]
+    assert short == [f"ark:12345/{name}" for name in ("x5a", "x5", "x")]
+    long = [str(one.whole) for one in find_beginnings(parse(f"ark:12345/{'x' * 200}"))]
+    assert long == [f"ark:12345/{'x' * count}" for count in range(199, 135, -1)]

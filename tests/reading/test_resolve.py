@@ -25,7 +25,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Value
-from perdure.policy.unfolding import split_part
+from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.server.application import Application
 from perdure.server.common.bearers import Bearers

@@ -13,7 +13,7 @@ from perdure import testing
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.policy.unfolding import join_part
+from perdure.policy.named_parts import join_part
 from perdure.reading.targets import (
     Question,
     read_identifier,

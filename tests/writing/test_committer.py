@@ -15,7 +15,7 @@ from perdure.model.commands import Answer, Command, Mint, Receipt
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.committer import LARGEST_BATCH, Committer
-from perdure.writing.door import Then
+from perdure.writing.door import Taker
 from perdure.writing.registrar import Registrar
 
 
@@ -39,7 +39,7 @@ def enqueue_all(committer: Committer, commands: list[Command]) -> list[Answer]:
     answers: list[tuple[int, Answer]] = []
     done = threading.Semaphore(0)
 
-    def deliver_to(number: int) -> Then:
+    def deliver_to(number: int) -> Taker:
         def deliver(answer: Answer) -> None:
             answers.append((number, answer))
             done.release()

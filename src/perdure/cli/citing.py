@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
     from perdure.ids.pwid import Pwid
     from perdure.model.about import About
-    from perdure.policy.unfolding import Name
+    from perdure.policy.named_parts import Name
     from perdure.registry import Registry
 
 _style = click.option(

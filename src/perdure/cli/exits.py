@@ -19,6 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from perdure import errors
 from perdure.errors import PerdureError, quote
+from perdure.errors.invalid import ContentNotSupported
 from perdure.errors.lookup import CitationGone
 
 FINDINGS = 1
@@ -48,6 +49,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.UnknownScheme: 3,
     errors.MalformedPart: 3,
     errors.InvalidRequest: 4,
+    ContentNotSupported: 4,
     errors.BadSettings: 5,
     errors.NotFound: 10,
     errors.NoSuchVersion: 11,

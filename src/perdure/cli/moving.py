@@ -96,8 +96,11 @@ def import_file(
 def _import_lines(
     open_source: _OpenSource, how: Joining, *, atomic: bool, errors: str | None
 ) -> None:
+    import gc
+
     from perdure.upkeep.transfer.importing import import_lines
 
+    gc.set_threshold(100_000)  # many rows are alive at a time, without cycles to be found
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
         registry = opened.enter_context(here().open_registry())

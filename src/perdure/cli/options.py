@@ -18,7 +18,7 @@ from perdure.cli.command import here
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
-    from perdure.policy.unfolding import Name
+    from perdure.policy.named_parts import Name
 
 _MOST_DIGITS = 18
 _T = TypeVar("_T")
@@ -57,7 +57,7 @@ def _parse_identifier(text: str) -> Identifier:
 
 
 def _parse_name(text: str) -> Name:
-    from perdure.policy.unfolding import split_part
+    from perdure.policy.named_parts import split_part
 
     return split_part(text)
 

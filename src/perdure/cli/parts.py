@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
     from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
-    from perdure.policy.unfolding import Name
+    from perdure.policy.named_parts import Name
 
 _FILE = click.Path(exists=True, dir_okay=False)
 _type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Default: detected.")
@@ -121,7 +121,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
     Exits with 1 if it is not.
     """
     from perdure.cli import fetching
-    from perdure.policy.unfolding import join_part
+    from perdure.policy.named_parts import join_part
     from perdure.upkeep import citations
 
     identifier, spec = join_part(named.identifier, named.part if spec is None else spec)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
-    from perdure.policy.unfolding import Name
+    from perdure.policy.named_parts import Name
     from perdure.registry import Registry
 
 _accept = click.option(
@@ -52,7 +52,7 @@ def get(
     """
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
-    from perdure.policy.unfolding import join_part
+    from perdure.policy.named_parts import join_part
     from perdure.upkeep import citations
 
     if here().as_json and output == "-":

@@ -79,7 +79,7 @@ def _write_age(seconds: int) -> str:
     """Write a duration in its largest unit.
 
     >>> _write_age(90), _write_age(7300), _write_age(200_000)
-    ('1 minutes', '2 hours', '2 days')
+    ('1 minute', '2 hours', '2 days')
     """
     if seconds >= _FEW * _DAY:
         return count_things(seconds // _DAY, "day")

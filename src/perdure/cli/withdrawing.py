@@ -13,7 +13,7 @@ from perdure.cli.receipts import print_receipt
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.model.records import Blank
-    from perdure.policy.unfolding import Name
+    from perdure.policy.named_parts import Name
 
 _ELSEWHERE = (
     "backups that are not made again, exports, what readers and caches have copied, and mirrors "
@@ -114,7 +114,7 @@ def erase(
     from perdure.model.commands import Erase, Outcome
     from perdure.model.records import LOCAL
     from perdure.policy import naming
-    from perdure.policy.unfolding import join_part
+    from perdure.policy.named_parts import join_part
 
     identifier, part = join_part(named.identifier, named.part if spec is None else spec)
     whole = identifier.whole

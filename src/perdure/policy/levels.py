@@ -24,13 +24,13 @@ from perdure.model.about import About, Attachment, read_pairs
 from perdure.model.commands import Outcome
 from perdure.model.merging import lay_over
 from perdure.model.records import WHOLE_RESOURCE, Level, NarrowDescription, Record
+from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import (
     has_format,
     qualify_identifier,
     read_qualifiers,
     same_format,
 )
-from perdure.policy.unfolding import join_part, written_part
 from perdure.policy.versions import list_versions
 
 

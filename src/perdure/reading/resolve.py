@@ -60,16 +60,11 @@ from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
 from perdure.policy.levels import find_level, list_attached, pin_part
+from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.showing import show_to_readers
-from perdure.policy.unfolding import (
-    NameBeginning,
-    Unfolding,
-    find_beginnings,
-    join_part,
-    written_part,
-)
+from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
 from perdure.storage.ports import Records
 
 _MOST_ALIASES = 8

@@ -45,7 +45,7 @@ from perdure.ids.name_set import NameSet
 from perdure.model.parameters import Parameters
 from perdure.model.queries import LocationAttribute
 from perdure.parts import media
-from perdure.policy.unfolding import Name, split_part
+from perdure.policy.named_parts import Name, split_part
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)

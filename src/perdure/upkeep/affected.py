@@ -26,8 +26,8 @@ from perdure.ids import Identifier
 from perdure.model import collection
 from perdure.model.records import Reading, Record
 from perdure.policy.levels import spell_level
+from perdure.policy.named_parts import split_part
 from perdure.policy.naming import read_qualifiers, same_format
-from perdure.policy.unfolding import split_part
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.registry import Registry
 

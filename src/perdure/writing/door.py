@@ -16,14 +16,15 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from perdure.errors import PerdureError
 from perdure.model.commands import Answer, Command, Receipt
 
-Then = Callable[[Answer], None]
+Taker = Callable[[Answer], None]
+Then = Taker | asyncio.Future[Receipt]
+"""Takes the answer of a command: a function, or in an event loop a future."""
 Turn = list[tuple[Command, Then]]
-"""Commands that were handed in together, each with the function that takes its answer."""
+"""Commands that were handed in together, each with what takes its answer."""
 Arrive = Callable[[Iterable[tuple[Then, Answer]]], None]
 
 
@@ -40,7 +41,7 @@ class Door(abc.ABC):
         A thread of the door calls `arrive` with one or more answers, until all have arrived.
         """
 
-    def enqueue_command(self, command: Command, then: Then) -> None:
+    def enqueue_command(self, command: Command, then: Taker) -> None:
         """Queue a command; a thread of the door calls `then` with the answer."""
         self.enqueue_turn([(command, then)], _deliver_answers)
 
@@ -77,7 +78,7 @@ class Door(abc.ABC):
         exchange = self._exchanges.get(loop) or self._find_exchange(loop)
         return exchange.submit_command(command)
 
-    def hand_in(self, command: Command, then: Then) -> None:
+    def hand_in(self, command: Command, then: Taker) -> None:
         """Queue a command; the running event loop calls `then` with the answer."""
         self._find_exchange(asyncio.get_running_loop()).hand_in(command, then)
 
@@ -99,16 +100,18 @@ def unwrap_receipt(answer: Answer) -> Receipt:
 
 def _deliver_answers(answers: Iterable[tuple[Then, Answer]]) -> None:
     for then, answer in answers:
+        _deliver_answer(then, answer)
+
+
+def _deliver_answer(then: Then, answer: Answer) -> None:
+    if not isinstance(then, asyncio.Future):
         then(answer)
-
-
-def _settle_future(future: asyncio.Future[Receipt], answer: Answer) -> None:
-    if future.done():  # the caller no longer waits
+    elif then.done():  # the caller no longer waits
         return
-    if isinstance(answer, PerdureError):
-        future.set_exception(answer.with_traceback(None))
+    elif isinstance(answer, PerdureError):
+        then.set_exception(answer.with_traceback(None))
     else:
-        future.set_result(answer)
+        then.set_result(answer)
 
 
 class _Exchange:
@@ -123,7 +126,7 @@ class _Exchange:
         self._ready: deque[Iterable[tuple[Then, Answer]]] = deque()
         self._woken = False
 
-    def hand_in(self, command: Command, then: Then) -> None:
+    def hand_in(self, command: Command, then: Taker) -> None:
         if not self._turn:
             self._loop.call_soon(self._end_turn)
         self._turn.append((command, then))
@@ -133,7 +136,7 @@ class _Exchange:
         if not turn:
             self._loop.call_soon(self._end_turn)
         future: asyncio.Future[Receipt] = self._loop.create_future()
-        turn.append((command, partial(_settle_future, future)))
+        turn.append((command, future))
         return future
 
     def _end_turn(self) -> None:
@@ -153,7 +156,7 @@ class _Exchange:
         while self._ready:
             for then, answer in self._ready.popleft():
                 try:
-                    then(answer)
+                    _deliver_answer(then, answer)
                 except Exception as error:  # the other callers still get their answers
                     context = {"message": "an answer could not be delivered", "exception": error}
                     self._loop.call_exception_handler(context)

@@ -13,7 +13,7 @@ from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import changes, values
 from perdure.policy.handles.names import read_handle
-from perdure.policy.handles.values import list_values, read_values, write_values
+from perdure.policy.handles.values import is_shown, list_values, read_values, write_values
 
 HANDLE = parse("hdl:21.T14999/x")
 AT, LATER = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z"
@@ -141,6 +141,24 @@ def test_secrets_are_sealed_before_anybody_sees_them() -> None:
     assert "s3cret" not in one.data
     assert write_values((one,), to_admin=False) == []
     assert b"scrypt" not in msgspec.json.encode(write_values((one,), to_admin=True))
+
+
+@pytest.mark.parametrize(
+    ("permissions", "to_admin", "to_others"),
+    [
+        ("1110", True, True),
+        ("1100", True, False),
+        ("0100", False, False),
+        ("1000", True, False),
+        ("0010", False, True),
+        ("0011", False, True),
+    ],
+)
+def test_who_may_read_a_value(permissions: str, to_admin: bool, to_others: bool) -> None:
+    """RFC 3651 section 3.1: "PUBLIC_READ", "ADMIN_READ" are the third and the first bit."""
+    value = Value(index=1, type="URL", data="https://a.example/", permissions=permissions)
+    assert is_shown(value, to_admin=True) is to_admin
+    assert is_shown(value, to_admin=False) is to_others
 
 
 def test_too_many_secrets_take_too_long() -> None:

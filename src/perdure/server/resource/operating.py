@@ -41,8 +41,8 @@ from perdure.model.commands import (
 from perdure.model.records import Blank, Location, Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.handles.names import find_home_prefix
+from perdure.policy.named_parts import join_part
 from perdure.policy.rights import covers_object, make_object
-from perdure.policy.unfolding import join_part
 from perdure.reading.targets import read_identifier, read_question
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer
