@@ -155,9 +155,11 @@ def _measure_record(
     after = total - extent
     if not 0 <= after <= _MOST_TAIL or (tail := tail[len(tail) - after :]).strip(b"\r\n"):
         raise RecordNotBlankable("it does not have the length that its head says")
-    if member.end - offset > max(length, 1) and length:
-        raise RecordNotBlankable("its compressed member is longer than its index says")
-    return member.end - offset, tail
+    size = member.end - offset
+    rest = window.read_at(member.end, max(length - size, 0))
+    if length and (length < size or rest.strip(b"\0\r\n")):
+        raise RecordNotBlankable("its compressed member does not have the length that is indexed")
+    return size, tail
 
 
 def _read_start(record: WarcRecord) -> bytes:
