@@ -284,6 +284,20 @@ def test_what_lies_elsewhere_is_not_touched(desk: Desk, tmp_path: Path) -> None:
     check_file(path)
 
 
+def test_a_capture_that_is_added_again_is_erased_again(desk: Desk, tmp_path: Path) -> None:
+    path, digests = add_site(desk, zipped=True)
+    erase(desk)
+    again = tmp_path / "again.warc.gz"
+    digests += write_site(again, zipped=True)
+    desk.registry.archive.add_file(again, move=True)
+    with pytest.raises(CaptureWithdrawn):
+        read(desk, NAME)
+    assert find_traces(desk.root, *TRACES)
+    assert erase(desk).outcome is Outcome.CHANGED
+    check_erased(desk, path, digests)
+    check_file(desk.root / "captures" / "files" / again.name)
+
+
 def test_a_file_with_another_name_is_not_touched(desk: Desk) -> None:
     path, _ = add_site(desk, zipped=False)
     intact = path.read_bytes()
