@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import py_compile
 import re
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin
@@ -18,6 +19,8 @@ from perdure.ids import parse
 from perdure.model.about import About, DescriptionText
 from perdure.model.commands import Describe, Mint, Withdraw
 from perdure.model.records import Location
+from perdure.server import pages
+from perdure.server.pages import own
 
 BROWSER = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 COLLECTION = "application/vnd.perdure.collection+json"
@@ -213,3 +216,9 @@ def test_no_other_script_can_run(site: Deployment, names: dict[str, str]) -> Non
             other = site.get(path, BROWSER).headers["content-security-policy"]
             assert "script-src" not in other, path
             assert "default-src 'none'" in other
+
+
+def test_templates_load_beside_compiled_modules() -> None:
+    """Python writes `__pycache__` into the directory of the templates, unless it was forbidden."""
+    py_compile.compile(own.__file__, doraise=True)
+    pages.load_templates()
