@@ -56,3 +56,11 @@ def test_a_query_asks_one_question(word: str) -> None:
         read_question(f"info&{word}")
     assert refused.value.questions == ("?info", f"?{word}")
     assert read_question(f"{word}&{word}").verb == word
+
+
+@pytest.mark.parametrize("word", [*_VERBS, "cite=apa", "quote=x"])
+def test_a_question_with_a_value_is_a_question_too(word: str) -> None:
+    for query in (f"{word}&metadata=csl", f"metadata&{word}"):
+        with pytest.raises(SeveralQuestions) as refused:
+            read_question(query)
+        assert set(refused.value.questions) == {"?metadata", f"?{word.partition('=')[0]}"}

@@ -133,6 +133,16 @@ def test_a_silent_erasure_takes_the_descriptions() -> None:
     assert (left.locations, left.values) == ((), ())
 
 
+def test_a_silent_erasure_of_a_version_takes_what_was_said_of_it() -> None:
+    places = tuple(Location(uri=f"https://{one}.example/", version=one) for one in (1, 2))
+    broken = replace(RECORD.versions[0], broken=WHY)
+    record = replace(RECORD, locations=places, versions=(broken, RECORD.versions[1]))
+    left = redact_record(record, erase((1, "text"), silent=True))
+    assert (left.metadata, left.about) == (RECORD.metadata, RECORD.about)
+    assert left.locations == places[1:]
+    assert left.versions[0].broken is None
+
+
 def test_a_silent_erasure_of_one_version_takes_what_was_said_of_it() -> None:
     """Ruling version-metadata: descriptions "stay there"; those of what is served stay."""
     levels = tuple(NarrowDescription(version=number, about=About()) for number in (1, 2, None))

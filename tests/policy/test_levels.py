@@ -16,9 +16,11 @@ from perdure.model.about import About, Agent, Attachment, DescriptionDate, Descr
 from perdure.model.merging import lay_over
 from perdure.model.records import (
     WHOLE_RESOURCE,
+    Correction,
     Level,
     Location,
     NarrowDescription,
+    Reading,
     Record,
     Representation,
     Tombstone,
@@ -210,3 +212,31 @@ def test_a_silent_withdrawal_of_a_version_hides_what_was_said_of_it() -> None:
         shown = show_to_readers(replace(record, versions=(first, record.versions[1])))
         assert shown.about == said
         assert [one.version for one in shown.narrower] == ([2] if silent else [1, 2])
+
+
+def test_a_corrected_document_has_one_description_by_both_of_its_names() -> None:
+    """ "If the right reading has another format in names, that name finds the bytes, too"
+    (`perdure correct --help`)."""
+    corrected = Correction(
+        before=Reading(media_type="text/plain", charset="us-ascii"),
+        after=Reading(media_type="text/csv", charset="us-ascii"),
+        at=AT,
+        by="anna",
+    )
+    held = replace(RECORD.versions[1].representations[0], corrections=(corrected,))
+    record = replace(
+        RECORD, versions=(RECORD.versions[0], replace(RECORD.versions[1], representations=(held,)))
+    )
+    text, csv = (parse(f"{NAME}.{format}.2") for format in ("text", "csv"))
+    for said, about in ((text, About(year="1958")), (csv, About(year="1999"))):
+        level = levels.settle_level(said, record, levels.find_level(said))
+        record = describe(record, (level, about))
+        assert len(record.narrower) == 1
+        for name in (text, csv):
+            assert levels.describe_level(record, levels.find_level(name)) == about
+            assert levels.find_own(record, levels.find_level(name)).about == about
+    for format in ("text", "csv"):
+        wide = describe(RECORD, (Level(format=format), About(year="1990")))
+        wide = replace(wide, versions=record.versions)
+        for name in (text, csv):
+            assert levels.describe_level(wide, levels.find_level(name)).year == "1990"

@@ -16,7 +16,8 @@ from perdure.model.records import (
     Value,
     Version,
 )
-from perdure.policy.showing import find_withdrawal, show_to_readers
+from perdure.policy.binding import break_location
+from perdure.policy.showing import find_withdrawal, show_to_readers, silence_descriptions
 
 AT = "2026-11-22T09:00:00Z"
 WHY = Tombstone(reason="a court said so", at=AT, by="anna")
@@ -77,6 +78,29 @@ def test_a_silent_withdrawal_says_nothing_of_the_resource() -> None:
     second = Version(number=2, at=AT, representations=(HELD,))
     one_of_two = replace(RECORD, versions=(replace(FIRST, tombstone=silent), second))
     assert show_to_readers(one_of_two).metadata == RECORD.metadata
+
+
+@pytest.mark.parametrize("number", [None, 1])
+def test_a_silent_withdrawal_tells_no_address(number: int | None) -> None:
+    """Neither the present locations nor the evidence, nor the reason why one was broken."""
+    address = "https://a.example/secret"
+    place = Location(uri=address, version=number)
+    drift = LocationDrift(uri="https://a.example/secret2", version=number)
+    record = replace(RECORD, versions=(), drifted=(drift,))
+    record = break_location(replace(record, locations=(place,)), place, "anna", AT)
+    record = replace(record, locations=(replace(place, uri="https://a.example/secret3"),))
+    assert "secret" in str(record.unbound(number) or record.broken or record.versions[0].broken)
+    silent = replace(WHY, silent=True, keeps_digest=True)
+    if number is None:
+        withdrawn = replace(record, tombstone=silent)
+    else:
+        second = Version(number=2, at=AT, representations=(HELD,))
+        withdrawn = replace(
+            record, versions=(replace(record.versions[0], tombstone=silent), second)
+        )
+    assert "secret" not in str(show_to_readers(withdrawn))
+    assert "secret" not in str(show_to_readers(record, withdrawn))
+    assert "secret" not in str(silence_descriptions(withdrawn))
 
 
 def test_a_name_is_withdrawn_with_its_version_or_the_whole() -> None:

@@ -456,3 +456,14 @@ def test_a_part_that_never_existed_is_not_described(site: Deployment) -> None:
         assert site.get(f"/{name}%23char=0,21?{asked}").status == 200, asked
         assert site.get(f"/{name}%23char=0,99999999?{asked}").status == 416, asked
     assert site.get(f"/uri-res/N2C?{name}%23char=0,99999999").status == 416
+    whole = str(parse(name).whole.resource)
+    for other, part, status in (
+        ("text.9", "char=0,3", 404),
+        ("pdf.1", "page=3", 406),
+        ("pdf", "page=3", 406),
+    ):
+        path = f"{whole}.{other}%23{part}"
+        assert site.get(f"/{path}").status == status
+        for asked in (*ASKED, "info"):
+            assert site.get(f"/{path}?{asked}").status == status, (path, asked)
+        assert site.get(f"/uri-res/N2C?{path}").status == status, path

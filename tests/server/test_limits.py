@@ -146,6 +146,26 @@ def test_a_repeated_request_is_no_further_name(site: Deployment) -> None:
     ]
 
 
+@pytest.mark.parametrize("way", ["post", "put"])
+def test_a_repeated_request_needs_no_share(site: Deployment, way: str) -> None:
+    """A client that lost the answer repeats its request, and gets the receipt, not a 429."""
+    token, once = site.token(f"repeating {way}"), f"Idempotency-Key: share {way}"
+
+    def mint(*fields: str) -> Answer:
+        if way == "put":
+            fields = (*fields, "Content-Type: text/plain")
+            return site.put(f"/pdi://{SERIES}/", b"share", *fields, token=token)
+        return site.post(f"/pdi://{SERIES}/?mint", {}, *fields, token=token)
+
+    first = mint(once)
+    assert first.status == 201
+    assert [mint().status for _ in range(MINTS)] == [201] * (MINTS - 1) + [429]
+    repeated = mint(once)
+    assert repeated.status == 201
+    assert repeated.headers["location"] == first.headers["location"]
+    check_refusal(mint(f"{once} unused"), "mints", MINTS, 86_400)
+
+
 def test_a_fast_upload_counts_too(site: Deployment) -> None:
     token = site.token("steady")
     fields = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain"}

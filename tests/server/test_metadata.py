@@ -9,7 +9,7 @@ from lxml import etree
 from tests.metadata.test_bad_records import CMDI, RECORD
 from tests.metadata.test_formats import FULL
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, problem, resource, text
+from tests.server.deployment import SHOULDER, Deployment, problem, resource, text
 
 from perdure import metadata
 from perdure.ids import parse
@@ -453,6 +453,43 @@ def test_a_version_has_its_own_metadata_before_the_resources(site: Deployment, b
     assert [one.text for one in record.iterfind(path)] == ["Proofs", "Whom"]
     past = json.loads(site.get(f"/{whole}?history").body)["revisions"]
     assert [next(iter(one["changes"])) for one in past[1:]] == ["about", "narrower", "narrower"]
+
+
+def test_the_record_shows_a_part_as_its_metadata_do(site: Deployment, blank: str) -> None:
+    """ "its `about` is what a reader of the requested name sees" (docs/reference/metadata.md): also
+    for a part of an open version, and for a name that cannot include its part."""
+    token = site.token(f"describes parts of {blank}")
+    kind = "Content-Type: text/plain"
+    minted = site.put(f"/ark:{SHOULDER}", SOURCE, kind, token=token)
+    whole, ark = resource(blank), json.loads(minted.body)["identifier"]
+    for name, target in (
+        (whole, f"{whole}%23char=3,7?"),
+        (blank, f"{blank}%23char=3,7?"),
+        (ark, f"{ark}?part=char=3,7&"),
+    ):
+        assert put(site, name, b'{"titles":[{"value":"Letters"}]}', OWN, token=token).status == 200
+        part = b'{"titles":[{"value":"Whom"}]}'
+        answer = site.put(f"/{target}metadata", part, f"Content-Type: {OWN}", token=token)
+        assert answer.status == 200, answer.body
+        seen = json.loads(site.get(f"/{target}info", "Accept: application/json").body)
+        assert seen["about"] == {"titles": [{"value": "Whom"}]}, target
+        record = etree.fromstring(site.get(f"/{target}info", "Accept: application/xml").body)
+        assert record.findtext("about/{*}resource/{*}titles/{*}title") == "Whom", target
+
+
+@pytest.mark.parametrize("ask", ["put", "post"])
+def test_a_part_may_precede_the_question(site: Deployment, blank: str, ask: str) -> None:
+    """Parameters have no order: `?part=…&metadata` is `?metadata&part=…`, in writes, too."""
+    token = site.token(f"describes a part of {blank} by {ask}")
+    about = b'{"titles":[{"value":"Whom"}]}'
+    target = f"/{blank}?part=char=3,7&metadata"
+    if ask == "put":
+        answer = site.put(target, about, f"Content-Type: {OWN}", token=token)
+    else:
+        answer = site.post(target, json.loads(about), f"Content-Type: {OWN}", token=token)
+    assert answer.status == 200, answer.body
+    assert b"Whom" in site.get(f"/{blank}%23char=3,7?cite=apa").body
+    assert b"Whom" not in site.get(f"/{blank}?cite=apa").body
 
 
 def test_a_merge_patch_changes_only_the_level_that_it_names(site: Deployment, blank: str) -> None:

@@ -277,6 +277,12 @@ def test_damages_of_the_registry_file(intact: Path, place: Path) -> None:
     sweep(intact, place, [Path(FILE)], each=4, seed=1)
 
 
+def test_a_row_whose_columns_have_other_types(intact: Path, place: Path) -> None:
+    """A pointer of the first page of records leads to the middle of a row: its key is a number."""
+    expected = ask_everything(intact, list_names(intact))
+    check_damage(intact, expected, place, Path(FILE), flip_bit(4107, 2))
+
+
 def test_damages_of_the_segments(intact: Path, place: Path) -> None:
     with Registry(intact, environment={}) as registry:
         numbers = registry.bytes.list_numbers()

@@ -30,7 +30,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.policy.naming import qualify_identifier
-from perdure.policy.showing import drop_descriptions
+from perdure.policy.showing import drop_descriptions, drop_version_descriptions
 
 
 class Erasable(NamedTuple):
@@ -118,10 +118,7 @@ def redact_record(record: Record, erasure: Erasure) -> Record:
 def _redact_descriptions(record: Record, erasure: Erasure) -> Record:
     if erasure.is_whole:
         return drop_descriptions(record)
-    numbers = {number for number, _ in erasure.digests}
-    return replace(
-        record, narrower=tuple(one for one in record.narrower if one.version not in numbers)
-    )
+    return drop_version_descriptions(record, {number for number, _ in erasure.digests})
 
 
 def redact_stored(text: str, erasure: Erasure) -> str:

@@ -67,7 +67,7 @@ def join_records(
         record = _join_version(identifier, record, version)
     joined = replace(
         record,
-        minted=held.minted or more.minted,
+        minted=held.minted or _join_reserved(held, more),
         metadata=_join_pairs(identifier, held, more, how, given),
         about=_join_description(identifier, held.about, more.about, how, given),
         attached=_join_attached(identifier, held.attached, more.attached, how, given),
@@ -78,6 +78,12 @@ def join_records(
         broken=held.broken or more.broken,
     )
     return drop_false_erasures(joined)
+
+
+def _join_reserved(held: Record, more: Record) -> str:
+    """The format that `more` reserves. Data without bytes reserve none for bytes that are held:
+    the name would then mean another format (ruling pdi-reserved-name)."""
+    return "" if held.versions and not more.versions else more.minted
 
 
 # Locations and values

@@ -23,13 +23,21 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment, read_pairs
 from perdure.model.commands import Outcome
 from perdure.model.merging import lay_over
-from perdure.model.records import WHOLE_RESOURCE, Level, NarrowDescription, Record
+from perdure.model.records import (
+    WHOLE_RESOURCE,
+    Level,
+    NarrowDescription,
+    Record,
+    Representation,
+)
 from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import (
     has_format,
+    list_reading_aliases,
     qualify_identifier,
     read_qualifiers,
     same_format,
+    select_format,
 )
 from perdure.policy.versions import list_versions
 
@@ -61,7 +69,7 @@ def settle_level(identifier: Identifier, record: Record, level: Level) -> Level:
     Raises NoSuchVersion or NotAcceptable if the record has no such version or format, and
     VersionNotSaid for a part of an open version. A format is accepted if a location may have it.
     """
-    level = pin_part(identifier, record, level)
+    level = _name_document(record, pin_part(identifier, record, level))
     _check_level(identifier, record, level)
     held = _list_held(record, level)
     if level.part and level.version is None and held and _can_name_versions(identifier):
@@ -96,6 +104,23 @@ def _list_held(record: Record, level: Level) -> list[tuple[int, str]]:
     ]
 
 
+def _name_document(record: Record, level: Level) -> Level:
+    """Return the level with the format under which its document is held.
+
+    A correction gives a document another format in names; it is the same document by both.
+    """
+    one = _find_document(record, level)
+    return level if one is None else replace(level, format=one.format)
+
+
+def _find_document(record: Record, level: Level) -> Representation | None:
+    if level.format is None or level.version is None:
+        return None
+    version = record.version(level.version)
+    held = select_format(version.representations, level.format) if version else ()
+    return held[0] if held else None
+
+
 def _check_level(identifier: Identifier, record: Record, level: Level) -> None:
     numbers = list_versions(record) or ((1,) if record.minted else ())
     if level.version is not None and level.version not in numbers:
@@ -123,6 +148,7 @@ def find_own(record: Record, level: Level) -> NarrowDescription:
     """Return the description of exactly this level; it may be empty."""
     if level == WHOLE_RESOURCE:
         return NarrowDescription(about=record.about, attached=record.attached)
+    level = _name_document(record, level)
     return next(
         (one for one in record.narrower if _is_same(one, level)),
         NarrowDescription(version=level.version, format=level.format, part=level.part),
@@ -163,7 +189,10 @@ def list_attached(record: Record, level: Level) -> tuple[Attachment, ...]:
 
 def _list_containing(record: Record, level: Level) -> list[NarrowDescription]:
     """Return the levels of a record that contain a level, itself included, the widest first."""
-    found = [one for one in record.narrower if _contains(one, level)]
+    one = _find_document(record, level)
+    others = () if one is None else (one.format, *list_reading_aliases(one))
+    levels = [replace(level, format=format) for format in dict.fromkeys((level.format, *others))]
+    found = [one for one in record.narrower if any(_contains(one, name) for name in levels)]
     return sorted(found, key=_rank_level)
 
 

@@ -12,6 +12,8 @@ What must stay true: hiding is for readers only; rules for writing see the store
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from msgspec.structs import replace
 
 from perdure.ids import Identifier
@@ -45,14 +47,14 @@ def silence_descriptions(record: Record, current: Record | None = None) -> Recor
     if ending is not None and ending.silent:
         return drop_descriptions(record)
     silent = {one.number for one in now.versions if one.tombstone and one.tombstone.silent}
-    if not silent:
-        return record
-    narrower = tuple(one for one in record.narrower if one.version not in silent)
-    return replace(record, narrower=narrower)
+    return drop_version_descriptions(record, silent) if silent else record
 
 
 def drop_descriptions(record: Record) -> Record:
-    """A record without anything that people had said of the resource, at any level."""
+    """A record without anything that people had said of the resource, at any level.
+
+    The reason why a location was broken tells its address.
+    """
     return replace(
         record,
         metadata={},
@@ -62,6 +64,21 @@ def drop_descriptions(record: Record) -> Record:
         values=(),
         locations=(),
         drifted=(),
+        broken=None,
+        versions=tuple(replace(one, broken=None) for one in record.versions),
+    )
+
+
+def drop_version_descriptions(record: Record, numbers: Set[int]) -> Record:
+    """A record without anything that people had said of these versions alone."""
+    return replace(
+        record,
+        narrower=tuple(one for one in record.narrower if one.version not in numbers),
+        locations=tuple(one for one in record.locations if one.version not in numbers),
+        drifted=tuple(one for one in record.drifted if one.version not in numbers),
+        versions=tuple(
+            replace(one, broken=None) if one.number in numbers else one for one in record.versions
+        ),
     )
 
 

@@ -97,7 +97,7 @@ class Documents:
         unless that was withdrawn.  # ruling: tombstone-silence
 
         Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
-        other errors of cutting the part.
+        other errors of cutting the part, also NoSuchVersion and NotAcceptable.
         """
         identifier, record = resolved.identifier, resolved.citable
         part = resolved.part_beside
@@ -114,6 +114,8 @@ class Documents:
             return held
         if source is not None:
             return narrow_to_part(held, self._find_part(identifier, source, part))
+        if record.versions:
+            resolved.require_usual_step()  # nothing has parts if its version or format is unknown
         return narrow_to_part(held, _select_elsewhere(identifier, record, part))
 
     def _list_members(self, source: Source, url: str) -> tuple[CollectedMember, ...]:

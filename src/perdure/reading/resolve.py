@@ -222,6 +222,10 @@ class Resolved:
 
         Raises NotFound, NoSuchVersion or NotAcceptable.
         """
+        return self.require_usual_step()
+
+    def require_usual_step(self) -> Step:
+        """Return the answer about the whole, or raise NotFound, NoSuchVersion or NotAcceptable."""
         return decide_step(Query(identifier=self.whole), self.holder)
 
     def choose(

@@ -71,6 +71,8 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
+_ANSWERED = (*_BARE, "quote")
+"""Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play")
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
@@ -189,8 +191,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             found.add(name, name)
         elif name and not equals:
             raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
-    if len(words) > 1:
-        raise SeveralQuestions(questions=tuple(f"?{word}" for word in words))
+    asked = [*words, *(name for name in _ANSWERED if name in found)]
+    if len(asked) > 1:
+        raise SeveralQuestions(questions=tuple(f"?{name}" for name in asked))
     part = found.get("part")
     if part == "":
         raise EmptyPart(question=text)

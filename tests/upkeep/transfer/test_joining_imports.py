@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import Desk
 from tests.upkeep.transfer.test_importing import bad, lines, take
 
+from perdure.errors import NotAcceptable
 from perdure.model.commands import Joining
 from perdure.upkeep.transfer.importing import ImportSource
 from perdure.upkeep.transfer.previewing import RecordChange, preview_lines
@@ -142,3 +143,41 @@ def test_values_of_a_handle(desk: Desk, how: Joining) -> None:
     found = {one.index: one.data for one in desk.record(name).values if one.type == "EMAIL"}
     assert found == ({1: "c", 2: "b", 3: "d"} if how is Joining.MERGE else {1: "c", 3: "d"})
     assert bool(desk.record(name).locations) is (how is Joining.MERGE)
+
+
+@pytest.mark.parametrize("how", list(Joining))
+@pytest.mark.parametrize(
+    ("ending", "fields"),
+    [
+        ("text.2", {"about": {"titles": [{"value": "Second"}]}}),
+        ("text", {"attached": [attach(b"<a/>")]}),
+        ("text", {"metadata": {"title": "X"}}),
+        ("text", {"aliases": ["ark:99999/fk4zz2"]}),
+    ],
+)
+def test_a_line_about_a_format_reserves_no_name(
+    desk: Desk, how: Joining, ending: str, fields: dict[str, Any]
+) -> None:
+    """`…/1.text.1` never had bytes: it must not become another name of `…/1.html.1`.
+
+    Ruling pdi-reserved-name is about names that were given out before the bytes.
+    """
+    name = "pdi://oma.eop.gov.us/1997/09/01/1"
+    contents = [
+        {"version": 1, "format": "html", "text": "<p>1</p>"},
+        {"version": 2, "format": "text", "text": "2"},
+    ]
+    said = {"id": f"{name}.{ending}"} | fields
+    assert take(desk, [{"id": name, "contents": contents}]).refused == 0
+    assert take(desk, [said], how=how).refused == 0
+    assert desk.record(name).minted == ""
+    with pytest.raises(NotAcceptable):
+        desk.resolve(f"{name}.text.1")
+
+
+def test_a_description_before_the_bytes_reserves_no_name(desk: Desk) -> None:
+    name = "pdi://oma.eop.gov.us/1997/09/01/2"
+    about = {"titles": [{"value": "Second"}]}
+    held = {"id": name, "content": {"format": "html", "text": "<p>1</p>"}}
+    assert take(desk, [{"id": f"{name}.html.1", "about": about}, held]).refused == 0
+    assert desk.record(name).minted == ""

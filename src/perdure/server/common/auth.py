@@ -52,12 +52,8 @@ def check_right(service: Service, token: Token, operation: str, identifier: Iden
 def check_minting(service: Service, token: Token, authority: str) -> None:
     """Check that the token covers minting a name under today's date.
 
-    Raises Unauthenticated, Forbidden, UnknownAuthority, or MintsUsedUp.
+    Raises Unauthenticated, Forbidden, or UnknownAuthority.
     """
-    wait = service.limits.find_mint_wait(token.name)
-    if wait:  # the writer would refuse the name, after the body was sent
-        service.limits.note_refusal(token.name, wait)
-        raise MintsUsedUp(token=token.name, limit=service.settings.mints_per_day, wait=wait)
     moment = current_time(service)
     day = moment[:10]
     owned = service.settings.find_authority(authority)
@@ -65,6 +61,18 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
         known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
     _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
+
+
+def check_share(service: Service, request: Request, token: Token) -> None:
+    """Raise MintsUsedUp if the writer would refuse a name to the token, after the body was sent.
+
+    A request with an idempotency key may repeat one that was carried out, and then gets its
+    receipt: only the write door knows whether the key was used.
+    """
+    wait = service.limits.find_mint_wait(token.name)
+    if wait and not request.read_field(b"idempotency-key"):
+        service.limits.note_refusal(token.name, wait)
+        raise MintsUsedUp(token=token.name, limit=service.settings.mints_per_day, wait=wait)
 
 
 def _check_chain(

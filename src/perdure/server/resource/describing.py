@@ -33,7 +33,14 @@ from perdure.model.records import (
     Version,
 )
 from perdure.parts import Selector, annotation, spell_part
-from perdure.policy.levels import describe_level, find_level, is_described, name_level, spell_level
+from perdure.policy.levels import (
+    describe_level,
+    find_level,
+    is_described,
+    name_level,
+    pin_part,
+    spell_level,
+)
 from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
 from perdure.reading.targets import spell_part_path, spell_path
@@ -64,12 +71,14 @@ def describe_record(
     fresh: int,
     status: int = HTTPStatus.OK,
     selector: Selector | None = None,
+    part: str | None = None,
     stored: Mapping[str, object] | None = None,
 ) -> Answer:
     """Answer `?info`, N2C, and requests for which there is nothing else to show.
 
-    `selector` is the requested part; `stored` describes the pixels on which it counts. Raises
-    NotAcceptable if the client accepts none of the forms.
+    `selector` is the requested part, `part` its text if the identifier does not include it;
+    `stored` describes the pixels on which it counts. Raises NotAcceptable if the client accepts
+    none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _choose_form(request.accept, offers)
@@ -78,7 +87,8 @@ def describe_record(
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = make_record_etag(record, kind)
     shown = make_public_record(record, identifier, request.base_url, selector)
-    if is_described(record, level := find_level(identifier)):
+    level = pin_part(identifier, record, find_level(identifier, part))
+    if is_described(record, level):
         shown["about"] = msgspec.to_builtins(describe_level(record, level))
     if stored is not None:
         shown = {"storedPixels": dict(stored)} | shown
@@ -99,7 +109,8 @@ def describe_record(
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
     if shown["about"] is not None:
-        said = write_resource(metadata.describe_resource(identifier, record, str(shown["url"])))
+        what = metadata.describe_resource(identifier, record, str(shown["url"]), part=part)
+        said = write_resource(what)
     for entry, one in zip(shown["narrower"], record.narrower, strict=True):
         name = name_level(identifier, one.level)
         url = f"{request.base_url}/{spell_path(name)}"

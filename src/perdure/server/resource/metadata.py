@@ -340,8 +340,8 @@ async def answer_post(service: Service, request: Request) -> Answer:
 
 
 def _is_description(request: Request) -> bool:
-    first = (request.target.question or "").partition("&")[0]
-    return first.partition("=")[0] == "metadata"
+    pieces = (request.target.question or "").split("&")
+    return any(one.partition("=")[0] == "metadata" for one in pieces)
 
 
 async def _take_description(service: Service, request: Request) -> Answer:

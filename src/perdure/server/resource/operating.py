@@ -283,6 +283,7 @@ def _is_ours(service: Service, identifier: Identifier) -> bool:
 async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
     token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
+    auth.check_share(service, request, token)
     check_new(request)
     body = _decode_body(await read_whole_body(request), _MintBody)
     locations = _make_locations(body.locations)

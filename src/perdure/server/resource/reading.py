@@ -297,7 +297,13 @@ async def answer_description(service: Service, request: Request, resolved: Resol
             service.registry.documents.describe_stored_pixels, resolved
         )
     return describe_record(
-        request, resolved.identifier, record, fresh=fresh, selector=selector, stored=stored
+        request,
+        resolved.identifier,
+        record,
+        fresh=fresh,
+        selector=selector,
+        part=resolved.part_beside,
+        stored=stored,
     )
 
 

@@ -71,6 +71,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
             return refuse_write(request, "PUT", kind, "PUT mints a name without a query; remove it")
         token = auth.find_bearer(service, request)
         auth.check_minting(service, token, authority)
+        auth.check_share(service, request, token)
         check_new(request)
         content = await _read_content(service, request, None)
         return await _mint_name(service, request, token, authority, content)

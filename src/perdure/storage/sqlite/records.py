@@ -313,15 +313,13 @@ class SqliteRecords:
     def scan_records(
         self, low: str, high: str, *, limit: int
     ) -> list[tuple[str, Record | Corrupt]]:
-        try:
+        with suppress(Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
             rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
-        except (Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
-            ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
-            return [
-                _decode_bytes(*row)
-                for row in self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
-            ]
-        return [(row[0], _decode_or_report(*row)) for row in rows]
+            if all(isinstance(row[0], str) for row in rows):
+                return [(row[0], _decode_or_report(*row)) for row in rows]
+        ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
+        damaged = self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
+        return [_decode_bytes(*row) for row in damaged]
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(

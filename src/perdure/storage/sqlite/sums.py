@@ -105,7 +105,7 @@ def is_sound_line(key: str, text: str, position: int | None, sum: int) -> bool:
     """Return False if a record has another sum than was stored with it, or another type."""
     try:
         return sum == sum_line(key, text, position)
-    except (TypeError, UnicodeEncodeError):
+    except (AttributeError, TypeError, UnicodeEncodeError):  # a number, or bytes
         return False
 
 

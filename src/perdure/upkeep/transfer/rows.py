@@ -195,7 +195,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         name=naming.spell_name(identifier),
         at=terms.now,
         by=BY,
-        minted=_reserved_format(line, format),
+        minted=_reserved_format(line, version, format),
         metadata=line.metadata,
         drifted=tuple(_read_drift(one, terms) for one in line.drifted),
     )
@@ -284,12 +284,18 @@ def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
 # ---------------------
 
 
-def _reserved_format(line: Line, format: str | None) -> str:
-    """Return the format of a name that has neither bytes nor locations yet."""
+def _reserved_format(line: Line, version: int | None, format: str | None) -> str:
+    """Return the format of a name that has neither bytes nor locations yet.
+
+    A line that describes a format, or a format of a version, reserves nothing: it may be about
+    bytes that are held.  # ruling: version-metadata
+    """
     if line.minted:
         return naming.canonical_format(line.minted)
-    reserved = not (line.locations or line.content or line.contents or line.values)
-    return format if reserved and format and format != "*" else ""
+    if version not in (None, 1) or format in (None, "*") or line.about or line.attached:
+        return ""
+    has_more = line.locations or line.content or line.contents or line.values
+    return "" if has_more else str(format)
 
 
 def _read_location(given: str | LinePlace) -> Location:
