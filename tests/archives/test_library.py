@@ -503,3 +503,45 @@ def test_an_entry_before_the_beginning_is_damage(library: Library, tmp_path: Pat
     path.write_bytes(whole[: end + 16] + later + whole[end + 20 :])
     [flaw] = library.add_file(path)[-1].flaws
     assert "begins before the package" in flaw.what
+
+
+def test_a_file_that_is_moved_later_keeps_its_entry(library: Library, tmp_path: Path) -> None:
+    """It is not registered twice, once at a place where it is not any more."""
+    path = warc(tmp_path / "later.warc.gz", 1, 2)
+    (added,) = library.add_file(path)
+    (moved,) = library.add_file(path, move=True)
+    assert (moved.outcome, moved.file.name) == ("unchanged", added.file.name)
+    assert not path.exists()
+    (file,) = library.list_files()
+    assert file.path == "files/later.warc.gz"
+    assert [payload(library, one) for one in all_of(library)] == [b"<p>1", b"<p>2"]
+
+
+def test_files_of_a_relative_registry_directory_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Symptom: after `archive reindex` in the registry directory, moved files were not found."""
+    (tmp_path / "registry").mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = Library(Path("registry"), Settings())
+    (added,) = made.add_file(warc(tmp_path / "a.warc.gz", 1), move=True)
+    assert made.index_again([added.file.path])
+    assert [one.path for one in made.list_files()] == [added.file.path]
+    assert [payload(made, one) for one in all_of(made)] == [b"<p>1"]
+    made.close()
+
+
+def test_nothing_of_its_earlier_entry_is_left_when_a_file_is_indexed_again(
+    library: Library, tmp_path: Path
+) -> None:
+    """Ruling tombstone-silence: not in free space of the index, either."""
+    (added,) = library.add_file(warc(tmp_path / "a.warc.gz", *range(400)), move=True)
+    digests = [one.digest.encode() for one in all_of(library)]
+    place = tmp_path / "registry" / "captures" / added.file.path
+    warc(place, 1000)
+    assert library.index_again([added.file.path])
+    held = [
+        path.read_bytes() for path in (tmp_path / "registry" / "captures").glob("index.sqlite*")
+    ]
+    assert len(digests) == 400
+    assert [one for one in digests if any(one in text for text in held)] == []

@@ -23,6 +23,7 @@ from perdure.reading.targets import (
     spell_path,
     spell_uri,
 )
+from perdure.server.resource.operating import VERBS
 from perdure.server.routes.dispatch import is_page
 
 PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
@@ -64,6 +65,12 @@ def test_a_query_is_split_off_by_the_rule_of_the_scheme(
     without = text if question is None else text[: -len(question) - 1]
     assert (target.text, target.question) == (without, question)
     assert not is_page(target)
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"mint"}))
+def test_every_operation_can_follow_the_urn_of_a_pwid(verb: str) -> None:
+    target = read_target(f"/urn:{PWID}?{verb}".encode())
+    assert (target.text, target.question) == (f"urn:{PWID}", verb)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 from tests.archives.warcs import Warc
 from tests.server.conftest import Answer
-from tests.server.deployment import Deployment, deployed
+from tests.server.deployment import Deployment, deployed, problem
 
 from perdure.archives.withholding import Withholding
 from perdure.ids import parse
@@ -95,6 +96,36 @@ def test_a_withdrawn_capture_is_nowhere(site: Deployment) -> None:
     gate = site.get(f"/timegate/{IANA}", "Accept-Datetime: Sun, 26 Jan 2014 20:06:24 GMT")
     assert "/20160126200624" in gate.headers["location"]
     assert site.get(pwid("part", IANA, "2016-01-26T20.06.24Z")).status == 200
+
+
+def test_two_persons_erase_a_capture(site: Deployment) -> None:
+    """Ruling tombstone-silence: "`erase` (law: two persons, recorded)"; it answers as before."""
+    anna, bert = site.token("anna of the law"), site.token("bert of the law")
+    path, body = f"/urn:{pwid('part', IANA)[1:]}?erase", {"reason": "the law"}
+    problem(site.post(path, body, token=anna), 404, "not-found")
+    assert site.post(path.replace("?erase", "?register"), {}, token=anna).status == 201
+    outside = problem(site.post(path, body, token=anna), 409, "conflict")
+    assert "outside the registry directory" in outside["detail"]
+    (added,) = site.registry.archive.add_file(site.root.parent / "a.warc.gz", move=True)
+    held = site.root / "captures" / added.file.path
+    assert request_erasure(site, path, anna) == (202, "proposed")
+    assert site.get(f"/replay/{SECOND}id_/{IANA}").body == b"<title>withdrawn</title>"
+    assert request_erasure(site, path, bert) == (200, "changed")
+    assert b"<title>withdrawn" not in gzip.decompress(held.read_bytes())
+    for asked in (pwid("part", IANA), pwid("page", IANA), f"/replay/{SECOND}id_/{IANA}"):
+        found = site.get(asked)
+        assert found.status == 410
+        assert b"the law" in found.body
+    assert list_urls(site, f"url={IANA}") == ["2016"]
+    assert SECOND not in site.get(f"/timemap/link/{IANA}").body.decode()
+    later = site.get(pwid("part", IANA, "2016-01-26T20.06.24Z"))
+    assert later.body == b"<title>2016</title>"
+    assert request_erasure(site, path, bert) == (200, "unchanged")
+
+
+def request_erasure(site: Deployment, path: str, token: str) -> tuple[int, str]:
+    answer = site.post(path, {"reason": "the law"}, token=token)
+    return answer.status, json.loads(answer.body)["outcome"]
 
 
 def test_a_withdrawn_scope_and_span(site: Deployment) -> None:

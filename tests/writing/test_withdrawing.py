@@ -17,7 +17,7 @@ from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.errors import Conflict, Corrupt, NoSuchVersion, StorageFailed
-from perdure.errors.conflicts import CapturesNotErasable, NameWithdrawn, SecondPersonNeeded
+from perdure.errors.conflicts import NameWithdrawn, NoCapturesToErase, SecondPersonNeeded
 from perdure.ids import parse
 from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
 from perdure.model.queries import Fetch
@@ -448,11 +448,11 @@ def import_line(desk: Desk, line: dict[str, Any], *, atomic: bool = False) -> in
     return end.refused
 
 
-def test_a_capture_is_not_erased_and_not_withdrawn_instead(desk: Desk) -> None:
-    """An archive file is never written to; half of what was requested is not done, either."""
+def test_a_capture_that_is_not_here_is_not_withdrawn_instead(desk: Desk) -> None:
+    """Half of what was requested is not done; `tests/writing/test_capture_erasing.py` erases."""
     desk.reopen(archive_id="archive.example.org")
     name = "pwid:archive.example.org:2014-01-26T20:06:24Z:part:http://a.example/"
-    with pytest.raises(CapturesNotErasable):
+    with pytest.raises(NoCapturesToErase):
         erase(desk, name)
     assert not (desk.root / "withheld.jsonl").exists()
     desk.withdraw(name)

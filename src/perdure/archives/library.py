@@ -16,7 +16,7 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from perdure.archives.files.registered import RegisteredFiles
 from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.files.windows import GZIP
 from perdure.archives.index import runs, sqlite_index
-from perdure.archives.index.adding import FileAddition
+from perdure.archives.index.adding import FileAddition, empty_log
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
@@ -131,6 +131,8 @@ class Library:
             raise IndexNotTaken(file=path.name)
         sqlite_index.create_index(self._root)
         target = self._bring_file(source) if move else source
+        if target != source:
+            self._move_entries(source, target)
         if _is_package(target):
             added = self._add_package(target, watch)
         else:
@@ -210,9 +212,13 @@ class Library:
         directory = self._root / FILES
         if source.parent == directory.resolve():
             return source
-        target = directory / self._find_free_name(
-            source.name, lambda name: (directory / name).exists()
-        )
+        own = self._index.find_file(source.name)
+        if own and own.path == str(source) and not (directory / own.name).exists():
+            target = directory / own.name  # registered before, at its earlier place
+        else:
+            target = directory / self._find_free_name(
+                source.name, lambda name: (directory / name).exists()
+            )
         try:
             directory.mkdir(exist_ok=True)
             try:
@@ -227,10 +233,24 @@ class Library:
             raise StorageFailed(what=f"{source.name}", reason=error.strerror or "") from error
         return target.resolve()
 
+    def _move_entries(self, source: Path, target: Path) -> None:
+        """Record the new place of a file that was registered at another place."""
+        kept = self._format_path(source)
+        known = [one for one in self._index.list_files() if one.path == kept]
+        if known:
+            with FileAddition(self._root) as adding:
+                for one in known:
+                    adding.move_file(one, self._format_path(target))
+
     def _format_path(self, path: Path) -> str:
-        """Return a path as the index stores it: relative if it is inside the registry."""
-        root = self._root.resolve()
-        return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+        """Return a path as the index stores it: relative if it is inside the registry.
+
+        The registry directory itself may be relative, and then so are the paths that begin with it.
+        """
+        for root in (self._root.resolve(), self._root):
+            if path.is_relative_to(root):
+                return str(path.relative_to(root))
+        return str(path)
 
     def _find_free_name(self, name: str, taken: Callable[[str], bool]) -> str:
         """Return the name, with a number appended if it is taken."""
@@ -318,6 +338,35 @@ class Library:
             done = adding.finish_file(file, [(one.offset, one.what) for one in flaws])
         watch(file.size)
         return done, flaws
+
+    # What was erased
+    # ---------------
+
+    @property
+    def own_captures(self) -> Captures:
+        """The captures of the archive files here, also those that were taken down."""
+        return self._own
+
+    def find_place(self, name: str) -> tuple[ArchiveFile, ArchivePlace] | None:
+        """Return an archive file and its place, or None if it is not registered."""
+        file = self._index.find_file(name)
+        return None if file is None else (file, sqlite_index.resolve_place(file, self._root))
+
+    def index_again(self, paths: Collection[str]) -> bool:
+        """Index files again that were changed here, and leave nothing of their earlier entries.
+
+        `paths`: as the index names them. Return False if others still read an earlier state of
+        the index. Raises OSError, StorageFailed or Unavailable; then repeat it.
+        """
+        self.check_writable()
+        for file in self._index.list_files():
+            if file.path in paths:
+                place = sqlite_index.resolve_place(file, self._root)
+                described = self._describe_file(place, file.name, file)
+                self._read_file(place, described, file, lambda _: None)
+        with storage_errors("the index of captures"):
+            runs.rewrite_runs(self._root, self._index)
+        return empty_log(self._root)
 
     def check_file(self, file: ArchiveFile) -> Iterator[RecordCheck]:
         """Read a file again and check each record. Raises OSError."""

@@ -57,6 +57,26 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """WARC-Concurrent-To, likewise."""
 
 
+class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A record of an archive file that is to be overwritten, and what is written instead."""
+
+    path: str
+    """The archive file, relative to the directory of the index."""
+    size: int
+    """Bytes of the file: one of another size is not the one that was planned for."""
+    offset: int
+    length: int
+    """Bytes to overwrite, from `offset` on."""
+    codec: str = ""
+    """`gzip`, or empty if the record is not compressed."""
+    head: bytes
+    """What is left of the record: its head, and what is left of the head of an HTTP message."""
+    zeros: int
+    """Zero bytes that follow the head."""
+    tail: bytes = b""
+    """What ends the record in its compressed member."""
+
+
 class Captures(Protocol):
     """An index of captures. Safe to use from several threads."""
 

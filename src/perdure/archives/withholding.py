@@ -5,7 +5,8 @@
 How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown:
 a URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
 and leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction
-finds it. The archive files themselves stay as they are. Every process reads the file again when it
+finds it. The archive files themselves stay as they are, until an erasure
+(`perdure.archives.erasing`). Every process reads the file again when it
 has grown. A line with `lifts` ends an earlier takedown of the same captures, and says who did that,
 when and why. Withdrawing a PWID of one's own archive adds a line, too
 (`perdure.writing.withdrawing`).

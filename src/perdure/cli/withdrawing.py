@@ -105,6 +105,9 @@ def erase(
     it was interrupted, repeat it. With --part, or if IDENTIFIER names a part, only its bytes are
     overwritten; its version is withdrawn.
 
+    If IDENTIFIER is a PWID of your own archive, its captures are overwritten in the archive files
+    in the registry directory, which stay valid. Files elsewhere and WACZ packages are listed.
+
     Unless the setting erasure_persons is 1, this command proposes the erasure, or carries out what
     another person has proposed over HTTP. All commands on this machine come from one person.
     """

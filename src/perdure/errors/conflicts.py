@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from perdure.errors.rights import Conflict, PreconditionFailed
 
+_SHOWN = 3
+"""Places that a message lists."""
+
 # names
 # -----
 
@@ -219,13 +222,37 @@ class SecondPersonNeeded(Conflict):
 
 
 class CapturesNotErasable(Conflict):
-    """A capture is to be erased, but perdure does not write to archive files."""
+    """A capture is to be erased, but none of its records can be overwritten."""
+
+    places: tuple[str, ...]
+    """The records, each with the reason why it cannot be overwritten."""
+
+    @property
+    def reason(self) -> str:
+        more = f"; and {len(self.places) - _SHOWN} more" if len(self.places) > _SHOWN else ""
+        return (
+            f"none of its records can be overwritten: {'; '.join(self.places[:_SHOWN])}{more}. "
+            "'perdure withdraw' stops serving them"
+        )
+
+
+class NoCapturesToErase(Conflict):
+    """A capture is to be erased that no archive file of this registry has."""
 
     reason = (
-        "its captures are in archive files (WARC, ARC, WACZ), which perdure never changes: "
-        "'perdure withdraw' stops serving them, and 'perdure archive find' tells the file and the "
-        "offset of each"
+        "no archive file of this registry has such a capture; 'perdure withdraw' also keeps it "
+        "from being served from files that are added later"
     )
+
+
+class ErasureTooLarge(Conflict):
+    """A PWID names more records than one erasure overwrites."""
+
+    most: int
+
+    @property
+    def reason(self) -> str:
+        return f"it names more than {self.most} records; erase PWIDs that name fewer"
 
 
 class NothingProposed(Conflict):

@@ -52,7 +52,7 @@ _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
     r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|nearest|metadata|cite"
-    r"|register|correct|bind|break|alias|withdraw|refuse"
+    r"|register|correct|bind|break|alias|withdraw|erase|refuse"
     r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)

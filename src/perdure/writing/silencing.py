@@ -3,7 +3,8 @@
     {"value":{"key":"…","at":"…","digests":["9b71d2…"],"blankings":[{"held":{…},…}]},"sum":"…"}
 
 How it works: before the batch is committed, a file in `erasing/` says what is to be done: the
-digests of the bytes whose indexes must go, and the bytes to overwrite. After the commit, it is done
+digests of the bytes whose indexes must go, and the bytes to overwrite, in segments and in archive
+files. After the commit, it is done
 and the file is removed. The next writer finishes what a crash has left, if the record says that the
 batch was committed.
 
@@ -16,11 +17,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
 from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
 from perdure.extractors.indexes import INDEXES, delete_indexes
@@ -41,14 +43,23 @@ class Silencing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     digests: tuple[str, ...]
     """Those of the bytes whose indexes must go."""
     blankings: tuple[Blanking, ...] = ()
+    captures: tuple[CaptureBlanking, ...] = ()
+    """The records of archive files to overwrite."""
 
 
 class SilencingQueue:
     """The work of a registry that is not done yet. Its only writer owns it."""
 
-    def __init__(self, root: Path, held: Bytes) -> None:
+    def __init__(
+        self,
+        root: Path,
+        held: Bytes,
+        erase_captures: Callable[[Sequence[CaptureBlanking]], list[str]],
+    ) -> None:
+        """`erase_captures` overwrites records, and returns the places that may still have them."""
         self._root = root
         self._bytes = held
+        self._erase_captures = erase_captures
 
     def add(self, work: Silencing) -> None:
         """Note work, durably, before the batch that it follows. Raises OSError."""
@@ -61,8 +72,9 @@ class SilencingQueue:
     def finish(self, find_record: Callable[[str], Record | None]) -> list[str]:
         """Do all work whose batch was committed, and drop the rest.
 
-        Return the places that may still have erased bytes. Raises OSError; then repeat it. Raises
-        Corrupt if a note is damaged: what it says must be erased again.
+        Return the places that may still have erased bytes. Raises OSError, StorageFailed or
+        Unavailable; then repeat it. Raises Corrupt if a note is damaged: what it says must be
+        erased again.
         """
         unreached: list[str] = []
         for path in self._list_files():
@@ -82,6 +94,8 @@ class SilencingQueue:
 
     def _carry_out(self, work: Silencing) -> Iterator[str]:
         delete_indexes(self._root / INDEXES, work.digests)
+        if work.captures:
+            yield from self._erase_captures(work.captures)
         if not work.blankings:
             return
         try:
@@ -116,6 +130,8 @@ def _is_committed(record: Record, work: Silencing) -> bool:
         for held in version.representations
         if held.erased
     }
+    if work.captures and (record.tombstone is None or record.tombstone.erased < work.at):
+        return False
     return all((one.held.segment, one.held.offset) in erased for one in work.blankings)
 
 

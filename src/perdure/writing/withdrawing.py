@@ -17,7 +17,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perdure.errors.conflicts import CapturesNotErasable
+from perdure.archives.port import CaptureBlanking
+from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.unavailable import ErasureUnfinished
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
@@ -30,6 +31,7 @@ from perdure.policy.showing import find_withdrawal
 from perdure.settings import Settings
 from perdure.storage.ports import Blanking, Bytes
 from perdure.storage.reference_hashes import reference_hash
+from perdure.writing.capture_erasing import NO_CAPTURES, CaptureErasing, Plan
 from perdure.writing.ledger import Ledger
 from perdure.writing.silencing import Silencing, SilencingQueue, digest_rest
 
@@ -59,7 +61,8 @@ class Withdrawing:
         self._bytes = held
         self._enter = enter
         self._read_name = read_name
-        self._queue = SilencingQueue(root, held)
+        self._captures = CaptureErasing(root, settings)
+        self._queue = SilencingQueue(root, held, self._captures.erase_captures)
         self._waiting = False
         """True if this batch has noted work that follows its commit."""
         ledger.persons = settings.withdrawal_persons
@@ -70,7 +73,7 @@ class Withdrawing:
 
     def finish_work(self) -> list[str]:
         """Do what follows committed withdrawals. Return the places that may still have erased
-        bytes. Raises OSError.
+        bytes. Raises OSError, StorageFailed, Unavailable.
         """
         self._waiting = False
         return self._queue.finish(self._ledger.journal.find_record)
@@ -83,14 +86,14 @@ class Withdrawing:
             return answers
         try:
             unreached = tuple(self.finish_work())
-        except OSError as error:
+        except (OSError, StorageFailed, Unavailable) as error:
             failed = ErasureUnfinished(reason=str(error))
             return [
                 failed if isinstance(command, Withdraw) and isinstance(answer, Receipt) else answer
                 for command, answer in zip(commands, answers, strict=True)
             ]
         return [
-            replace(answer, unreached=unreached)
+            replace(answer, unreached=(*answer.unreached, *unreached))
             if isinstance(command, Erase) and isinstance(answer, Receipt)
             else answer
             for command, answer in zip(commands, answers, strict=True)
@@ -104,8 +107,7 @@ class Withdrawing:
         identifier = self._read_name(command.identifier)
         known = self._ledger.find_record(identifier.key)
         is_own = self._is_own_capture(identifier)
-        if is_own and isinstance(command, Erase) and not (known and known.versions):
-            raise CapturesNotErasable(identifier=str(identifier))
+        captures, unreached = self._plan_captures(identifier, known, command)
         if known is None and is_own:
             known = self._enter(identifier, command.by)
         record = rules.require_known(identifier, known)
@@ -126,11 +128,17 @@ class Withdrawing:
         erasable: tuple[Erasable, ...] = ()
         if isinstance(command, Erase):
             erasable = erasing.list_erasable(identifier, buried, version, command.blanks)
-            outcome = Outcome.CHANGED if erasable else outcome
+            is_left = erasable or captures or (is_own and not _is_erased(buried, version))
+            outcome = Outcome.CHANGED if is_left else outcome
             self._waiting = True  # an earlier erasure may not be finished yet
         if outcome is Outcome.UNCHANGED:
             self._withhold_captures(identifier, record)  # again, if a crash came before it
-            return Receipt(outcome=outcome, identifier=str(identifier), revision=record.revision)
+            return Receipt(
+                outcome=outcome,
+                identifier=str(identifier),
+                revision=record.revision,
+                unreached=unreached,
+            )
         persons = (
             self._settings.erasure_persons if is_erasure else self._settings.withdrawal_persons
         )
@@ -139,7 +147,10 @@ class Withdrawing:
         copies = tuple(self._list_copies(identifier, buried, version))
         changed = replace(buried, proposal=None)
         if isinstance(command, Erase):
-            receipt = self._erase(identifier, record, changed, version, erasable, command, by)
+            receipt = self._erase(
+                identifier, record, changed, version, erasable, command, by, captures
+            )
+            receipt = replace(receipt, unreached=unreached)
         else:
             receipt = self._revise(identifier, record, changed, version, (WITHDRAW, command.by))
         return replace(receipt, copies=copies)
@@ -173,6 +184,7 @@ class Withdrawing:
         version: int | None,
         deed: tuple[str, str],
         blankings: tuple[Blanking, ...] = (),
+        captures: tuple[CaptureBlanking, ...] = (),
     ) -> Receipt:
         """Store a withdrawn record, and note what follows."""
         tombstone = _find_tombstone(changed, version)
@@ -180,13 +192,14 @@ class Withdrawing:
             self._ledger.log_tombstone(identifier, tombstone, version)
         self._withhold_captures(identifier, changed)
         digests = tuple(one.sha512 for _, one in _list_withdrawn(record, version))
-        if digests:
+        if digests or captures:
             self._queue.add(
                 Silencing(
                     key=identifier.key,
                     at=self._ledger.now,
                     digests=digests,
                     blankings=blankings,
+                    captures=captures,
                 )
             )
             self._waiting = True
@@ -201,6 +214,7 @@ class Withdrawing:
         erasable: tuple[Erasable, ...],
         command: Erase,
         by: str,
+        captures: tuple[CaptureBlanking, ...],
     ) -> Receipt:
         """Erase bytes that are withdrawn in `buried`."""
         now = self._ledger.now
@@ -225,7 +239,8 @@ class Withdrawing:
             )
             for one in erasable
         )
-        receipt = self._revise(identifier, record, changed, version, (ERASE, command.by), blankings)
+        deed = (ERASE, command.by)
+        receipt = self._revise(identifier, record, changed, version, deed, blankings, captures)
         journal = self._ledger.journal
         journal.redact_past(identifier.key, partial(erasing.redact_stored, erasure=erasure))
         dropped = list_references(record) - list_references(changed)
@@ -280,6 +295,16 @@ class Withdrawing:
             None, own
         )
 
+    def _plan_captures(
+        self, identifier: Identifier, known: Record | None, command: Withdraw
+    ) -> Plan:
+        """Plan to erase the captures that a PWID names, unless only a version is to be erased."""
+        is_whole = isinstance(command, Erase) and command.version is None and not command.blanks
+        if not is_whole or not self._is_own_capture(identifier):
+            return NO_CAPTURES
+        assert isinstance(command, Erase) and isinstance(identifier, Pwid)  # noqa: S101, PT018
+        return self._captures.plan_captures(identifier, known, command)
+
     def _withhold_captures(self, identifier: Identifier, record: Record) -> None:
         """Take down the captures that a withdrawn PWID names, before the change that says so is
         durable.
@@ -313,6 +338,11 @@ class Withdrawing:
 
 def _name_act(command: Withdraw) -> str:
     return ERASE if isinstance(command, Erase) else WITHDRAW
+
+
+def _is_erased(record: Record, version: int | None) -> bool:
+    tombstone = _find_tombstone(record, version)
+    return tombstone is not None and bool(tombstone.erased)
 
 
 def _find_tombstone(record: Record, version: int | None) -> Tombstone | None:

@@ -97,6 +97,11 @@ class WarcRecord:
         """The fields of the head that an index needs."""
         return self._head
 
+    @property
+    def head_text(self) -> bytes:
+        """The head as recorded, with the blank line that ends it."""
+        return self._text
+
     def _read_http(self) -> None:
         """Read the head of the HTTP message, if the block begins with one."""
         start = self._buffer

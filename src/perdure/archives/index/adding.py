@@ -49,6 +49,7 @@ class FileAddition:
             self._connection.set_busy_timeout(BUSY)
             self._connection.pragma("synchronous", "FULL")
             self._connection.pragma("cache_size", -32_768)  # KiB
+            self._connection.pragma("secure_delete", True)  # what an erased file had
         self._waiting: list[Row] = []
         self._id = 0
         self.captures = 0
@@ -144,6 +145,21 @@ class FileAddition:
         """Record a new path for a file."""
         with storage_errors("the index of captures"):
             self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
+
+
+def empty_log(root: Path) -> bool:
+    """Move the log of SQLite into the index, so that the log has nothing of earlier states.
+
+    Return False if others are reading an earlier state.
+    """
+    with storage_errors("the index of captures"):
+        connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_busy_timeout(BUSY)
+            ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.close()
+    return not is_busy
 
 
 class Compaction:

@@ -89,6 +89,17 @@ def settle_index(root: Path, index: SqliteCaptures, *, most: int) -> None:
     _sweep_runs(directory, index)
 
 
+def rewrite_runs(root: Path, index: SqliteCaptures) -> None:
+    """Merge all runs into one, without the captures of files that are no longer registered.
+
+    Raises StorageFailed if the disk is full, and then leaves the runs unchanged.
+    """
+    rows = index.list_runs(fresh=True)
+    if rows:
+        _merge_runs(root, sorted(rows, key=lambda row: row.level, reverse=True))
+    _sweep_runs(root / DIRECTORY, index)
+
+
 def _find_full_level(index: SqliteCaptures) -> list[RunRow]:
     """Return the runs of the lowest level with enough runs to merge; empty if there is none."""
     levels: dict[int, list[RunRow]] = {}

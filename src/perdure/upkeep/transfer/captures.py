@@ -1,10 +1,12 @@
 """A copy of the web archive of a registry: its index, and the archive files that were moved there.
 
 How it works: SQLite copies the index as it is at one moment. Then the ZipNum runs and the files
-that it names are copied; these never change. If a run was merged into another meanwhile, it is
-gone, and the index is copied again. Files outside the registry are not copied.
+that it names are copied; these never change, except for the files in which captures were erased:
+they are copied each time. If a run was merged into another meanwhile, it is gone, and the index is
+copied again. Files outside the registry are not copied.
 
-What must stay true: every file that the copied index names is beside it, or at its earlier place.
+What must stay true: every file that the copied index names is beside it, or at its earlier place;
+nothing that was erased here is left in a backup that is made again.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from perdure.archives import library
+from perdure.archives import erasing, library
 from perdure.archives.index import runs, zipnum
 from perdure.archives.index.sqlite_index import FILE, SqliteCaptures, storage_errors
 from perdure.errors.processes import ChangedMeanwhile
@@ -43,12 +45,16 @@ def back_up_captures(root: Path, target: Path, copy: Copy) -> None:
         fresh.unlink(missing_ok=True)
         with storage_errors("the index of captures"):
             _copy_index(source / FILE, fresh)
+        places = _named_files(work)
+        erased = erasing.list_erased(root)
         try:
-            for place in _named_files(work):
-                _copy_once(source / place, target / library.DIRECTORY / place, copy)
+            for place in places:
+                beside = target / library.DIRECTORY / place
+                _copy_once(source / place, beside, copy, again=place in erased)
         except FileNotFoundError:
             continue
         replace_durably(fresh, target / library.DIRECTORY / FILE)
+        _delete_old_runs(target / library.DIRECTORY, places)
         return
     raise ChangedMeanwhile()
 
@@ -77,9 +83,16 @@ def _named_files(work: Path) -> list[str]:
         index.close()
 
 
-def _copy_once(source: Path, target: Path, copy: Copy) -> None:
-    """Copy a file unless an earlier backup has copied it."""
+def _delete_old_runs(target: Path, places: list[str]) -> None:
+    """Delete the runs of earlier backups, which may have captures that were erased."""
+    for path in (target / runs.DIRECTORY).glob("*"):
+        if str(path.relative_to(target)) not in places:
+            path.unlink()
+
+
+def _copy_once(source: Path, target: Path, copy: Copy, *, again: bool) -> None:
+    """Copy a file unless an earlier backup has copied it, or copy it `again`."""
     size = source.stat().st_size
-    if not target.exists() or target.stat().st_size != size:
+    if again or not target.exists() or target.stat().st_size != size:
         target.parent.mkdir(parents=True, exist_ok=True)
         copy(source, target)
