@@ -111,7 +111,7 @@ def _memory() -> list[Ratio]:
             "from pathlib import Path\n"
             "from perdure.registry import Registry\n"
             "with Registry(Path(sys.argv[1])) as registry:\n"
-            "    registry.archive.add(Path(sys.argv[2]))\n"
+            "    registry.archive.add_file(Path(sys.argv[2]))\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
         done = subprocess.run(
