@@ -19,6 +19,7 @@ from perdure.model.about import About, Attachment
 from perdure.model.records import (
     LOCAL,
     Blank,
+    Level,
     Location,
     LocationDrift,
     Representation,
@@ -266,6 +267,8 @@ class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     its commit time, are kept; its place is filled in."""
     given: tuple[str, ...] = ()
     """Fields that the line gives, possibly empty; only for `Joining.REPLACE`."""
+    located: tuple[Level, ...] = ()
+    """Versions and formats whose locations it gives, if its name names one of them; likewise."""
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):

@@ -33,6 +33,8 @@ from perdure.model.about import About, Attachment
 from perdure.model.commands import Joining
 from perdure.model.merging import merge_descriptions
 from perdure.model.records import (
+    WHOLE_RESOURCE,
+    Level,
     Location,
     NarrowDescription,
     Record,
@@ -55,14 +57,18 @@ def join_records(
     more: Record,
     how: Joining = Joining.ADD,
     given: frozenset[str] = frozenset(),
+    located: tuple[Level, ...] = (),
 ) -> Record:
     """Join two records of one identifier. The result equals `held` if `more` has nothing new.
 
-    `given` names the fields that `REPLACE` replaces. Raises Conflict if the records contradict each
-    other, or if `more` adds to a withdrawn resource; InvalidRequest or TooLarge if it contains data
-    that no record can have.
+    `given` names the fields that `REPLACE` replaces, `located` the levels whose locations it
+    replaces. Raises Conflict if the records contradict each other, or if `more` adds to a withdrawn
+    resource; InvalidRequest or TooLarge if it contains data that no record can have.
     """
     record = _join_places(identifier, held, more, how, given)
+    if how is Joining.REPLACE:
+        levels = (WHOLE_RESOURCE,) if "locations" in given else located
+        record = _replace_locations(identifier, record, more, levels)
     for version in more.versions:
         record = _join_version(identifier, record, version)
     joined = replace(
@@ -110,16 +116,32 @@ def _join_places(
     bound = tuple(one for one in joined if one != known.get(_make_place(one)))
     if bound:
         record, _ = binding.bind_locations(identifier, record, bound)
-    if how is not Joining.REPLACE or "locations" not in given:
-        return record
+    return record
+
+
+def _replace_locations(
+    identifier: Identifier, record: Record, more: Record, replaced: tuple[Level, ...]
+) -> Record:
+    """Break the locations of these levels that `more` does not have, and order the others as it."""
     kept = {_make_place(one) for one in more.locations}
     for location in record.locations:
-        if _make_place(location) not in kept:
+        if _make_place(location) not in kept and any(
+            _is_within(location, level) for level in replaced
+        ):
             binding.plan_break(identifier, record, location, None)  # refuses to lose bytes
             record = binding.break_location(record, location, more.by, more.at)
+    if WHOLE_RESOURCE not in replaced:
+        return record
     order = {_make_place(one): at for at, one in enumerate(more.locations)}
     placed = sorted(record.locations, key=lambda one: order[_make_place(one)])
     return replace(record, locations=tuple(placed))
+
+
+def _is_within(location: Location, level: Level) -> bool:
+    version = level.version in (None, location.version)
+    if level.format is None or location.format is None:
+        return version and level.format is None
+    return version and naming.same_format(location.format, level.format)
 
 
 def _list_values(held: Record, more: Record) -> tuple[Value, ...]:

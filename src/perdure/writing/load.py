@@ -245,7 +245,7 @@ def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
     identifier = naming.identify_record(row.key, asked)
     for number, content in row.contents:
         _check_content(identifier, held, asked, number, content)
-    joined = join_records(identifier, held, asked, how, frozenset(row.given))
+    joined = join_records(identifier, held, asked, how, frozenset(row.given), row.located)
     for one in asked.narrower:
         levels.settle_level(identifier, joined, one.level)
     return joined

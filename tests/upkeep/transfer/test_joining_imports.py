@@ -110,6 +110,23 @@ def test_replaced_locations_are_exactly_those_of_the_line(desk: Desk) -> None:
     assert [one.uri for one in desk.record(NAME).locations] == ["https://old.example/"]
 
 
+def test_locations_are_replaced_at_the_level_of_the_line(desk: Desk) -> None:
+    """A line whose name has a version or a format says nothing of the other ones."""
+    whole = "pdi://oma.eop.gov.us/1997/09/01/1"
+    old = {one: f"https://old.example/{one}" for one in ("html.1", "html.2", "text.2")}
+    take(desk, [{"id": f"{whole}.{one}", "locations": [uri]} for one, uri in old.items()])
+    new = "https://new.example/2.html"
+    data = lines([{"id": f"{whole}.html.2", "locations": [new]}])
+    (change,) = preview(desk, data, Joining.REPLACE)
+    take(desk, data, how=Joining.REPLACE)
+    found = {one.uri for one in desk.record(whole).locations}
+    assert found == {old["html.1"], old["text.2"], new}
+    take(desk, change.undo_line, how=Joining.REPLACE)
+    assert {one.uri for one in desk.record(whole).locations} == set(old.values())
+    take(desk, [{"id": f"{whole}.html", "locations": [new]}], how=Joining.REPLACE)
+    assert {one.uri for one in desk.record(whole).locations} == {old["text.2"], new}
+
+
 def test_an_empty_field_is_emptied_only_by_replacing(desk: Desk) -> None:
     take(desk, [{"id": NAME, "about": {"year": "1994"}, "locations": ["https://a.example/"]}])
     empty = [{"id": NAME, "about": {}}]

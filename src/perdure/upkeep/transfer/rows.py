@@ -41,6 +41,7 @@ from perdure.model.records import (
     LOCAL,
     WHOLE_RESOURCE,
     Correction,
+    Level,
     Location,
     LocationDrift,
     NarrowDescription,
@@ -72,6 +73,7 @@ HIGHEST_TODAY = 999_999_999
 day can use. A line cannot know which numbers were issued: it may precede those that lead to it.
 """
 _LONGEST_USUAL = grammar.LONGEST // 2  # of a name with a format: a longer one may be too long
+_OF_LEVELS = ("about", "attached", "locations")  # fields of a line that its name can narrow
 _FIRST = {None, 1}  # version numbers that mean the first version
 
 
@@ -255,9 +257,12 @@ def name_given_fields(row: LoadRow, text: bytes) -> LoadRow:
     """Note in the row of a line which replaceable fields it gives, also if they are empty."""
     names = msgspec.json.decode(text.lstrip(codecs.BOM_UTF8), type=dict[str, msgspec.Raw])
     given = tuple(name for name in REPLACEABLE if name in names)
-    if levels.find_level(parse(msgspec.json.decode(names["id"]))) != WHOLE_RESOURCE:
-        given = tuple(name for name in given if name not in ("about", "attached"))
-    return LoadRow(row.key, row.record, row.line, row.refers, row.contents, given)
+    level = levels.find_level(parse(msgspec.json.decode(names["id"])))
+    located: tuple[Level, ...] = ()
+    if level != WHOLE_RESOURCE:
+        located = (level,) if "locations" in given else ()
+        given = tuple(name for name in given if name not in _OF_LEVELS)
+    return LoadRow(row.key, row.record, row.line, row.refers, row.contents, given, located)
 
 
 def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
@@ -277,6 +282,7 @@ def merge_rows(one: LoadRow, other: LoadRow) -> LoadRow:
         tuple(dict.fromkeys((*one.refers, *other.refers))),
         one.contents + more,
         tuple(dict.fromkeys((*one.given, *other.given))),
+        tuple(dict.fromkeys((*one.located, *other.located))),
     )
 
 
