@@ -125,7 +125,7 @@ def _read_octets(whole: PartText, piece: PointerPart) -> Octets:
 
 _WITHIN = r"[^()]*+"
 for _ in range(3):  # nested parentheses of a step
-    _WITHIN = rf"[^()]*+(?:\({_WITHIN}\)[^()]*+)*+"
+    _WITHIN = rf"[^()]*+(?:\({_WITHIN}\)[^()]*+)*"
 _STEP = re.compile(rf"~?[A-Za-z][\w-]*+(?:\({_WITHIN}\)|\[[^]]*+\])?", re.ASCII)
 _TIME = ",\\s*+'?([^',()]++)'?"
 _TIME_STEP = re.compile(rf"~time\('?([A-Za-z][\w-]*+)'?{_TIME}(?:{_TIME})?\)", re.ASCII)

@@ -49,7 +49,7 @@ from perdure.policy.named_parts import Name, split_part
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
-_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
+_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
     r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|nearest|metadata|cite"
     r"|register|correct|bind|break|alias|withdraw|erase|refuse"

@@ -93,6 +93,7 @@ def test_a_damaged_index_of_captures_is_an_error(desk: Desk, place: Path) -> Non
         backed_up(desk, place / "copy")
 
 
+@pytest.mark.corpus
 def test_the_web_archive_goes_along(desk: Desk, place: Path) -> None:
     """Archive files that were moved into the registry, and index runs; whatever is added later."""
     desk.reopen(captures_in_sqlite=100)

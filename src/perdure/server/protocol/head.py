@@ -35,7 +35,7 @@ REQUEST_LINE = re.compile(
 # RFC 9112 section 3.2: Host = uri-host [ ":" port ], by the grammar of RFC 3986 section 3.2. A
 # target without an authority has an empty Host. For an address in brackets, only the characters are
 # checked, not their order: nothing is looked up by it.
-_REG_NAME = rb"(?:[0-9A-Za-z\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*+"
+_REG_NAME = rb"(?:[0-9A-Za-z\-._~!$&'()*+,;=]++|%[0-9A-Fa-f]{2})*"
 _IP_LITERAL = rb"\[(?:[0-9A-Fa-f:.]+|[Vv][0-9A-Fa-f]+\.[0-9A-Za-z\-._~!$&'()*+,;=:]+)\]"
 HOST = re.compile(rb"(?:%s|%s)(?::[0-9]*)?" % (_IP_LITERAL, _REG_NAME))
 HOST_FIELD = re.compile(rb"\r\nhost:[ \t]*+(?:%s)[ \t]*+\r\n" % HOST.pattern, re.IGNORECASE)
