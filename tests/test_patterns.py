@@ -6,12 +6,12 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import perdure
 
+codes: Any = importlib.import_module("re._constants")
+parser: Any = importlib.import_module("re._parser")
 _ONE_CHARACTER = {codes.IN, codes.LITERAL, codes.NOT_LITERAL, codes.ANY}
 
 
