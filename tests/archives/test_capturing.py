@@ -309,7 +309,7 @@ def test_other_programs_index_it(tmp_path: Path) -> None:
     """cdxj-indexer of Webrecorder, run as a program, finds what was captured, and so do we."""
     indexer = Path(__file__).parents[2] / ".peers/bin/cdxj-indexer"
     if not indexer.exists():
-        pytest.skip("the peers are not installed: make peers")
+        pytest.skip("the peers are not installed (make unit)")
     found, warc, root = captured(_site)
     path = tmp_path / "a.warc.gz"
     path.write_bytes(warc)
@@ -336,7 +336,7 @@ def test_pywb_plays_it(tmp_path: Path) -> None:
     """A capture with chunks, played back by pywb from its own index of the file."""
     peers = Path(__file__).parents[2] / ".peers/bin"
     if not (peers / "wayback").exists():
-        pytest.skip("the peers are not installed: make peers")
+        pytest.skip("the peers are not installed (make unit)")
     chunked = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"

@@ -249,7 +249,7 @@ def _list_records(path: Path) -> list[tuple[dict[str, str], bytes]]:
 @pytest.mark.parametrize("zipped", [False, True])
 def test_cdxj_indexer_reads_the_file(desk: Desk, *, zipped: bool) -> None:
     if not INDEXER.exists():
-        pytest.skip("the peers are not installed: make peers")
+        pytest.skip("the peers are not installed (make unit)")
     path, _ = add_site(desk, zipped=zipped)
     before = _run_indexer(path)
     erase(desk)

@@ -299,10 +299,11 @@ class Withdrawing:
         self, identifier: Identifier, known: Record | None, command: Withdraw
     ) -> Plan:
         """Plan to erase the captures that a PWID names, unless only a version is to be erased."""
-        is_whole = isinstance(command, Erase) and command.version is None and not command.blanks
+        if not isinstance(command, Erase) or not isinstance(identifier, Pwid):
+            return NO_CAPTURES
+        is_whole = command.version is None and not command.blanks
         if not is_whole or not self._is_own_capture(identifier):
             return NO_CAPTURES
-        assert isinstance(command, Erase) and isinstance(identifier, Pwid)  # noqa: S101, PT018
         return self._captures.plan_captures(identifier, known, command)
 
     def _withhold_captures(self, identifier: Identifier, record: Record) -> None:

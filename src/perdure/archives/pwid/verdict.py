@@ -65,7 +65,7 @@ class WantedCapture(msgspec.Struct, frozen=True, kw_only=True):
     """Its time in the form of the W3C, with its precision."""
     coverage: str = "part"
     any_method: bool = False
-    """Whether a response to POST, for example, is meant if there is none to GET."""
+    """True if a response to another method, such as POST, is accepted when there is none to GET."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
