@@ -80,6 +80,9 @@ def test_a_page_may_be_shorter_and_not_longer(site: Deployment) -> None:
     assert len(uris(site.get(f"{target}?limit=3"))) == 3
     assert len(uris(site.get(f"{target}?limit=100"))) == 5
     assert [len(uris(one)) for one in following(site, f"{target}?limit=5")] == [5, 5, 2]
+    assert [len(uris(one)) for one in following(site, f"{target}?l%69mit=5")] == [5, 5, 2]
+    names = site.get(f"/uri-res/N2Ns?pdi://{SERIES}/1997/09/30/?l%69mit=3")
+    assert len(uris(names)) == 3
     for wrong in ("0", "-1", "x", "99999999999"):
         assert site.get(f"{target}?limit={wrong}").status == 400
 

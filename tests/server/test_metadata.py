@@ -477,6 +477,17 @@ def test_the_record_shows_a_part_as_its_metadata_do(site: Deployment, blank: str
         assert record.findtext("about/{*}resource/{*}titles/{*}title") == "Whom", target
 
 
+def test_a_description_is_never_stored_as_bytes(site: Deployment, blank: str) -> None:
+    """An escaped name of a parameter is still its name (RFC 3986 section 2.3)."""
+    token = site.token(f"describes {blank} with an escaped word")
+    answer = site.put(
+        f"/{blank}?metad%61ta", b'{"year":"1994"}', f"Content-Type: {OWN}", token=token
+    )
+    assert answer.status == 200, answer.body
+    assert site.get(f"/{blank}").body == SOURCE
+    assert json.loads(site.get(f"/{blank}?metad%61t%61=json").body) == {"year": "1994"}
+
+
 @pytest.mark.parametrize("ask", ["put", "post"])
 def test_a_part_may_precede_the_question(site: Deployment, blank: str, ask: str) -> None:
     """Parameters have no order: `?part=…&metadata` is `?metadata&part=…`, in writes, too."""

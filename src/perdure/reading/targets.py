@@ -42,7 +42,7 @@ from perdure.errors.requests import (
 )
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
 from perdure.ids.name_set import NameSet
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, decode_names
 from perdure.model.queries import LocationAttribute
 from perdure.parts import media
 from perdure.policy.named_parts import Name, split_part
@@ -148,7 +148,8 @@ def read_target(raw: bytes) -> RequestTarget:
         return _read_escaped(text, at)
     if at >= 0 and _PWID.match(text):
         at = text.rfind("?")
-        asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
+        allowed = _OF_PWID_URN if _URN.match(text) else _OF_PWID
+        asks = allowed.match(f"?{decode_names(text[at + 1 :])}")
         return RequestTarget(text[:at], text[at + 1 :]) if asks else RequestTarget(text, None)
     if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
         return RequestTarget(text, None)
@@ -174,6 +175,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     """
     if text is None:
         return Question()
+    text = decode_names(text)
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
     found, words = Parameters(), dict[str, None]()
@@ -230,7 +232,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
 def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     """Return True if a piece of a query is a word without a value."""
     if name in _OF_PROXIES:
-        return "info" in verbs and value.lower() in ("", "true")
+        return "info" in verbs and unquote(value).lower() in ("", "true")
     return name == "nearest" and not value
 
 

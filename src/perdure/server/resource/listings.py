@@ -27,6 +27,7 @@ from perdure.ids.name_set import NameSet
 from perdure.metadata import load_formats
 from perdure.metadata.citing import join_citations, write_citation
 from perdure.metadata.port import DescribedResource
+from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingPage
 from perdure.policy.showing import show_to_readers
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
@@ -157,7 +158,7 @@ def _write_following(
     paging = f"cursor={escape(page.cursor, safe='')}&limit={limit}"
     if operand is not None:
         return f"?{operand}?{paging}"
-    asked = (request.target.question or "").split("&")
+    asked = decode_names(request.target.question or "").split("&")
     kept = [one for one in asked if one and not one.startswith(("cursor=", "limit="))]
     return "?" + "&".join((*kept, paging))
 

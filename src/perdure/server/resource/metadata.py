@@ -27,6 +27,7 @@ from perdure.metadata.citing import write_citation
 from perdure.metadata.port import LARGEST, DescribedResource
 from perdure.model.about import Attachment
 from perdure.model.commands import Describe
+from perdure.model.parameters import decode_names
 from perdure.model.queries import Preference
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
@@ -340,7 +341,7 @@ async def answer_post(service: Service, request: Request) -> Answer:
 
 
 def _is_description(request: Request) -> bool:
-    pieces = (request.target.question or "").split("&")
+    pieces = decode_names(request.target.question or "").split("&")
     return any(one.partition("=")[0] == "metadata" for one in pieces)
 
 
