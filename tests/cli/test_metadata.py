@@ -53,6 +53,17 @@ def test_a_pattern_of_versions_cites_versions(shell: Shell, named: str, place: P
     assert item["id"] == second
 
 
+def test_a_level_is_written_without_what_it_inherits(shell: Shell, named: str, place: Path) -> None:
+    """# ruling: version-metadata"""
+    (place / "version.json").write_text('{"edition": "second"}')
+    shell.run("metadata", "set", named, "version.json", "--format", "json")
+    assert json.loads(shell.run("metadata", "get", named, "--own").stdout) == {"edition": "second"}
+    merged = json.loads(shell.run("metadata", "get", named, "--format", "json").stdout)
+    assert merged["edition"] == "second"
+    assert len(merged) == 1
+    assert shell.json("metadata", "get", named, "--own")["format"] == "json"
+
+
 def test_what_was_never_described_is_cited_by_its_name(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES)[0]
     assert name in shell.lines("cite", name, "--url", PLAIN)[0]

@@ -155,6 +155,12 @@ def find_own(record: Record, level: Level) -> NarrowDescription:
     )
 
 
+def describe_own(record: Record, level: Level) -> About:
+    """Return the description that was given at exactly this level, which a merge patch changes."""
+    pairs = record.metadata if level == WHOLE_RESOURCE else {}
+    return find_own(record, level).about or read_pairs(pairs)
+
+
 def describe_level(record: Record, level: Level, derived: About | None = None) -> About:
     """Return the description that a reader of a level sees.
 

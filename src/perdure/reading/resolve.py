@@ -59,7 +59,7 @@ from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
-from perdure.policy.levels import find_level, list_attached, pin_part
+from perdure.policy.levels import find_level, find_own, list_attached, pin_part
 from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.preference import prefers_other_than_page
@@ -205,10 +205,11 @@ class Resolved:
         level = find_level(self.identifier, self.part_beside)
         return pin_part(self.identifier, self.record or Record(), level)
 
-    def find_attached(self, format: str) -> Attachment | None:
+    def find_attached(self, format: str, *, own: bool = False) -> Attachment | None:
         """The record in a community's format that is attached to the level of the name, or to a
-        wider one. Raises NotFound if there is no record."""
-        known = list_attached(self.citable, self.level)
+        wider one unless only its `own` is wanted. Raises NotFound if there is no record."""
+        record, level = self.citable, self.level
+        known = find_own(record, level).attached if own else list_attached(record, level)
         return next((one for one in known if one.format == format), None)
 
     @property
