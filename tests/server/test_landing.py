@@ -17,7 +17,7 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
-from perdure.model.commands import Alias, Describe, Register, Withdraw
+from perdure.model.commands import Alias, Break, Describe, Register, Withdraw
 from perdure.model.records import Location
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
@@ -467,3 +467,16 @@ def test_a_part_that_never_existed_is_not_described(site: Deployment) -> None:
         for asked in (*ASKED, "info"):
             assert site.get(f"/{path}?{asked}").status == status, (path, asked)
         assert site.get(f"/uri-res/N2C?{path}").status == status, path
+
+
+def test_a_page_does_not_call_reserved_what_was_bound(site: Deployment) -> None:
+    """Reserved is a name that was bound to nothing yet  # ruling: pdi-reserved-name"""
+    name = site.mint()
+    assert "Reserved: " in page(site.get(f"/{name}?landing")).text_content()
+    site.bind(name, "https://a.example/once")
+    site.do(Break(identifier=parse(name), uri="https://a.example/once"))
+    answer = site.get(f"/{name}?landing")
+    assert answer.status == 410
+    shown = html.document_fromstring(answer.body).text_content()
+    assert "no longer bound" in shown
+    assert "eserved" not in shown
