@@ -78,6 +78,27 @@ def settle_level(identifier: Identifier, record: Record, level: Level) -> Level:
     return level
 
 
+def require_level(identifier: Identifier, record: Record, level: Level) -> None:
+    """Raise as `settle_level` if a line of an import describes a level that its record never had.
+
+    A line does not list the formats of withdrawn versions and of locations that were broken, so
+    their formats are accepted: every export can be imported again.
+    """
+    try:
+        settle_level(identifier, record, level)
+    except NotAcceptable:
+        if not _may_have_had(record, level):
+            raise
+
+
+def _may_have_had(record: Record, level: Level) -> bool:
+    """Return True if a level may have had a format that the record does not list."""
+    if record.locations or record.drifted or record.broken is not None:
+        return True
+    within = (one for one in record.versions if level.version in (None, one.number))
+    return any(not one.representations for one in within)
+
+
 def pin_part(identifier: Identifier, record: Record, level: Level) -> Level:
     """Return the level of a part of an open version: in the only document, if there is only one.
 
