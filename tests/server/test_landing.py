@@ -552,6 +552,16 @@ def test_a_page_says_which_level_says_what(site: Deployment) -> None:
         assert site.get(str(link.get("href"))).status == 200
 
 
+def test_a_page_lists_no_more_levels_than_a_reader_can_use(site: Deployment) -> None:
+    name = site.mint(text(b"x" * 300))
+    for at in range(105):
+        part = parse(f"{name}#char={at},{at + 1}")
+        site.do(Describe(identifier=part, about=About(language="en")))
+    shown = read_sections(site.get(f"/{name}?landing"), "levels")["Other levels with a description"]
+    assert shown.count("the part char=") == 100
+    assert "There are 5 more" in shown
+
+
 def test_a_page_of_a_version_says_if_the_description_is_inherited(
     site: Deployment, letter: str
 ) -> None:

@@ -11,7 +11,6 @@ What must stay true: the values come from a record as readers may see it; nothin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 
 import msgspec
 
@@ -49,6 +48,17 @@ class ShownLevel(msgspec.Struct, frozen=True, kw_only=True):
     is_this: bool = False
     """True if the page is that of this level."""
     facts: Facts = []
+
+
+class ShownLevels(msgspec.Struct, frozen=True, kw_only=True):
+    """The levels of a description; none if only the resource has a description."""
+
+    seen: tuple[ShownLevel, ...] = ()
+    """Those that a reader of the name sees, the widest first."""
+    others: tuple[ShownLevel, ...] = ()
+    """Other levels that have a description, without their facts."""
+    more: int = 0
+    """The number of other levels that are left out."""
 
 
 class ChangedContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,24 +102,24 @@ def list_abstracts(about: About) -> list[str]:
     return [one.value for one in about.descriptions if one.kind in ("", "Abstract")]
 
 
-def list_levels(
-    identifier: Identifier, record: Record, level: Level
-) -> tuple[tuple[ShownLevel, ...], tuple[ShownLevel, ...]]:
-    """List the levels that a reader of `level` sees, the widest first, and the other levels.
+def list_levels(identifier: Identifier, record: Record, level: Level) -> ShownLevels:
+    """List the levels that a reader of `level` sees, and the other levels of the record.
 
-    Both are empty if only the resource has a description (see `find_inherited`).
+    If only the resource has a description, there are none (see `find_inherited`).
     """
     if not record.narrower:
-        return (), ()
+        return ShownLevels()
     level = name_document(record, level)
     seen = list_containing(record, level)
     chain = [WHOLE_RESOURCE, *(one.level for one in seen)]
     if not any(is_same_level(one, level) for one in chain):
         chain.append(level)
-    inherited = tuple(_show_level(identifier, record, one, level) for one in chain)
-    others = (one.level for one in record.narrower if one not in seen)
-    listed = islice(others, MOST_LEVELS)
-    return inherited, tuple(_show_level(identifier, record, one, level) for one in listed)
+    others = [one.level for one in record.narrower if one not in seen]
+    return ShownLevels(
+        seen=tuple(_show_level(identifier, record, one, level) for one in chain),
+        others=tuple(_name_level(identifier, one) for one in others[:MOST_LEVELS]),
+        more=max(0, len(others) - MOST_LEVELS),
+    )
 
 
 def find_inherited(identifier: Identifier, record: Record, level: Level) -> ShownLevel | None:
@@ -124,12 +134,18 @@ def _show_level(identifier: Identifier, record: Record, level: Level, page: Leve
     about = describe_own(record, level)
     titles = [("Title", [one.value for one in about.titles])] if about.titles else []
     texts = [one.value for one in about.descriptions]
+    return msgspec.structs.replace(
+        _name_level(identifier, level),
+        is_this=is_same_level(level, page),
+        facts=[*titles, *list_facts(about), *([("Description", texts)] if texts else [])],
+    )
+
+
+def _name_level(identifier: Identifier, level: Level) -> ShownLevel:
     return ShownLevel(
         label=_label_level(level),
         name=spell_level(identifier, level),
         href=_find_page(identifier, level),
-        is_this=is_same_level(level, page),
-        facts=[*titles, *list_facts(about), *([("Description", texts)] if texts else [])],
     )
 
 

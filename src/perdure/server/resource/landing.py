@@ -79,7 +79,6 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
     shown = make_public_record(record, identifier, request.base_url)
     part_address = _find_part_address(resolved)
-    levels, others = facts.list_levels(resolved.whole, record, resolved.level)
     body = pages.render_template(
         "landing.html",
         record=shown,
@@ -92,9 +91,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         facts=facts.list_facts(what.about),
         abstract=facts.list_abstracts(what.about),
         inherited=facts.find_inherited(resolved.whole, record, resolved.level),
-        levels=levels,
-        other_levels=others,
-        more_levels=max(0, len(record.narrower) - len(levels) - len(others)),
+        levels=facts.list_levels(resolved.whole, record, resolved.level),
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
