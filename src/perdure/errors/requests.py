@@ -15,6 +15,13 @@ class UnknownQuestion(UnknownChoice):
     rule = _MANUAL
 
 
+class UnknownLevel(UnknownChoice):
+    """The query of the address asks for the description of an unknown level."""
+
+    kind = "level"
+    rule = "docs/reference/metadata.md"
+
+
 class RepeatedParameter(InvalidRequest):
     """A query gives different values for a parameter that has one value."""
 

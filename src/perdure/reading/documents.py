@@ -89,23 +89,28 @@ class Documents:
         part = self._parts.cut_part(source, selector)
         return part, iterate_body(part.body, source)
 
-    def describe_resolved(self, resolved: Resolved, url: str) -> DescribedResource:
+    def describe_resolved(
+        self, resolved: Resolved, url: str, *, own: bool = False
+    ) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
         description, only the record is read; otherwise the description comes from the document,
         unless that was withdrawn.  # ruling: tombstone-silence
 
+        With `own`, the description has only the members that were set for the level of the name,
+        and none of a wider level or of the document.  # ruling: version-metadata
+
         Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
         other errors of cutting the part, also NoSuchVersion and NotAcceptable.
         """
         identifier, record = resolved.identifier, resolved.citable
         part = resolved.part_beside
-        held = describe_resource(identifier, record, url, part=part)
+        held = describe_resource(identifier, record, url, part=part, own=own)
         source = self._find_source(identifier, record)
         if source is not None and source.essence == collection.MEDIA_TYPE:
             held = msgspec.structs.replace(held, members=self._list_members(source, url))
-        if source is not None and not is_resource_described(record):
+        if source is not None and not own and not is_resource_described(record):
             about = self._read_about(source)
             members = held.members
             held = describe_resource(identifier, record, url, about, part)

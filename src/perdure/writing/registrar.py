@@ -32,7 +32,6 @@ from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.ids import Identifier, pdi
 from perdure.ids.pdi import Pdi
-from perdure.model.about import read_pairs
 from perdure.model.commands import (
     Alias,
     Answer,
@@ -473,8 +472,7 @@ class Registrar:
         level = levels.settle_level(identifier, record, level)
         about = command.about
         if command.patch is not None:
-            pairs = record.metadata if level == WHOLE_RESOURCE else {}
-            held = levels.find_own(record, level).about or read_pairs(pairs)
+            held = levels.describe_own(record, level)
             about = patch_description(held, read_patch(command.patch))
         changed, outcome = levels.describe_record(record, level, about, command.attached)
         receipt = self._ledger.revise_record(
