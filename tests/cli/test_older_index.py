@@ -13,6 +13,7 @@ from tests.archives.test_library import package
 from tests.archives.test_scanning import record
 from tests.cli.conftest import Shell
 
+from perdure.archives.index import zipnum
 from perdure.archives.index.sqlite_index import FILE
 from perdure.archives.library import DIRECTORY
 from perdure.errors import Unavailable
@@ -27,6 +28,8 @@ def make_older(root: Path) -> None:
     connection = apsw.Connection(str(root / DIRECTORY / FILE))
     connection.execute(
         """
+        DROP INDEX captures_listed;
+        ALTER TABLE captures DROP COLUMN listed;
         ALTER TABLE captures DROP COLUMN request;
         ALTER TABLE files DROP COLUMN methods;
         ALTER TABLE files DROP COLUMN content;
@@ -49,6 +52,19 @@ def older(shell: Shell, tmp_path: Path) -> Shell:
     shell.run("archive", "add", str(tmp_path / "w"))
     make_older(shell.root)
     return shell
+
+
+def make_second(root: Path) -> None:
+    """Turn an index into one of format 2."""
+    connection = apsw.Connection(str(root / DIRECTORY / FILE))
+    connection.execute(
+        """
+        DROP INDEX captures_listed;
+        ALTER TABLE captures DROP COLUMN listed;
+        PRAGMA user_version=2;
+        """
+    )
+    connection.close()
 
 
 def methods(shell: Shell) -> list[str]:
@@ -112,7 +128,37 @@ def test_packages_are_read_again_in_place(shell: Shell, tmp_path: Path) -> None:
 
 def test_an_index_of_a_later_release_is_refused(older: Shell) -> None:
     connection = apsw.Connection(str(older.root / DIRECTORY / FILE))
-    connection.execute("PRAGMA user_version=3")
+    connection.execute("PRAGMA user_version=4")
     connection.close()
-    with pytest.raises(Unavailable, match="its format is 3, but this release reads only 1 to 2"):
+    with pytest.raises(Unavailable, match="its format is 4, but this release reads only 1 to 3"):
         methods(older)
+
+
+def test_an_index_of_format_2_gets_the_order_of_lists(shell: Shell, tmp_path: Path) -> None:
+    posted = Exchange("POST", f"{API}?z=1", DATE, b"posted", "application/json", b'{"id": 1}')
+    got = [Exchange("GET", f"{API}{rest}", DATE, b"got") for rest in ("?z=1", "-1", "?a=1")]
+    shell.run("archive", "add", str(write_exchanges(tmp_path / "a.warc.gz", posted, *got)))
+    before = shell.run("archive", "export-cdxj").stdout
+    assert "__wb_method=post&id=1&z=1" in before.splitlines()[1]
+    make_second(shell.root)
+    assert shell.run("archive", "export-cdxj").stdout == before
+    assert shell.run("archive", "list").stderr == ""
+
+
+def test_answers_to_post_in_runs_of_format_2_are_read_again(shell: Shell, tmp_path: Path) -> None:
+    """Runs of earlier releases have them in the order of the index."""
+    posted = Exchange("POST", API, DATE, b"posted", "application/json", b'{"id": 1}')
+    warc = write_exchanges(tmp_path / "a.warc.gz", posted, Exchange("GET", API, DATE, b"got"))
+    shell.run("archive", "add", str(warc))
+    make_second(shell.root)
+    connection = apsw.Connection(str(shell.root / DIRECTORY / FILE))
+    connection.execute("INSERT INTO runs VALUES('0-ab', 0, 0, 0)")
+    connection.close()
+    zipnum.write_run(shell.root / DIRECTORY / "runs", "0-ab", iter(()))
+    assert "1 file indexed by an earlier release" in shell.run("archive", "list").stderr
+    shell.run("archive", "reindex")
+    assert shell.run("archive", "list").stderr == ""
+    lines = shell.lines("archive", "export-cdxj")
+    assert [line.split()[0] for line in lines] == [
+        "example,api)/activate", "example,api)/activate?__wb_method=post&id=1",
+    ]  # fmt: skip

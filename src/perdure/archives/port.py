@@ -90,6 +90,16 @@ class Captures(Protocol):
         that does not answer.
         """
 
+    def scan_by_request(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
+        """Return captures that lists have under another key than the index.
+
+        In lists for other programs, the key of an answer to POST contains the method and body of
+        the request (`perdure.archives.index.cdxj.make_exchanged_key`). This is `scan_range` for
+        `that key SP time`, and has no other captures.
+        """
+
     def count_captures(self) -> int:
         """Return the number of captures. It is shown to people, so an estimate will do."""
 

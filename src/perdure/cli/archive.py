@@ -366,8 +366,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
     with here().open_registry() as registry, output_file(output) as into:
         captures = registry.archive.captures
         with show_progress("captures", total=captures.count_captures(), unit="captures") as bar:
-            has_methods = any(one.methods for one in registry.archive.list_files())
-            for line in export_lines(captures, every=every, has_methods=has_methods):
+            for line in export_lines(captures, every=every):
                 into.write(line)
                 written += 1
                 if not written % _EVERY:
