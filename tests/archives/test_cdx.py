@@ -16,6 +16,7 @@ from tests.archives.held_in_memory import SortedCaptures, capture
 
 from perdure.archives.index import cdx, cdxj, filters, ranges, revisits
 from perdure.archives.port import Capture
+from perdure.archives.urlkey import make_url_key
 from perdure.errors import InvalidRequest, OverBudget
 
 HELD = [
@@ -257,6 +258,28 @@ def test_captures_of_many_urls_are_listed_in_the_order_of_a_cdxj_file(
         again += given_now
         key = f"&resumeKey={keys[-1]}"
     assert again == lines
+
+
+@pytest.mark.parametrize(
+    ("question", "url", "limit"),
+    [
+        ("?__wb_method=POST&q=1&limit=3", "?__wb_method=POST&q=1", 3),
+        ("?z=1&__wb_method=POST&q=1&page=0", "?z=1&__wb_method=POST&q=1", None),
+        ("?__wb_method=POST&limit=9&x&limit=3", "?__wb_method=POST&limit=9&x", 3),
+        ("%3F__wb_method%3DPOST%26q%3D1&x=1", "?__wb_method=POST&q=1", None),
+        ("%3Fz=1&__wb_method=POST", "?z=1", None),
+        ("?z=1&q=2&limit=3", "?z=1", 3),
+    ],
+)
+def test_a_request_that_a_client_did_not_escape_is_read_as_meant(
+    question: str, url: str, limit: int | None
+) -> None:
+    for before in ("", "output=json&"):
+        query = cdx.parse_query(f"{before}url=http://a.dk/{question}")
+        key = "dk,a)/?z=1" if "z=1" in url else "dk,a)/"
+        assert (query.stretch.low, query.limit) == (f"{key} ", limit)
+        request_key = make_url_key(f"http://a.dk/{url}") if "__wb_method" in url else ""
+        assert query.request_key == request_key
 
 
 def test_pages_partition_a_query() -> None:

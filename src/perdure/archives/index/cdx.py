@@ -77,6 +77,13 @@ _UNLISTED = frozenset(("request", "continuation", "warcinfo"))
 """Kinds of record that a listing leaves out, unless a filter names a kind."""
 _BESIDE = 2  # neighbouring records of a capture: the capture and its request
 _REQUEST = re.compile("[?&]__wb_method=")
+_UNESCAPED = re.compile(r"(?:\A|&)url=(?=[^&]*\?)")
+_PARAMETERS = frozenset((
+    "url", "matchType", "from", "from_ts", "to", "closest", "sort", "reverse", "limit", "filter",
+    "fl", "fields", "output", "collapse", "page", "pageSize", "showNumPages", "resumeKey",
+    "showResumeKey", "resolveRevisits",
+))  # fmt: skip
+"""Names of the parameters that `parse_query` reads."""
 _RULE = "docs/reference/web-archives.md"
 
 
@@ -134,12 +141,13 @@ class Paging(NamedTuple):
 
 def parse_query(question: str) -> CdxQuery:
     """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
+    before, unescaped = _cut_unescaped_request(question)
     try:
-        pairs = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        pairs = parse_qsl(before, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:
         raise TooManyParameters(what="query", most=_MOST_PARAMETERS) from None
     given = Parameters(pairs)
-    url = given.get("url", "")
+    url = unescaped or given.get("url", "")
     if not url:
         raise MissingParameter(request="query", parameter="url", manual=_RULE)
     kind = given.get("matchType") or ""
@@ -182,6 +190,26 @@ def parse_query(question: str) -> CdxQuery:
         shows_resume=_parse_flag(given, "showResumeKey"),
         resolves=_parse_flag(given, "resolveRevisits"),
     )
+
+
+def _cut_unescaped_request(question: str) -> tuple[str, str]:
+    """Return a query without its `url`, and this, if it is a request that was not escaped.
+
+    pywb inserts its `{alt_url}` into a query as it is: `url=http://a.org/?__wb_method=POST&q=1`.
+    The parameters of the query follow it, so the URL ends before the last words with their names.
+    """
+    start = _UNESCAPED.search(question) if _REQUEST.search(question) else None
+    if start is None:
+        return question, ""
+    words = question[start.end() :].split("&")
+    end = len(words)
+    while end > 1 and words[end - 1].partition("=")[0] in _PARAMETERS:
+        end -= 1
+    url = "&".join(words[:end])
+    if not _REQUEST.search(url):
+        return question, ""
+    before = question[: start.end()].removesuffix("url=")
+    return before + "&".join(words[end:]), url
 
 
 def _split_request(url: str) -> tuple[str, str]:
