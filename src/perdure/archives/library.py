@@ -30,12 +30,13 @@ from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.files.windows import GZIP
 from perdure.archives.index import runs, sqlite_index
 from perdure.archives.index.adding import FileAddition, empty_log
+from perdure.archives.index.integrity import IndexAudit
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
 from perdure.archives.port import Capture, Captures
 from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
-from perdure.errors import StorageFailed
+from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
 
@@ -93,8 +94,9 @@ class Library:
         self._root = root / DIRECTORY
         self._settings = settings
         self._index = SqliteCaptures(self._root)
-        self.captures: Captures = LocalCaptures(self._root, self._index)
-        self._own = self.captures
+        local = LocalCaptures(self._root, self._index)
+        self.captures: Captures = local
+        self._own = local
         if settings.capture_index:
             from perdure.archives.index.remote import RemoteCaptures
 
@@ -367,6 +369,10 @@ class Library:
         with storage_errors("the index of captures"):
             runs.rewrite_runs(self._root, self._index)
         return empty_log(self._root)
+
+    def check_index(self) -> Iterator[PerdureError]:
+        """Check the index, and that its entries lead to their records. Yields the problems."""
+        return IndexAudit(self._root, self._index, self._own, self.files).find_problems()
 
     def check_file(self, file: ArchiveFile) -> Iterator[RecordCheck]:
         """Read a file again and check each record. Raises OSError."""
