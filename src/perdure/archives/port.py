@@ -65,6 +65,7 @@ class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     size: int
     """Bytes of the file: one of another size is not the one that was planned for."""
     offset: int
+    """In the file; if it is a WACZ package, not in the archive file inside."""
     length: int
     """Bytes to overwrite, from `offset` on."""
     codec: str = ""

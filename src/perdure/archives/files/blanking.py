@@ -24,6 +24,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
+from pathlib import Path
 
 from perdure.archives.digests import ALGORITHMS, algorithm_of
 from perdure.archives.files import heads
@@ -88,8 +89,6 @@ def plan_blanking(
     `path`: the file, as its index names it; `length`: the bytes of the record in the file, as
     indexed. Raises RecordNotBlankable, or OSError if the file cannot be read.
     """
-    if place.base:
-        raise RecordNotBlankable("it is in a WACZ package, whose digests would no longer match")
     if place.shared:
         raise RecordNotBlankable("its file is compressed as one stream, not record by record")
     with place.open_window() as window:
@@ -108,14 +107,14 @@ def plan_blanking(
         if not codec and window.read_at(offset, len(text)) != text:
             raise RecordNotBlankable("it does not begin where its index says")
         left = left if len(left) <= count else b""
-        block = _Block(left, count - len(left))
+        block = BlankBlock(left, count - len(left))
         new_text = _blank_head(text, block)
         if _read_identity(new_text) != _read_identity(text):
             raise RecordNotBlankable("its head cannot be read for certain")
         blanking = CaptureBlanking(
             path=path,
-            size=window.size,
-            offset=offset,
+            size=Path(place.path).stat().st_size,
+            offset=place.base + offset,
             length=size,
             codec=codec,
             head=new_text + left,
@@ -183,7 +182,7 @@ def _keep_http(head: heads.ArchivedHead, start: bytes) -> bytes:
     return found[0] + b" \r\n\r\n" if found else b""
 
 
-class _Block:
+class BlankBlock:
     """A blank block: what is left of an HTTP head, and zeros."""
 
     def __init__(self, left: bytes, zeros: int) -> None:
@@ -204,7 +203,7 @@ def _zeros(count: int) -> Iterator[bytes]:
         yield _ZEROS[: count - start]
 
 
-def _blank_head(text: bytes, block: _Block) -> bytes:
+def _blank_head(text: bytes, block: BlankBlock) -> bytes:
     """Return a head of the same length that says nothing of the erased block.
 
     The head of an ARC record stays as it is: it has no digest.
@@ -216,29 +215,30 @@ def _blank_head(text: bytes, block: _Block) -> bytes:
     keeps = True
     for line in lines[1:]:
         if line[:1] in (b" ", b"\t"):  # goes on with the field before it
-            blanked.append(line if keeps else _hyphenate(line))
+            blanked.append(line if keeps else hyphenate(line))
             continue
         found = _LINE.fullmatch(line)
         if found is None:
             keeps = not line.strip()
-            blanked.append(line if keeps else _hyphenate(line))
+            blanked.append(line if keeps else hyphenate(line))
             continue
         name = found[1].strip().lower()
         keeps = name in _STANDARD
         value = found[3]
         if name in _DIGESTS:
-            value = _renew_digest(value, block, is_payload=name == _DIGESTS[1])
+            value = renew_digest(value, block, is_payload=name == _DIGESTS[1])
         elif not keeps:
-            value = _hyphenate(value)
+            value = hyphenate(value)
         blanked.append(found[1] + b":" + found[2] + value + found[4])
     return b"".join(blanked)
 
 
-def _hyphenate(text: bytes) -> bytes:
+def hyphenate(text: bytes) -> bytes:
+    """Replace everything but spaces."""
     return re.sub(rb"[^\s]", b"-", text)
 
 
-def _renew_digest(value: bytes, block: _Block, *, is_payload: bool) -> bytes:
+def renew_digest(value: bytes, block: BlankBlock, *, is_payload: bool) -> bytes:
     """Return the digest of the blank block in the notation of another; hyphens if it is unknown."""
     label, colon, text = value.partition(b":")
     algorithm = algorithm_of(value.decode("latin-1"))
@@ -282,10 +282,16 @@ def write_blanking(fd: int, blanking: CaptureBlanking) -> None:
     """Overwrite a record in a file. It is durable once the file is flushed. Raises OSError."""
     offset = blanking.offset
     for piece in _encode_blanking(blanking):
-        left = memoryview(piece)
-        while left:
-            written = os.pwrite(fd, left, offset)
-            left, offset = left[written:], offset + written
+        write_at(fd, offset, piece)
+        offset += len(piece)
+
+
+def write_at(fd: int, offset: int, data: bytes) -> None:
+    """Write all of some bytes at an offset. Raises OSError."""
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(fd, left, offset)
+        left, offset = left[written:], offset + written
 
 
 def _encode_blanking(blanking: CaptureBlanking) -> Iterator[bytes]:

@@ -30,7 +30,7 @@ _STEEPEST_TAKEN = 100  # times; text from the Web reaches a tenth of that
 _UNMEASURED = 64 << 20  # bytes; an entry may always inflate to this size
 _LOCAL_HEADER = 30
 _PIECE = 1 << 20
-_BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
+BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
 _PACKAGE = "datapackage.json"
 _DAMAGED = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error)
 _DIGEST = "datapackage-digest.json"
@@ -138,7 +138,7 @@ def _read_entries(
             raise ValueError(f"{_show_name(info)} begins before the package")
         if info.is_dir():
             continue
-        base = _find_beginning(file, info.header_offset)
+        base = find_beginning(file, info.header_offset)
         if info.header_offset < end or base + info.compress_size > size:
             raise ValueError(f"the entries at {info.header_offset} overlap")
         end = base + info.compress_size
@@ -177,7 +177,7 @@ def _read_entries(
         )
 
 
-def _find_beginning(file: BinaryIO, offset: int) -> int:
+def find_beginning(file: BinaryIO, offset: int) -> int:
     """Return the offset of an entry's bytes: its local header has lengths of its own (4.3.7)."""
     file.seek(offset)
     head = file.read(_LOCAL_HEADER)
@@ -284,8 +284,8 @@ def _read_description(package: zipfile.ZipFile, entry: PackageEntry) -> bytes:
 def _find_mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     algorithm, colon, digits = promised.partition(":")
     if not colon:  # the form before version 1.1
-        algorithm, digits = _BY_LENGTH.get(len(promised), ""), promised
-    if algorithm not in _BY_LENGTH.values():
+        algorithm, digits = BY_LENGTH.get(len(promised), ""), promised
+    if algorithm not in BY_LENGTH.values():
         return f"its digest is of an unknown kind ({promised[:40]!a})"
     digest = hashlib.new(algorithm, usedforsecurity=False)
     try:
