@@ -33,6 +33,7 @@ from perdure.archives.files.blanking import (
     write_blanking,
 )
 from perdure.archives.files.package_mending import PackageMending, plan_mending
+from perdure.archives.files.windows import find_first_frame
 from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY, Library, is_package
@@ -49,6 +50,7 @@ _LIST = "erased.json"
 _MENDING = "mending-{}.json"
 _ATTACHED = ("request", "metadata")
 _UNPACKED = "the WACZ package from which its file was unpacked has it, too"
+_DICTIONARY = "the zstd dictionary of the file was made of such records, and may have words of it"
 _PAYLOADS = ("response", "resource", "conversion", "revisit")
 
 
@@ -86,10 +88,20 @@ def plan_erasure(library: Library, takedown: Withholding) -> CaptureErasure:
             continue
         sound.append(one)
         blankings.append(planned)
+        if planned.codec == "zstd" and _has_dictionary(library, one.file):
+            missed[one.file, _DICTIONARY].append(one.offset)
         if "/" in one.file and _is_unpacked(library, one.file):
             missed[one.file, _UNPACKED].append(one.offset)
     unreached = [*_describe_missed(missed), *_describe_same(library, takedown, sound)]
     return CaptureErasure(blankings=tuple(blankings), unreached=tuple(unreached), blank=blank)
+
+
+def _has_dictionary(library: Library, name: str) -> bool:
+    found = library.find_place(name)
+    if found is None:
+        return False
+    with found[1].open_window() as window:
+        return find_first_frame(window) > 0
 
 
 def _is_unpacked(library: Library, name: str) -> bool:

@@ -69,13 +69,15 @@ class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     length: int
     """Bytes to overwrite, from `offset` on."""
     codec: str = ""
-    """`gzip`, or empty if the record is not compressed."""
+    """`gzip`, `zstd`, or empty if the record is not compressed."""
     head: bytes
     """What is left of the record: its head, and what is left of the head of an HTTP message."""
     zeros: int
     """Zero bytes that follow the head."""
     tail: bytes = b""
     """What ends the record in its compressed member."""
+    begin: bytes = b""
+    """The head as blocks of a zstd frame."""
 
 
 class Captures(Protocol):

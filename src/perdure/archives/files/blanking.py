@@ -26,8 +26,11 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
+import msgspec
+
 from perdure.archives.digests import ALGORITHMS, algorithm_of
 from perdure.archives.files import heads
+from perdure.archives.files.blank_frames import encode_frame, list_beginnings
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.files.windows import (
@@ -35,6 +38,9 @@ from perdure.archives.files.windows import (
     GzipMember,
     Window,
     detect_codec,
+    open_member,
+    read_dictionary,
+    read_pieces,
 )
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
@@ -93,13 +99,14 @@ def plan_blanking(
         raise RecordNotBlankable("its file is compressed as one stream, not record by record")
     with place.open_window() as window:
         codec = detect_codec(window, offset)
-        if codec not in ("", "gzip"):
+        if codec not in ("", "gzip", "zstd"):
             raise RecordNotBlankable(f"its file is compressed with {codec}")
         text, count = record.head_text, record.head.length
         if count is None:
             raise RecordNotBlankable("its head does not say how long it is")
         try:
-            size, tail = _measure_record(window, codec, offset, length, len(text) + count)
+            measure = _measure_frame if codec == "zstd" else _measure_record
+            size, tail = measure(window, codec, offset, length, len(text) + count)
             start = _read_start(record)
             left = _keep_http(record.head, start)
         except (Corrupt, DamagedBytes) as error:
@@ -123,7 +130,7 @@ def plan_blanking(
         )
         if _is_blank(record, text, blanking):
             return None
-    return _check_fit(blanking) if codec else blanking
+        return _check_fit(blanking, window) if codec else blanking
 
 
 def _read_identity(text: bytes) -> tuple[str, str, str, int | None, str, str] | None:
@@ -159,6 +166,22 @@ def _measure_record(
     if length and (length < size or rest.strip(b"\0\r\n")):
         raise RecordNotBlankable("its compressed member does not have the length that is indexed")
     return size, tail
+
+
+def _measure_frame(
+    window: Window, codec: str, offset: int, length: int, extent: int
+) -> tuple[int, bytes]:
+    """Measure a record in frames whose end only the index knows. See `_measure_record`."""
+    if not length or offset + length > window.size:
+        raise RecordNotBlankable("its index does not say how long it is")
+    total, tail = 0, b""
+    for piece in read_pieces(open_member(window, codec, offset, length)):
+        total += len(piece)
+        tail = (tail + piece)[-_MOST_TAIL:]
+    after = total - extent
+    if not 0 <= after <= _MOST_TAIL or (tail := tail[len(tail) - after :]).strip(b"\r\n"):
+        raise RecordNotBlankable("it does not have the length that its head says")
+    return length, tail
 
 
 def _read_start(record: WarcRecord) -> bytes:
@@ -295,33 +318,32 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 def _encode_blanking(blanking: CaptureBlanking) -> Iterator[bytes]:
+    if blanking.codec == "zstd":
+        frame = encode_frame(blanking.begin, blanking.zeros, blanking.tail, blanking.length)
+        if frame is None:
+            raise RecordNotBlankable("no frame has its length")
+        return frame
     if blanking.codec:
         return encode_member(blanking.head, blanking.zeros, blanking.tail, blanking.length)
     return chain((blanking.head,), _zeros(blanking.zeros))
 
 
-def _check_fit(blanking: CaptureBlanking) -> CaptureBlanking:
+def _check_fit(blanking: CaptureBlanking, window: Window) -> CaptureBlanking:
     """Return a plan that fits into its member: if need be, without the digests of the blank record.
 
     Raises RecordNotBlankable.
     """
+    dictionary = read_dictionary(window) if blanking.codec == "zstd" else None
     for head in (blanking.head, _drop_digests(blanking.head)):
-        one = CaptureBlanking(
-            path=blanking.path,
-            size=blanking.size,
-            offset=blanking.offset,
-            length=blanking.length,
-            codec=blanking.codec,
-            head=head,
-            zeros=blanking.zeros,
-            tail=blanking.tail,
-        )
-        try:
-            total = sum(map(len, _encode_blanking(one)))
-        except RecordNotBlankable:
-            continue
-        if total == one.length:  # otherwise it would overwrite the next record
-            return one
+        is_zstd = blanking.codec == "zstd"
+        for begin in list_beginnings(head, dictionary) if is_zstd else (b"",):
+            one = msgspec.structs.replace(blanking, head=head, begin=begin)
+            try:
+                total = sum(map(len, _encode_blanking(one)))
+            except RecordNotBlankable:
+                continue
+            if total == one.length:  # otherwise it would overwrite the next record
+                return one
     raise RecordNotBlankable("it is compressed so well that no blank record has the same length")
 
 

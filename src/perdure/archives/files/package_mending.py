@@ -58,7 +58,7 @@ class PackagePatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PackageMending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is written over a package."""
+    """The plan of mending one package."""
 
     path: str
     """The package, relative to the directory of the index."""
@@ -66,7 +66,7 @@ class PackageMending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Its bytes: a package of another size is not the one that was planned for."""
     patches: tuple[PackagePatch, ...]
     unreached: tuple[str, ...] = ()
-    """What it cannot reach, and what it removes besides."""
+    """Places that it cannot reach, and other things that it removes."""
 
 
 class _Member:
