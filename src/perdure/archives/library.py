@@ -392,7 +392,8 @@ class Library:
         if place.base or not is_package(Path(place.path)):
             yield from check_file(file, place, self.files, self._own)
             return
-        for flaw in wacz.read_package(Path(place.path), SUFFIXES).flaws:
+        package = wacz.read_package(Path(place.path), SUFFIXES)
+        for flaw in package.flaws:
             yield RecordCheck(
                 file=file.name,
                 offset=flaw.offset,
@@ -400,6 +401,8 @@ class Library:
                 fault="flaw",
                 is_record=False,
             )
+        if package.signature:
+            yield RecordCheck(file=file.name, offset=0, note=package.signature, is_record=False)
 
     def close(self) -> None:
         self._index.close()

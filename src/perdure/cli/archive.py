@@ -316,6 +316,8 @@ def check(names: tuple[str, ...]) -> None:
                         records += found.is_record
                         digests += found.digests
                         bar(read + min(found.offset, file.size))
+                        if found.note:
+                            here().print_note(f"{found.file}: {found.note}")
                         if found.problem:
                             problems += 1
                             faults[found.file, found.fault] += 1

@@ -104,6 +104,18 @@ class CaptureReplaced(Corrupt):
         return f"{self.found_uri} at {self.found_date}"
 
 
+class PackageSignatureWrong(FaultFound):
+    """The signature of a WACZ package is wrong; `fault` says why."""
+
+    package: str
+    where = "datapackage-digest.json"
+    promised = "a signature of the package"
+
+    @property
+    def identifier(self) -> str:
+        return self.package
+
+
 class ArchiveFileCutOff(Corrupt):
     """An archive file has fewer bytes than when it was added."""
 
