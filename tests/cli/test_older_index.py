@@ -13,9 +13,11 @@ from tests.archives.test_library import package
 from tests.archives.test_scanning import record
 from tests.cli.conftest import Shell
 
+from perdure.archives.choosing import choose_capture
 from perdure.archives.index import zipnum
 from perdure.archives.index.sqlite_index import FILE
 from perdure.archives.library import DIRECTORY
+from perdure.archives.pwid.verdict import interpret_uri_at
 from perdure.errors import Unavailable
 from perdure.registry import Registry
 
@@ -80,12 +82,36 @@ def digest(shell: Shell) -> str:
 
 
 def test_an_older_index_opens_and_says_what_it_lacks(older: Shell) -> None:
-    assert methods(older) == ["", ""]
+    assert methods(older) == ["", "OPTIONS"], "read from the file"
+    assert "2 archive files; run 'perdure archive reindex'" in older.run("status").stdout
+    assert json.loads(older.run("status", "--json").stdout)["outdated_files"] == 2
     listed = older.run("archive", "list")
     assert len(listed.stdout.splitlines()) == 2
     assert "2 files indexed by an earlier release" in listed.stderr
     assert "perdure archive reindex" in listed.stderr
     assert older.run("archive", "check").exit_code == 0, "missing digests are no damage"
+
+
+@pytest.mark.parametrize("request_first", [True, False])
+@pytest.mark.parametrize("concurrent", [True, False])
+def test_an_older_index_never_takes_an_answer_to_post_for_a_page(
+    shell: Shell, tmp_path: Path, *, request_first: bool, concurrent: bool
+) -> None:
+    posted = Exchange("POST", API, DATE, b"posted", "application/json", b'{"id": 1}')
+    preflight = Exchange("OPTIONS", API, DATE, b"", status="204 No Content")
+    warc = write_exchanges(
+        tmp_path / "a.warc.gz", preflight, posted, Exchange("GET", f"{API}?a", DATE, b"got"),
+        request_first=request_first, concurrent=concurrent,
+    )  # fmt: skip
+    shell.run("archive", "add", str(warc))
+    make_older(shell.root)
+    assert methods(shell) == ["", "OPTIONS", "POST"]
+    with Registry(shell.root) as registry:
+        wanted = interpret_uri_at(API, "20200102030405")
+        found = choose_capture(registry.archive.captures, registry.archive.files, wanted)
+        assert found.capture is None
+    warc.unlink()
+    assert methods(shell) == [], "what cannot be told is left out"
 
 
 @pytest.mark.parametrize("words", [("reindex",), ("add",)])

@@ -34,6 +34,7 @@ from perdure.archives.index.integrity import IndexAudit
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
+from perdure.archives.index.untold import ToldCaptures
 from perdure.archives.port import Capture, Captures
 from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
 from perdure.errors import PerdureError, StorageFailed
@@ -95,7 +96,7 @@ class Library:
         self._settings = settings
         self._index = SqliteCaptures(self._root)
         local = LocalCaptures(self._root, self._index)
-        self.captures: Captures = local
+        self.captures: Captures = ToldCaptures(local, self._index)
         self._own = local
         if settings.capture_index:
             from perdure.archives.index.remote import RemoteCaptures

@@ -77,6 +77,7 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 NAMES = "SELECT name FROM files"
+_OUTDATED = f"{NAMES} WHERE methods IS NULL"
 _FLAWS_AT = "SELECT what FROM flaws WHERE file=(SELECT id FROM files WHERE name=?) AND offset=?"
 _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
 
@@ -161,7 +162,7 @@ def create_index(root: Path) -> None:
 class _Reader:
     """The connection with which a thread reads the index, and values that it remembers."""
 
-    __slots__ = ("connection", "cursor", "names", "runs", "version")
+    __slots__ = ("connection", "cursor", "names", "outdated", "runs", "version")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -169,6 +170,7 @@ class _Reader:
         self.version: int | None = None
         self.runs: list[RunRow] = []
         self.names: set[str] | None = None
+        self.outdated: frozenset[str] = frozenset()
 
 
 class SqliteCaptures:
@@ -308,6 +310,11 @@ class SqliteCaptures:
             reader.names = {name for (name,) in self._fetch_rows(NAMES)}
         return reader.names
 
+    def list_outdated(self) -> frozenset[str]:
+        """Return the names of files whose entries are outdated, see `ArchiveFile.is_outdated`."""
+        reader = self._refresh_reader()
+        return reader.outdated if reader else frozenset()
+
     def list_runs(self, *, fresh: bool = False) -> list[RunRow]:
         """Return the ZipNum runs with further captures, as of this thread's last read of captures.
 
@@ -329,6 +336,7 @@ class SqliteCaptures:
         if fresh or reader.version != version:
             reader.version, reader.names = version, None
             reader.runs = [_read_run(row) for row in self._fetch_rows(_RUNS)]
+            reader.outdated = frozenset(name for (name,) in self._fetch_rows(_OUTDATED))
         return reader
 
     def list_flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
