@@ -8,8 +8,8 @@ How it works: the signature is verified with the key. If it is that of a certifi
 chain must be signed by the next, the first must be for the domain and valid on the day that the
 signature states.
 
-What must stay true: a report says what was verified, who is stated to have signed, and what was not
-verified: whether the last certificate can be trusted, and the time signature.
+What must stay true: a report names the steps that were verified and the stated signer, and says
+that neither the trust in the last certificate nor the time signature was verified.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SignatureReport(msgspec.Struct, frozen=True):
     """The result of verifying a signature."""
 
     text: str
-    """What was verified, and what was not."""
+    """The steps that were verified, and the others."""
     fault: str = ""
     """Why the signature is wrong; empty if it is not, or was not verified."""
 
@@ -67,8 +67,8 @@ def verify_signature(signed: SignedData) -> SignatureReport:
     except _Wrong as error:
         return SignatureReport(f"{said}; the signature is wrong", str(error))
     return SignatureReport(
-        f"{said}; the signature was verified with the key in the package, and nobody states whose "
-        "key it is"
+        f"{said}; the signature was verified with the key in the package, and the package does not "
+        "say whose key it is"
     )
 
 
@@ -104,7 +104,7 @@ def _verify_with_key(signed: SignedData, key: Any) -> None:
 
 
 def _verify_domain(signed: SignedData) -> str:
-    """Verify a signature by a domain. Return what was verified, and what was not."""
+    """Verify a signature by a domain. Return the steps that were verified, and the others."""
     chain = _load_chain(signed.certificates)
     for one, issuer in pairwise(chain):
         try:

@@ -69,7 +69,7 @@ class ToldCaptures:
         return self._captures.count_captures()
 
     def _find_method(self, response: Capture) -> Capture | None:
-        """Return a response with the method of its request; None if that cannot be told."""
+        """Return a response with the method of its request; None if it is unknown."""
         near = self._list_neighbours(response)
         if not any(one.kind == "request" for one in near):
             return response
