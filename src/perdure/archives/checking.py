@@ -43,6 +43,8 @@ class RecordCheck(msgspec.Struct, frozen=True, kw_only=True):
     digests: int = 0
     """Number of digests that were compared."""
     is_record: bool = True
+    note: str = ""
+    """Other things to say, such as who signed a package."""
 
 
 def check_file(

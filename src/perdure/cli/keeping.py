@@ -39,9 +39,11 @@ def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
     With --all, check everything that perdure stores: the head of each record in the segments (its
     name, version, type, length and digests), bytes that no record names, the inventories of sealed
-    segments, the structure of the registry file, its index of references, and references to names
-    of this registry that do not exist. With PATTERN and --all, check this for the records of
-    PATTERN and for the complete segments that contain their bytes.
+    segments, the structure of the registry file, its index of references, references to names of
+    this registry that do not exist, and the index of captures, whose entries must lead to records
+    of archive files ('perdure archive check' also reads their content). With PATTERN and --all,
+    check this for the records of PATTERN and for the complete segments that contain their bytes,
+    without captures.
 
     Prints one line for each problem. Exits with 1 if there are any.
     """

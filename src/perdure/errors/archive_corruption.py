@@ -104,6 +104,60 @@ class CaptureReplaced(Corrupt):
         return f"{self.found_uri} at {self.found_date}"
 
 
+class PackageSignatureWrong(FaultFound):
+    """The signature of a WACZ package is wrong; `fault` says why."""
+
+    package: str
+    where = "datapackage-digest.json"
+    promised = "a signature of the package"
+
+    @property
+    def identifier(self) -> str:
+        return self.package
+
+
+class ArchiveFileCutOff(Corrupt):
+    """An archive file has fewer bytes than when it was added."""
+
+    file: str
+    size: int
+    left: int
+    where = "its directory"
+
+    @property
+    def identifier(self) -> str:
+        return f"archive file {self.file}"
+
+    @property
+    def promised(self) -> str:
+        return f"{self.size} bytes, as when it was added"
+
+    @property
+    def found(self) -> str:
+        return f"{self.left} bytes"
+
+
+class EntriesLost(Corrupt):
+    """The index of captures has another number of entries for a file than when it was added."""
+
+    file: str
+    noted: int
+    entries: int
+    where = "the index of captures"
+
+    @property
+    def identifier(self) -> str:
+        return f"archive file {self.file}"
+
+    @property
+    def promised(self) -> str:
+        return f"{self.noted} entries, as when it was added"
+
+    @property
+    def found(self) -> str:
+        return f"{self.entries} entries; add the file again"
+
+
 class IndexRunDamaged(Corrupt):
     """A run of the index of captures is damaged. Abstract: each reason has a class."""
 

@@ -66,6 +66,33 @@ class MalformedTime(InvalidRequest):
         return f"{self.parameter} {quote(self.text)}"
 
 
+class MalformedDigest(InvalidRequest):
+    """The digest in an address of `/replay/` cannot be read."""
+
+    text: str
+    reason = (
+        "it must be an algorithm, a colon and 16 to 128 letters, digits or '+', '=', '_', '-', "
+        "such as sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
+    )
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"digest {quote(self.text)}"
+
+
+class UnknownModifier(InvalidRequest):
+    """The text after the time in an address of `/replay/` is not one that perdure knows."""
+
+    text: str
+    reason = "after the time, 'id_' asks for the bytes, and 'id_~<digest>' for those with a digest"
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"modifier {quote(self.text)}"
+
+
 class NoSuchTime(InvalidRequest):
     """The digits are not a date and time of the calendar."""
 

@@ -21,6 +21,8 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.archives import withholding
+from perdure.archives.index.sqlite_index import FILE
+from perdure.archives.library import DIRECTORY
 from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
@@ -128,6 +130,8 @@ class _Audit:
             yield from self._describe(self._records.check_integrity())
             yield from self._describe(self._held.check_root())
             yield from self._check_files()
+            self._report(0, "captures")
+            yield from self._check_captures()
         size = 0
         for number, length in self._list_segments():
             self._report(size, f"segment {number}")
@@ -158,6 +162,15 @@ class _Audit:
                 check()
             except (PerdureError, OSError) as error:
                 yield make_finding(name, str(error))
+
+    def _check_captures(self) -> Iterator[IntegrityFinding]:
+        """Check the index of captures. The archive files have a check of their own."""
+        try:
+            for error in self._registry.archive.check_index():
+                identifier = getattr(error, "identifier", "") or f"{DIRECTORY}/{FILE}"
+                yield make_finding(identifier, str(error))
+        except PerdureError as error:
+            yield make_finding(f"{DIRECTORY}/{FILE}", str(error))
 
     def _describe(self, errors: Iterator[Corrupt]) -> Iterator[IntegrityFinding]:
         for error in errors:

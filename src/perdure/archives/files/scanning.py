@@ -34,6 +34,7 @@ from perdure.archives.files.windows import (
     begins_within,
     compile_needle,
     detect_codec,
+    find_first_frame,
     open_member,
     open_whole,
     read_pieces,
@@ -105,7 +106,8 @@ def _scan_fast(window: Window, codec: str, name: str) -> Iterator[Met]:
     warc: Any = import_library("fastwarc.warc")
     # FastWARC reuses one object for all records, so each is read before the next is requested.
     records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True, inplace=True)
-    offset, size, head, block = 0, 0, _UNREAD, ArchivedBlock()
+    offset = find_first_frame(window)
+    size, head, block = 0, _UNREAD, ArchivedBlock()
     while True:
         try:
             record = next(records, None)
