@@ -24,8 +24,8 @@ from perdure.archives import withholding
 from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
+from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
-from perdure.ids.pdi import Pdi
 from perdure.model import collection, stored
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
@@ -331,7 +331,7 @@ class _Audit:
             for lost in self._records.find_unlinked(list(waiting)):
                 text, name = waiting[lost]
                 problem = f"the index of references does not have {text}"
-                yield make_finding(str(name or Pdi.from_key(lost[1])), problem)
+                yield make_finding(str(name or spell_key(lost[1])), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 

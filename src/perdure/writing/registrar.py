@@ -31,6 +31,7 @@ from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.ids import Identifier, pdi
+from perdure.ids.keys import spell_key
 from perdure.ids.pdi import Pdi
 from perdure.model.about import read_pairs
 from perdure.model.commands import (
@@ -422,7 +423,7 @@ class Registrar:
         for key, revision in command.keys:  # all are checked before one is changed
             record = self._ledger.find_record(key)
             if record is None:
-                raise NotFound(identifier=key)
+                raise NotFound(identifier=spell_key(key))
             identifier = naming.identify_record(key, record)
             rules.check_revision(identifier, record, revision)
             changed, _ = moves.move_locations(record, rows)

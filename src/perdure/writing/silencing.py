@@ -26,6 +26,7 @@ from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
 from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
 from perdure.extractors.indexes import INDEXES, delete_indexes
+from perdure.ids.keys import spell_key
 from perdure.model.records import Record, Representation
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import sync_directory
@@ -101,7 +102,7 @@ class SilencingQueue:
         try:
             linked = self._bytes.blank_bytes(work.blankings, work.at)
         except Corrupt as error:  # there is nothing to overwrite
-            _log.warning("erasing %s: %s", work.key, error)
+            _log.warning("erasing %s: %s", spell_key(work.key), error)
             yield str(error)
             linked = []
         for number in linked:

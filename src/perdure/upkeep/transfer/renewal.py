@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.errors.processes import HasWriter
+from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.model.references import list_references
@@ -163,7 +164,7 @@ def _take_over_records(
                     claims.note_kept(record)
                 references += [(reference_hash(one), key) for one in found]
             except (PerdureError, ValueError) as error:
-                old.note_lost(key, f"{key}: {error}")
+                old.note_lost(key, f"{spell_key(key)}: {error}")
         if references:  # one by one, each would be a row of its own
             journal.add_references(references)
         journal.commit_batch()
