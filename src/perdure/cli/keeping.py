@@ -172,7 +172,10 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
         now = format_timestamp(utc_now())
-        for step in renew(root, store, open_bytes, now=now, highest=highest):
+        steps = renew(
+            root, store, open_bytes, now=now, highest=highest, copy_fence=chosen.copy_fence
+        )
+        for step in steps:
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -210,7 +213,15 @@ def backup(target: Path, link: bool, check: bool) -> None:
         here().open_registry() as registry,
         show_progress("registry", total=1, unit="share") as bar,
     ):
-        for step in back_up(registry.root, target, registry.store, registry.open_bytes, link=link):
+        steps = back_up(
+            registry.root,
+            target,
+            registry.store,
+            registry.open_bytes,
+            link=link,
+            copy_fence=registry.settings.copy_fence,
+        )
+        for step in steps:
             bar(step.share, step.phase)
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:

@@ -39,6 +39,7 @@ from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_erro
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
+from perdure.writing.copy_fence import FULL, CopyFence
 from perdure.writing.registrar import utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
@@ -53,14 +54,21 @@ class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def back_up(
-    root: Path, target: Path, store: Store, open_bytes: OpenBytes, *, link: bool = False
+    root: Path,
+    target: Path,
+    store: Store,
+    open_bytes: OpenBytes,
+    *,
+    link: bool = False,
+    copy_fence: str = FULL,
 ) -> Iterator[BackupProgress]:
     """Copy the registry in `root` to `target`. Iterate to the end.
 
     `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
-    no protection against losing that disk. Raises InvalidRequest if `target` is something else,
-    Corrupt if a segment is missing or too short, StorageFailed if the disk is full, Unavailable if
-    another process writes to `target`.
+    no protection against losing that disk. `copy_fence` is the setting.
+
+    Raises InvalidRequest if `target` is something else, Corrupt if a segment is missing or too
+    short, StorageFailed if the disk is full, Unavailable if another process writes to `target`.
     """
     _check_target(root, target)
     at = format_timestamp(utc_now())
@@ -80,7 +88,7 @@ def back_up(
                 lock = hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target)))
                 opened.enter_context(lock)
                 _check_past(held, target, copy, store)  # again, now that nothing can be written
-                _check_home(target, store)
+                _check_home(target, CopyFence(target, store, copy_fence))
         except PerdureError:
             store.drop_copy(work)
             raise
@@ -103,7 +111,7 @@ def back_up(
         sync_directory(target)
         sync_directory(target.resolve().parent)
         store.install_registry(work, target)
-    if not home.list_signs(root, store.find_file(root)):
+    if not CopyFence(root, store, copy_fence).list_signs():
         ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
         note_backup(root, ended)
 
@@ -117,9 +125,9 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _check_home(target: Path, store: Store) -> None:
+def _check_home(target: Path, guard: CopyFence) -> None:
     """Raise InvalidRequest if `target` is a registry in its own home, and no backup."""
-    if home.find_id(target) and not home.list_signs(target, store.find_file(target)):
+    if home.find_id(target) and not guard.list_signs():
         raise TargetIsRegistry(target=str(target))
 
 

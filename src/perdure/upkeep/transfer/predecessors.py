@@ -31,6 +31,7 @@ from perdure.policy.naming import spell_name
 from perdure.settings import load_settings
 from perdure.storage import home
 from perdure.storage.ports import Records, Store
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.withdrawing import ERASE, WITHDRAW
 
 _PAGE = 1000
@@ -71,9 +72,8 @@ class PredecessorDirectory:
     @property
     def is_original(self) -> bool:
         """True if it is a registry in its own home, and no copy. Raises BadSettings."""
-        load_settings(self.root, {})
-        there = self._store.find_file(self.root)
-        return bool(home.find_id(self.root)) and not home.list_signs(self.root, there)
+        guard = CopyFence(self.root, self._store, load_settings(self.root, {}).copy_fence)
+        return bool(home.find_id(self.root)) and not guard.list_signs()
 
     def list_later_writes(self, head: ChainHead | None) -> LaterWrites:
         try:
