@@ -32,7 +32,7 @@ from perdure.policy.rules import check_series
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.settings import Settings
-from perdure.storage.durable import write_durably
+from perdure.storage.durable import check_directory, write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
@@ -87,6 +87,7 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
     be minted, or StorageFailed if the disk refuses to write.
     """
+    check_directory(root, *DIRECTORIES)
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load_settings(root, {})
     grown = setting.add_authorities(current, **authorities)

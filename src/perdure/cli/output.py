@@ -19,6 +19,7 @@ import click
 
 from perdure.cli.command import here
 from perdure.errors.root import quote
+from perdure.storage.durable import resolve_path
 
 
 @contextmanager
@@ -27,8 +28,8 @@ def output_file(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield sys.stdout.buffer
         return
-    target = Path(name).resolve()  # a symbolic link stays one
-    if target.exists() and not target.is_file():
+    target = resolve_path(Path(name))  # a symbolic link stays one
+    if target.is_symlink() or (target.exists() and not target.is_file()):  # a loop, or a device
         with target.open("wb") as file:
             yield file
         return

@@ -180,6 +180,32 @@ class TargetIsRegistry(UnusableTarget):
     reason = "it is a registry, and no backup; back up to another directory"
 
 
+class DirectoryObstructed(InvalidRequest):
+    """A path cannot be a directory, because a file or a dangling link is in its way."""
+
+    directory: str
+    obstacle: str
+    """The path that is in the way: `directory` itself, or a directory above or in it."""
+    target: str | None = None
+    """The target of the obstacle, if it is a symbolic link that leads to nothing."""
+    fault: str | None = None
+    """The words of the system if it cannot follow the obstacle."""
+
+    @property
+    def what(self) -> str:
+        return quote(self.directory)
+
+    @property
+    def reason(self) -> str:
+        if self.target is not None:
+            why = f"is a symbolic link to {quote(self.target)}, which does not exist"
+        elif self.fault is not None:
+            why = f"cannot be followed ({self.fault})"
+        else:
+            why = "is not a directory"
+        return f"{quote(self.obstacle)} {why}; remove it, or name another directory"
+
+
 # promotions
 # ----------
 

@@ -34,7 +34,13 @@ from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE
 from perdure.storage import fence, handover, home
-from perdure.storage.durable import copy_durably, hold_lock, sync_directory
+from perdure.storage.durable import (
+    check_directory,
+    copy_durably,
+    hold_lock,
+    resolve_path,
+    sync_directory,
+)
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
@@ -117,7 +123,8 @@ def back_up(
 
 
 def _check_target(root: Path, target: Path) -> None:
-    if target.resolve().is_relative_to(root.resolve()):
+    check_directory(target, *_DIRECTORIES)
+    if resolve_path(target).is_relative_to(resolve_path(root)):
         raise TargetInRegistry(target=str(target))
     names = [one.name for one in target.iterdir()] if target.exists() else []
     strange = not (target / "incoming").is_dir() and not set(names) <= set(_DIRECTORIES)
