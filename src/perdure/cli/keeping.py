@@ -138,7 +138,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
             else:
                 count += 1
                 bar(count)
-    gone = f", {lost} revisions lost before a rebuild" if lost else ""
+    gone = f", {count_things(lost, 'revision')} lost before a rebuild" if lost else ""
     at = f" up to {head.mark}" if head else ""
     value = {"changes": count, "head": head, "lost": lost, "problems": bad}
     return (

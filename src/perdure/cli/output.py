@@ -19,7 +19,6 @@ import click
 
 from perdure.cli.command import here
 from perdure.errors.root import quote
-from perdure.storage.durable import resolve_path
 
 
 @contextmanager
@@ -28,7 +27,7 @@ def output_file(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield sys.stdout.buffer
         return
-    target = resolve_path(Path(name))  # a symbolic link stays one
+    target = Path(os.path.realpath(name))  # a symbolic link stays one
     if target.is_symlink() or (target.exists() and not target.is_file()):  # a loop, or a device
         with target.open("wb") as file:
             yield file

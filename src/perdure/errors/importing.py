@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, count_things, quote
 
 _LINES = "docs/reference/jsonl.md"
 
@@ -115,7 +115,10 @@ class BytesTooManyForLine(IdentifierQuoted, InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"its {self.length} bytes are too long for one line; export with --files"
+        return (
+            f"it has {count_things(self.length, 'byte')}, which are too many for one line; "
+            "export with --files"
+        )
 
 
 # bulk loads

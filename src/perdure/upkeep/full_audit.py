@@ -23,6 +23,7 @@ import msgspec
 from perdure.archives import withholding
 from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
 from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
@@ -443,7 +444,8 @@ def _make_unnamed_finding(kept: KeptRecord) -> IntegrityFinding:
         segment=held.segment,
         offset=0,  # it is no representation
         length=0,
-        problem=f"segment {held.segment} has {held.length} bytes of it, from offset {held.offset}, "
+        problem=f"segment {held.segment} has {count_things(held.length, 'byte')} of it, from "
+        f"offset {held.offset}, "
         "that no record names",
     )
 
