@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -38,7 +38,7 @@ from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
-from perdure.writing.registrar import Registrar, utc_now
+from perdure.writing.registrar import Registrar
 
 if TYPE_CHECKING:  # loaded when they are used: most commands open no archive and cut no part
     from perdure.archives.library import Library
@@ -53,6 +53,11 @@ STORES = "perdure.stores"
 BYTES = "perdure.bytes"
 """The group of entry points that are a `perdure.storage.ports.OpenBytes`."""
 DIRECTORIES = ("incoming", "aside")
+
+
+def utc_now() -> datetime:
+    """The clock of this machine."""
+    return datetime.now(UTC)
 
 
 def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:

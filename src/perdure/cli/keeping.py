@@ -160,9 +160,8 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """
     from perdure import settings
     from perdure.model.timestamps import format_timestamp
-    from perdure.registry import load_bytes, load_store
+    from perdure.registry import load_bytes, load_store, utc_now
     from perdure.upkeep.transfer.renewal import rebuild_registry as renew
-    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)

@@ -52,9 +52,8 @@ def promote(
     """
     from perdure import settings
     from perdure.model.timestamps import format_timestamp
-    from perdure.registry import load_store
+    from perdure.registry import load_store, utc_now
     from perdure.upkeep.transfer import predecessors, promoting
-    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)

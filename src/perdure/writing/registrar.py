@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -87,10 +87,6 @@ from perdure.writing.withdrawing import Withdrawing
 _log = logging.getLogger(__name__)
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Registrar:
     """Carries out commands on one registry directory, which it recovers when it opens it."""
 
@@ -101,7 +97,7 @@ class Registrar:
         open_journal: Callable[[Path], Journal],
         bytes: Bytes,
         *,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime],
         learn: Callable[[], Settings] | None = None,
     ) -> None:
         """`learn` returns the settings with the authorities that were added meanwhile."""

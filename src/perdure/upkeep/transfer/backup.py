@@ -32,7 +32,7 @@ from perdure.errors.processes import BackupRunning, CopyHasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
-from perdure.registry import SETTINGS_FILE
+from perdure.registry import SETTINGS_FILE, utc_now
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import (
     check_directory,
@@ -46,7 +46,6 @@ from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
 from perdure.writing.copy_fence import FULL, CopyFence
-from perdure.writing.registrar import utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
