@@ -22,7 +22,6 @@ from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.extractors.indexes import INDEXES
-from perdure.ids import Identifier
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
@@ -137,7 +136,9 @@ class Registry:
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
-        self.listings = Listings(self.records, self.bytes, is_minted=self._is_minted)
+        self.listings = Listings(
+            self.records, self.bytes, is_minted=self._settings_file.is_numbered_here
+        )
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
@@ -185,9 +186,6 @@ class Registry:
     def learn_authorities(self) -> Settings:
         """Return the settings with the authorities that `perdure init` added meanwhile."""
         return self._settings_file.learn_authorities()
-
-    def _is_minted(self, identifier: Identifier) -> bool:
-        return self.settings.is_numbered_here(identifier)
 
     def _make_committer(self) -> Committer:
         self.fence.check_original()
