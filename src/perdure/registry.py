@@ -13,7 +13,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
-from perdure.extractors.indexes import INDEXES
+from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
@@ -196,6 +196,7 @@ class Registry:
                 self.store.open_journal,
                 self.bytes,
                 clock=self.clock,
+                delete_indexes=partial(delete_indexes, self.root / INDEXES),
                 learn=self.learn_authorities,
             )
         )

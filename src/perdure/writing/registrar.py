@@ -82,6 +82,7 @@ from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
 from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
 from perdure.writing.shares import Shares
+from perdure.writing.silencing import DeleteIndexes
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Registrar:
         bytes: Bytes,
         *,
         clock: Callable[[], datetime],
+        delete_indexes: DeleteIndexes,
         learn: Callable[[], Settings] | None = None,
     ) -> None:
         """`learn` returns the settings with the authorities that were added meanwhile."""
@@ -130,7 +132,13 @@ class Registrar:
             ledger.journal.commit_batch()
             self._ledger = ledger
             self._withdrawing = Withdrawing(
-                root, settings, ledger, bytes, self._enter_name, self._read_name
+                root,
+                settings,
+                ledger,
+                bytes,
+                self._enter_name,
+                self._read_name,
+                delete_indexes,
             )
             self._withdrawing.finish_work()  # what a crash has left
             opened.pop_all()
