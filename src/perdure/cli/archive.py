@@ -153,7 +153,8 @@ def _print_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) ->
     for flaw in flaws[:_SHOWN]:
         here().print_note(f"{name} at {flaw.offset}: {flaw.what}")
     if count > _SHOWN:
-        here().print_note(f"{name}: {count - _SHOWN} more flaws; --json shows the first thousand")
+        more = count_things(count - _SHOWN, "more flaw")
+        here().print_note(f"{name}: {more}; --json shows the first thousand")
 
 
 @archive.command("list", cls=PerdureCommand)

@@ -140,7 +140,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
             else:
                 count += 1
                 bar(count)
-    gone = f", {lost} revisions lost before a rebuild" if lost else ""
+    gone = f", {count_things(lost, 'revision')} lost before a rebuild" if lost else ""
     at = f" up to {head.mark}" if head else ""
     value = {"changes": count, "head": head, "lost": lost, "problems": bad}
     return (
@@ -162,9 +162,8 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """
     from perdure import settings
     from perdure.model.timestamps import format_timestamp
-    from perdure.registry import load_bytes, load_store
+    from perdure.registry import load_bytes, load_store, utc_now
     from perdure.upkeep.transfer.renewal import rebuild_registry as renew
-    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)
@@ -174,7 +173,10 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
         now = format_timestamp(utc_now())
-        for step in renew(root, store, open_bytes, now=now, highest=highest):
+        steps = renew(
+            root, store, open_bytes, now=now, highest=highest, copy_fence=chosen.copy_fence
+        )
+        for step in steps:
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -212,7 +214,15 @@ def backup(target: Path, link: bool, check: bool) -> None:
         here().open_registry() as registry,
         show_progress("registry", total=1, unit="share") as bar,
     ):
-        for step in back_up(registry.root, target, registry.store, registry.open_bytes, link=link):
+        steps = back_up(
+            registry.root,
+            target,
+            registry.store,
+            registry.open_bytes,
+            link=link,
+            copy_fence=registry.settings.copy_fence,
+        )
+        for step in steps:
             bar(step.share, step.phase)
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:

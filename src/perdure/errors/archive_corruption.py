@@ -7,6 +7,7 @@ and what is there instead.
 from __future__ import annotations
 
 from perdure.errors.corruption import FaultFound
+from perdure.errors.root import count_things
 from perdure.errors.stored import Corrupt
 
 
@@ -36,7 +37,7 @@ class ArchivedBlockCutOff(ArchivedRecordDamaged):
 
     @property
     def found(self) -> str:
-        return f"a block that lacks {self.missing} bytes at its end"
+        return f"a block that lacks {count_things(self.missing, 'byte')} at its end"
 
 
 class ArchivedBytesDamaged(FaultFound, ArchivedRecordDamaged):
@@ -73,11 +74,11 @@ class OffsetOutside(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"more than {self.offset} bytes"
+        return f"more than {count_things(self.offset, 'byte')}"
 
     @property
     def found(self) -> str:
-        return f"{self.size} bytes"
+        return count_things(self.size, "byte")
 
 
 class CaptureReplaced(Corrupt):

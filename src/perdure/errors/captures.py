@@ -148,7 +148,10 @@ class MalformedFilter(UnusableFilter):
 
     @property
     def reason(self) -> str:
-        return f"it must have the form [!][=|~]field:text and at most {self.longest} characters"
+        return (
+            "it must have the form [!][=|~]field:text and at most "
+            f"{count_things(self.longest, 'character')}"
+        )
 
 
 class FilterSyntaxUnknown(UnusableFilter):
@@ -175,7 +178,10 @@ class FilterTooComplex(UnusableFilter):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.choices} alternatives and {self.repetitions} repetitions"
+        return (
+            f"it may have at most {count_things(self.choices, 'alternative')} and "
+            f"{count_things(self.repetitions, 'repetition')}"
+        )
 
 
 class FilterNotExpression(FaultQuoted, UnusableFilter):
@@ -331,7 +337,7 @@ class UrlTooLong(NotFetchable):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.longest} characters"
+        return f"it may have at most {count_things(self.longest, 'character')}"
 
 
 class UrlMalformed(FaultQuoted, NotFetchable):

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from perdure import formats, parts
+from perdure import parts
 from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.naming import DocumentOpen, PartNotStored
 from perdure.extractors.indexes import DirectoryIndexes
@@ -33,7 +33,7 @@ from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
 from perdure.policy.levels import is_resource_described
-from perdure.policy.naming import read_qualifiers, select_format
+from perdure.policy.naming import list_located_types, read_qualifiers, select_format
 from perdure.policy.rules import require_one
 from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
@@ -247,8 +247,7 @@ def _select_elsewhere(identifier: Identifier, record: Record, part: str | None) 
     The media type comes from the locations of the record, or is the first that has such parts.
     Raises MalformedPart or PartNotSupported.
     """
-    known = (formats.find_media_type(one.format) for one in record.locations if one.format)
-    kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
+    kinds = [*list_located_types(record), *_MEDIA]
     for kind in kinds:
         found = parts.select_part(identifier, kind)
         if found is not None:

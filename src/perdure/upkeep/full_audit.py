@@ -25,9 +25,10 @@ from perdure.archives.index.sqlite_index import FILE
 from perdure.archives.library import DIRECTORY
 from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
+from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
-from perdure.ids.pdi import Pdi
 from perdure.model import collection, stored
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
@@ -344,7 +345,7 @@ class _Audit:
             for lost in self._records.find_unlinked(list(waiting)):
                 text, name = waiting[lost]
                 problem = f"the index of references does not have {text}"
-                yield make_finding(str(name or Pdi.from_key(lost[1])), problem)
+                yield make_finding(str(name or spell_key(lost[1])), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 
@@ -456,7 +457,8 @@ def _make_unnamed_finding(kept: KeptRecord) -> IntegrityFinding:
         segment=held.segment,
         offset=0,  # it is no representation
         length=0,
-        problem=f"segment {held.segment} has {held.length} bytes of it, from offset {held.offset}, "
+        problem=f"segment {held.segment} has {count_things(held.length, 'byte')} of it, from "
+        f"offset {held.offset}, "
         "that no record names",
     )
 

@@ -44,6 +44,7 @@ from perdure.archives.files.windows import (
 )
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
+from perdure.errors.root import count_things
 
 _PIECE = 1 << 20
 _ZEROS = bytes(_PIECE)
@@ -371,7 +372,7 @@ def encode_member(head: bytes, zeros: int, tail: bytes, length: int) -> Iterator
     blocks = -(-stored // _STORED)
     room = length - fixed - len(begin) - stored - blocks * len(_EMPTY_BLOCK)
     if room < 0:
-        raise RecordNotBlankable(f"{-room} bytes too long")
+        raise RecordNotBlankable(f"{count_things(-room, 'byte')} too long")
     empty, comment = divmod(room, len(_EMPTY_BLOCK))
     return chain(
         _gzip_head(comment),

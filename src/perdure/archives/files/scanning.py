@@ -41,6 +41,7 @@ from perdure.archives.files.windows import (
     search_codec,
 )
 from perdure.archives.libraries import import_library
+from perdure.errors.root import count_things
 
 _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
@@ -236,7 +237,10 @@ def _scan_inflated(place: ArchivePlace, name: str) -> Iterator[Met]:
             for piece in read_pieces(open_whole(window, detect_codec(window))):
                 plain.write(piece)
                 if plain.tell() > limit:
-                    problem = f"inflates to more than {limit} bytes; the rest was not read"
+                    problem = (
+                        f"inflates to more than {count_things(limit, 'byte')}; "
+                        "the rest was not read"
+                    )
                     break
         except DamagedBytes as error:
             problem = str(error)

@@ -24,6 +24,7 @@ import msgspec
 from perdure.archives.files.careful import Flaw
 from perdure.archives.files.wacz_signing import SignedData, verify_signature
 from perdure.errors.archive_corruption import PackageSignatureWrong
+from perdure.errors.root import count_things
 
 MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
@@ -120,7 +121,9 @@ def _read_entries(
 ) -> Iterator[PackageEntry]:
     infos = package.infolist()
     if len(infos) > MOST_ENTRIES:
-        raise ValueError(f"it has {len(infos)} entries; at most {MOST_ENTRIES} are read")
+        raise ValueError(
+            f"it has {count_things(len(infos), 'entry')}; at most {MOST_ENTRIES} are read"
+        )
     if sum(info.compress_size for info in infos) > size:
         raise ValueError("its entries overlap")
     end = -1
@@ -226,7 +229,8 @@ def _check_package(
             flaws.append(
                 Flaw(
                     entry.base,
-                    f"{entry.name[:120]!a} has {entry.inflated} bytes, not {resource.bytes}",
+                    f"{entry.name[:120]!a} has {count_things(entry.inflated, 'byte')}, not "
+                    f"{resource.bytes}",
                 )
             )
         problem = _find_mismatch(promised, lambda entry=entry: read_contents(package, entry))  # type: ignore[misc]  # the default binds the loop's value
@@ -269,7 +273,8 @@ def _describe_signature(
 def _read_description(package: zipfile.ZipFile, entry: PackageEntry) -> bytes:
     if entry.inflated > LARGEST_DESCRIPTION:
         raise ValueError(
-            f"{entry.name} has {entry.inflated} bytes; at most {LARGEST_DESCRIPTION} are read"
+            f"{entry.name} has {count_things(entry.inflated, 'byte')}; at most "
+            f"{LARGEST_DESCRIPTION} are read"
         )
     return b"".join(read_contents(package, entry))
 
@@ -299,7 +304,9 @@ def read_contents(package: zipfile.ZipFile, entry: PackageEntry) -> Iterator[byt
             yield piece
         if not left and not file.read(1):
             return
-    raise zipfile.BadZipFile(f"{entry.name} does not have the {entry.inflated} bytes it claims")
+    raise zipfile.BadZipFile(
+        f"{entry.name} does not have the {count_things(entry.inflated, 'byte')} it claims"
+    )
 
 
 def extract_entry(path: Path, entry: PackageEntry, target: BinaryIO) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from perdure.archives.libraries import import_library
+from perdure.errors.root import count_things
 
 PIECE = 64 << 10
 GZIP = b"\x1f\x8b\x08"
@@ -283,7 +284,7 @@ def read_dictionary(window: Window) -> bytes | None:
         return None
     length = int.from_bytes(start[4:8], "little")
     if length > _LONGEST_DICTIONARY:
-        raise DamagedBytes(f"its dictionary of {length} bytes is too large")
+        raise DamagedBytes(f"its dictionary of {count_things(length, 'byte')} is too large")
     text = window.read_at(8, length)
     if text[:4] == ZSTD:
         stream_io: Any = import_library("fastwarc.stream_io")
