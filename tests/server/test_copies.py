@@ -26,7 +26,7 @@ from perdure.settings import load_settings
 from perdure.upkeep.transfer.backup import back_up
 from perdure.upkeep.transfer.predecessors import PredecessorUrl
 from perdure.upkeep.transfer.promoting import promote_copy
-from perdure.writing.registrar import utc_now
+from perdure.writing.clock import utc_now
 
 STORE = load_store("sqlite")
 VALUES = {

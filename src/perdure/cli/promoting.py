@@ -44,7 +44,7 @@ def promote(
     from perdure.model.timestamps import format_timestamp
     from perdure.registry import load_store
     from perdure.upkeep.transfer import predecessors, promoting
-    from perdure.writing.registrar import utc_now
+    from perdure.writing.clock import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -76,6 +76,7 @@ from perdure.policy.private_locations import LocationRule
 from perdure.settings import Settings
 from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
+from perdure.writing.clock import utc_now
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
@@ -84,10 +85,6 @@ from perdure.writing.shares import Shares
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Registrar:

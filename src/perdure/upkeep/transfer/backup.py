@@ -39,7 +39,7 @@ from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_erro
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
-from perdure.writing.registrar import utc_now
+from perdure.writing.clock import utc_now
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
