@@ -9,6 +9,7 @@ What must stay true: one damaged record hides no other, and is never left out si
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.corruption import KeyUnreadable
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
+from perdure.model import stored
+from perdure.model.changes import Line
 from perdure.model.records import Record
-from perdure.policy.naming import identify_record
+from perdure.policy.naming import are_serial_names, identify_record
 from perdure.storage.ports import Records
 
 
@@ -72,3 +75,14 @@ def _name_damage(error: Corrupt) -> Corrupt:
     with suppress(PerdureError, ValueError, IndexError):
         name = str(Pdi.from_key(name))
     return error.replace_fields(identifier=name) if "identifier" in error.fields else error
+
+
+def split_numbered_locations(lines: Sequence[Line]) -> list[str] | None:
+    """The URIs of records with serial numbers of one day and one location each.
+
+    None if there are others among them. Such records have no bytes, and their keys are sound.
+    """
+    uris = stored.split_only_locations([text for _, text in lines])
+    if uris is None or len(uris) < len(lines) or not lines:
+        return None
+    return uris if are_serial_names([key for key, _ in lines]) else None
