@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -27,23 +28,21 @@ from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
 from perdure.plugins import select_entry_points
 from perdure.policy.access import may_read_captures
-from perdure.policy.rules import check_series
-from perdure.reading.listing import Listings
-from perdure.reading.resolve import ReadDoor
 from perdure.settings import Settings
 from perdure.storage.durable import check_directory, write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
-from perdure.storage.spool import Spool
-from perdure.writing.committer import Committer
 from perdure.writing.copy_fence import CopyFence
-from perdure.writing.peers import SharedDoor
-from perdure.writing.registrar import Registrar
 
-if TYPE_CHECKING:  # loaded when they are used: most commands open no archive and cut no part
+if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and cut no part
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
+    from perdure.reading.listing import Listings
+    from perdure.reading.resolve import ReadDoor
+    from perdure.storage.spool import Spool
+    from perdure.writing.committer import Committer
+    from perdure.writing.peers import SharedDoor
 
 SETTINGS_FILE = setting.FILE
 """The file that makes a directory a registry."""
@@ -91,6 +90,8 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
     be minted, or StorageFailed if the disk refuses to write.
     """
+    from perdure.policy.rules import check_series
+
     check_directory(root, *DIRECTORIES)
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load_settings(root, {})
@@ -136,12 +137,34 @@ class Registry:
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
-        self.listings = Listings(
-            self.records, self.bytes, is_minted=self._settings_file.is_numbered_here
-        )
-        self.reading = ReadDoor(self.records, self.settings.templates)
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
-        self.door = SharedDoor(root, self._make_committer)
+        self._door: SharedDoor | None = None
+        self._opening = threading.Lock()
+
+    @cached_property
+    def listings(self) -> Listings:
+        """Lists the records of this registry."""
+        from perdure.reading.listing import Listings
+
+        return Listings(self.records, self.bytes, is_minted=self._settings_file.is_numbered_here)
+
+    @cached_property
+    def reading(self) -> ReadDoor:
+        """Answers queries about names."""
+        from perdure.reading.resolve import ReadDoor
+
+        return ReadDoor(self.records, self.settings.templates)
+
+    @property
+    def door(self) -> SharedDoor:
+        """Takes all writes. A process has one door, even if several threads ask for it first."""
+        if self._door is None:
+            from perdure.writing.peers import SharedDoor
+
+            with self._opening:
+                if self._door is None:
+                    self._door = SharedDoor(self.root, self._make_committer)
+        return self._door
 
     @cached_property
     def parts(self) -> PartExtraction:
@@ -188,6 +211,9 @@ class Registry:
         return self._settings_file.learn_authorities()
 
     def _make_committer(self) -> Committer:
+        from perdure.writing.committer import Committer
+        from perdure.writing.registrar import Registrar
+
         self.fence.check_original()
         return Committer(
             Registrar(
@@ -209,6 +235,8 @@ class Registry:
 
     def spool(self, *, limit: int | None = None) -> Spool:
         """A spool for an upload; see `perdure.storage.spool`."""
+        from perdure.storage.spool import Spool
+
         return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
 
     def seal(self) -> list[int]:
@@ -216,7 +244,7 @@ class Registry:
 
         Does nothing unless this process is the writer.
         """
-        committer = self.door.committer
+        committer = self._door.committer if self._door else None
         sealed = committer.list_sealable() if committer else []
         for number in sealed:
             self.bytes.seal(number, format_timestamp(self.clock()))
@@ -245,7 +273,8 @@ class Registry:
         return found
 
     def close(self) -> None:
-        self.door.close()
+        if self._door is not None:
+            self._door.close()
         for opened in ("parts", "archive"):
             if opened in self.__dict__:
                 getattr(self, opened).close()

@@ -103,3 +103,27 @@ def test_documents_that_are_alike_are_stored_alike(
     text = stored.encode_alike(at, by, one)(same.length, same.sha512, same.segment, same.offset)
     assert text == stored.encode_stored(expected).decode()
     assert stored.decode_stored(text) == expected
+
+
+LINES = st.builds(
+    " ".join,
+    st.lists(st.sampled_from(["2026-11-21T05:13:46Z", "-", "1", "=", "{", "https://a.example/"])),
+)
+
+
+@given(st.lists(LINES | st.text()))
+def test_locations_are_split_together_as_they_are_alone(texts: list[str]) -> None:
+    uris = stored.split_only_locations(texts)
+    if uris is not None and len(uris) == len(texts):
+        split = [stored.split_location_line(text) for text in texts]
+        assert [one and one[1:] for one in split] == [["-", "-", uri] for uri in uris]
+
+
+def test_locations_of_one_page() -> None:
+    line = "2026-11-21T05:13:46Z - - https://a.example/{}"
+    assert stored.split_only_locations([line.format(1), line.format(" - - ")]) == [
+        "https://a.example/1",
+        "https://a.example/ - - ",
+    ]
+    for other in ("{}", "=2026-11-21T05:13:46Z - - ", "2026-11-21T05:13:46Z 1 - - - a:b"):
+        assert stored.split_only_locations([line.format(1), other]) is None

@@ -119,3 +119,25 @@ def test_the_short_way_to_a_full_name_is_the_long_way(name: str, version: int, f
     record = Record(name=naming.spell_name(identifier))
     full = naming.qualify_identifier(identifier, version, format)
     assert naming.spell_full_name(identifier.key, record, version, format) == str(full)
+
+
+KEYS = st.sampled_from(["a7", "b10", "b07", "a10", "~memo", "j1234567890", "*", "a٣", "a7\n"]).map(
+    "oma.eop.gov.us/19970901/{}".format
+) | st.sampled_from(["oma.eop.gov.us/19970230/a7", "oma.eop.gov.us/19970901/a7", "hdl:1/a7", ""])
+
+
+@given(st.lists(KEYS, min_size=1, max_size=3))
+def test_a_page_of_serial_names_has_no_damaged_key(keys: list[str]) -> None:
+    if naming.are_serial_names(keys):
+        for key in keys:
+            number = Pdi.from_key(key).serial
+            full = naming.spell_full_name(key, Record(), 1, "text")
+            assert full == f"pdi://oma.eop.gov.us/1997/09/01/{number}.text.1"
+
+
+def test_serial_names_of_one_day() -> None:
+    day = "oma.eop.gov.us/19970901"
+    assert naming.are_serial_names([f"{day}/a1", f"{day}/b10", f"{day}/i999999999"])
+    for other in (f"{day}/b07", f"{day}/~memo", "oma.eop.gov.us/19970902/a1", f"{day}/a٣"):
+        assert not naming.are_serial_names([f"{day}/a1", other])
+    assert not naming.are_serial_names(["oma.eop.gov.us/19970230/a1"])

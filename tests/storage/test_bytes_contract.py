@@ -24,8 +24,11 @@ from perdure.storage.ports import (
     Blanking,
     Bytes,
     BytesWriter,
+    CheckedRecord,
+    IntactBytes,
     KeptCorrection,
     KeptRecord,
+    list_facts,
 )
 from perdure.storage.spool import Spool, make_content
 from perdure.writing.silencing import digest_rest
@@ -210,6 +213,23 @@ def test_records_say_all_that_a_rebuild_needs(place: Place, writer: BytesWriter)
     assert (whole.representation, whole.tombstone) == (None, why)
     assert (version.name, version.version, version.tombstone) == (f"{NAME}/2", 3, why)
     assert 0 < kept.end < whole.end < version.end == place.known[1].length
+
+
+def test_a_check_says_what_the_heads_of_intact_bytes_say(place: Place, writer: BytesWriter) -> None:
+    """Of documents small and large; what else was read comes as it is in the segment."""
+    held = place.keep(writer, b"one", b"2" * 70_000, b"")
+    tombstone = Tombstone(at=NOON, by="local", reason="wrong")
+    writer.begin_batch(NOON)
+    writer.append_tombstone(f"{NAME}/1", 1, tombstone)
+    place.commit(writer)
+    (number, known) = next(iter(place.known.items()))
+    *intact, last = place.held.check_records(number, known.length)
+    assert intact == [
+        IntactBytes(one.offset, list_facts(f"{NAME}/{serial}.text.1", 1, one))
+        for serial, one in enumerate(held, 1)
+    ]
+    assert isinstance(last, CheckedRecord)
+    assert (last.is_intact, last.kept.tombstone) == (True, tombstone)
 
 
 def test_records_say_how_bytes_were_corrected(place: Place, writer: BytesWriter) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import TODAY, Clock, Desk
 from tests.storage.registries import unpack_registry
 
 from perdure.ids import parse
-from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.sqlite import references
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
@@ -151,3 +153,24 @@ def test_what_older_releases_wrote_down_is_taken_over(place: Path, clock: Clock)
     with closing(SqliteRecords(desk.root)) as reader:
         assert reader.find_referring("location:https://i.example/1") == [key]
         assert reader.find_referring("location:https://all.example/1") == [key]
+
+
+@given(st.lists(st.text()))
+def test_hashes_are_the_same_alone_and_together(texts: list[str]) -> None:
+    assert hash_references(texts) == tuple(reference_hash(one) for one in texts)
+
+
+def test_only_what_is_not_there_is_unlinked(desk: Desk, reader: SqliteRecords) -> None:
+    """Two records share each location of the second kind, and the index has them merged or not."""
+    keys = [bind(desk, number) for number in range(1, 3 * MOST)]
+    rows = [
+        (reference_hash(f"location:{uri}"), key)
+        for number, key in enumerate(keys, 1)
+        for uri in (f"https://a.example/{number}", f"https://all.example/{number % 2}")
+    ]
+    assert reader.find_unlinked(rows) == reader.find_unlinked(rows[:1]) == []
+    lost = [(rows[0][0], keys[1]), (rows[1][0], "hdl:1/none"), (0, keys[0])]
+    assert reader.find_unlinked(rows + lost) == sorted(lost)
+    assert reader.find_unlinked([*lost, *lost]) == sorted(lost)
+    assert reader.find_unlinked([(1, keys[0]), *rows[::2]]) == [(1, keys[0])]
+    assert reader.find_unlinked([(rows[0][0], keys[1])]) == [(rows[0][0], keys[1])]

@@ -179,3 +179,19 @@ def test_a_head_is_matched_only_if_it_has_no_flaw(
 
 def test_an_empty_segment_has_no_records(tmp_path: Path) -> None:
     assert read(written(tmp_path / "a.warc")) == []
+
+
+@given(st.lists(st.integers(0, 3) | st.integers(1_900, 2_100) | st.integers(65_000, 66_000)))
+def test_records_of_all_lengths_are_read_in_one_pass(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int]
+) -> None:
+    """Heads may begin and end anywhere in a piece that was read."""
+    path = tmp_path_factory.mktemp("warc") / "000001.warc"
+    blocks = [msgspec.structs.replace(BLOCK, length=length) for length in lengths]
+    pieces = [head(one) + b"\r" * one.length + warc.TRAILER for one in blocks]
+    written(path, *pieces)
+    ends = [sum(map(len, pieces[: number + 1])) for number in range(len(pieces))]
+    with path.open("rb") as file:
+        found = list(warc.read_records(file, where="it"))
+    assert [one.block for one in found] == blocks
+    assert [one.end for one in found] == ends

@@ -23,7 +23,7 @@ from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite import copies
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.renewing import RenewedJournal
-from perdure.upkeep import audit
+from perdure.upkeep import audit, rebuilding
 
 LARGE = b"large" * (2 << 20)
 
@@ -154,7 +154,7 @@ def test_a_missing_segment(full: Desk) -> None:
 
 
 def rebuilt(
-    desk: Desk, *, expect: Callable[[audit.RebuiltSegment], bool] = lambda one: not one.problem
+    desk: Desk, *, expect: Callable[[rebuilding.RebuiltSegment], bool] = lambda one: not one.problem
 ) -> Desk:
     """The registry that the segments alone give, in a directory of its own."""
     desk.registry.close()
@@ -165,7 +165,8 @@ def rebuilt(
         shutil.copytree(desk.root / name, root / name)
     with closing(RenewedJournal(root)) as journal, closing(Segments(root)) as held:
         assert all(
-            expect(one) for one in audit.rebuild_index(held, journal, now="2026-11-22T00:00:00Z")
+            expect(one)
+            for one in rebuilding.rebuild_index(held, journal, now="2026-11-22T00:00:00Z")
         )
         journal.note_renewed("2026-11-22T00:00:00Z", "rebuild")
     return Desk(root, desk.clock)
@@ -235,7 +236,7 @@ def test_a_damaged_tombstone_is_a_problem_and_not_the_end_of_the_rebuild(full: D
     for file in (full.root / "segments").glob("*.warc"):
         file.write_bytes(file.read_bytes().replace(b'{"reason":', b'{"reason";'))
 
-    def note(step: audit.RebuiltSegment) -> bool:
+    def note(step: rebuilding.RebuiltSegment) -> bool:
         problems.append(step.problem)
         return True
 
@@ -286,7 +287,7 @@ def test_a_segment_is_read_behind_a_damaged_head(full: Desk) -> None:
     file.write_bytes(data[:broken] + b"X" + data[broken + 1 :])
     problems: list[str] = []
 
-    def note(one: audit.RebuiltSegment) -> bool:
+    def note(one: rebuilding.RebuiltSegment) -> bool:
         problems.extend(filter(None, [one.problem]))
         return True
 

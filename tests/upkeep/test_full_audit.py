@@ -25,10 +25,21 @@ from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.sums import sum_line
 from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
+from perdure.upkeep import audit as audits
 from perdure.upkeep import full_audit
 from perdure.upkeep.full_audit import audit_registry
 
 LARGE = b"large" * (2 << 20)
+OF_DOCUMENTS = {
+    "record=replace(record, 'text/plain', 'text/x-log')",
+    "record=replace(record, ' text ', ' html ')",
+    "record=replace(record, ' 4 ', ' x ')",
+    "record=replace(record, ' 1 ', ' 3 ')",
+    "record=replace(record, ' text - - ', ' ')",
+    "key=CAST(X'ff' || key AS TEXT)",
+}
+"""Changes that alter no record of a location, or move it behind all keys, where only the check of
+the changes misses it."""
 
 
 @pytest.fixture
@@ -335,14 +346,17 @@ def test_a_reference_that_the_index_lost(full: Desk) -> None:
     ],
 )
 @pytest.mark.parametrize("has_sums", [True, False])
+@pytest.mark.parametrize("has_bytes", [True, False])
 def test_the_short_way_and_the_long_way_find_the_same(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, has_sums: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, has_sums: bool, has_bytes: bool
 ) -> None:
+    """A page of records with one location each is also checked as a whole."""
     for number in range(1, 11):
         bound = Location(uri=f"https://a.example/{number}")
         desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
-        desk.register(f"pdi://nara.gov.us/1997/09/02/{number}", text("four"))
-        desk.mint(html("<p>"))
+        if has_bytes:
+            desk.register(f"pdi://nara.gov.us/1997/09/02/{number}", text("four"))
+            desk.mint(html("<p>"))
     desk.registry.close()
     own = "sum" if "CAST" in change else "sum_line(key, record, position)"
     resum = own if has_sums else "NULL"
@@ -353,10 +367,28 @@ def test_the_short_way_and_the_long_way_find_the_same(
         f"UPDATE OR IGNORE records SET {change} WHERE key LIKE '%a4'",
         f"UPDATE records SET sum={resum} WHERE typeof(position)<>'text'",
     )
-    short = problems(desk.root)
+    short, unread = problems(desk.root), desk.problems()
+    monkeypatch.setattr(full_audit._Audit, "_accept_locations", lambda *_: False)
     monkeypatch.setattr(full_audit._Audit, "_accept_line", lambda *_: None)
+    monkeypatch.setattr(audits, "_skip_locations", lambda _, low, __: low)
     assert problems(desk.root) == short
-    assert bool(short) == (change != "record=record")
+    assert desk.problems() == unread
+    is_damaged = change != "record=record" and (has_bytes or change not in OF_DOCUMENTS)
+    assert bool(short) == is_damaged
+
+
+def test_a_reference_that_a_page_of_locations_lost(desk: Desk) -> None:
+    for number in range(1, 11):
+        bound = Location(uri=f"https://a.example/{number % 9}")
+        desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
+    desk.registry.close()
+    assert problems(desk.root) == []
+    change_rows(desk.root, "DELETE FROM recent_references WHERE number IN (4, 10)")
+    assert sorted(problems(desk.root)) == [
+        f"pdi://nara.gov.us/1997/09/01/{number}: the index of references does not have "
+        f"location:https://a.example/{number % 9}"
+        for number in (10, 4)
+    ]
 
 
 def test_the_structure_of_the_file(full: Desk) -> None:

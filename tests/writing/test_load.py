@@ -33,7 +33,7 @@ from perdure.storage.spool import make_content
 from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
-from perdure.upkeep import audit
+from perdure.upkeep import audit, rebuilding
 from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -214,7 +214,7 @@ def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Pa
     target.mkdir()
     opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild_index(registry.bytes, journal, now="now")
+        steps = rebuilding.rebuild_index(registry.bytes, journal, now="now")
         assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).find_record(one.key)
     assert rebuilt is not None
@@ -261,7 +261,7 @@ def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
     target.mkdir()
     opening.create_registry(target)
     with closing(RenewedJournal(target)) as journal:
-        steps = audit.rebuild_index(registry.bytes, journal, now="now")
+        steps = rebuilding.rebuild_index(registry.bytes, journal, now="now")
         assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).find_record(name.key)
     assert rebuilt is not None

@@ -131,11 +131,11 @@ class ArchiveFileCutOff(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"{self.size} bytes, as when it was added"
+        return f"{count_things(self.size, 'byte')}, as when it was added"
 
     @property
     def found(self) -> str:
-        return f"{self.left} bytes"
+        return count_things(self.left, "byte")
 
 
 class EntriesLost(Corrupt):
@@ -152,11 +152,11 @@ class EntriesLost(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"{self.noted} entries, as when it was added"
+        return f"{count_things(self.noted, 'entry')}, as when it was added"
 
     @property
     def found(self) -> str:
-        return f"{self.entries} entries; add the file again"
+        return f"{count_things(self.entries, 'entry')}; add the file again"
 
 
 class IndexRunDamaged(Corrupt):

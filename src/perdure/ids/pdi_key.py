@@ -20,6 +20,8 @@ changes.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 _MOST_COUNTED = 25  # digits that one letter from a to y can count; z begins a longer count
 _COUNTS = "`abcdefghijklmnopqrstuvwxy"
@@ -70,6 +72,27 @@ def make_uid_key(uid: str) -> str:
         length = len(uid)
         return f"{_COUNTS[length]}{uid}" if length <= _MOST_COUNTED else encode_number(uid)
     return uid if uid == "*" else f"{NAMED}{uid}"
+
+
+_SERIALS = "|".join(
+    f"{count}[1-9]{'[0-9]' * digits}" for digits, count in enumerate("abcdefghi")
+)  # of at most nine digits
+
+
+def are_serial_keys(day: str, keys: Sequence[str]) -> bool:
+    """Return True if all are keys of plain serial numbers of one day, which has the key `day`.
+
+    >>> are_serial_keys("a.us/20261121", ["a.us/20261121/a7", "a.us/20261121/b10"])
+    True
+    >>> are_serial_keys("a.us/20261121", ["a.us/20261121/b07"])
+    False
+    """
+    return _compile_serials(day).fullmatch("\n".join([*keys, ""])) is not None
+
+
+@lru_cache(maxsize=8)
+def _compile_serials(day: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{re.escape(day)}/(?:{_SERIALS})\n)*")
 
 
 _COUNT = re.compile("z(?:b[0-9]{2}|c[0-9]{3}|d[0-9]{4})|[a-y]")

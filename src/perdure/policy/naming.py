@@ -19,7 +19,7 @@ from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.ids.pdi import Pdi, read_plain_key
-from perdure.ids.pdi_key import encode_number, read_resource_key
+from perdure.ids.pdi_key import are_serial_keys, encode_number, read_resource_key
 from perdure.model.records import Record, Representation
 
 
@@ -95,6 +95,15 @@ def spell_full_name(key: str, record: Record, version: int, format: str) -> str:
         if read_plain_key(name) == (key, format, str(version)):
             return name
     return str(qualify_identifier(identify_record(key, record), version, format))
+
+
+def are_serial_names(keys: Sequence[str]) -> bool:
+    """Return True if these keys, in order, all spell names of serial numbers of one day.
+
+    None of them then makes `spell_full_name` raise an error.
+    """
+    day = keys[0].rpartition("/")[0]
+    return _around_serial(day, 1, "text") is not None and are_serial_keys(day, keys)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ What must stay true: one damaged record hides no other, and is never left out si
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from perdure.errors import Corrupt, MalformedIdentifier, PerdureError, UnknownSc
 from perdure.errors.corruption import KeyUnreadable
 from perdure.ids import Identifier
 from perdure.ids.keys import spell_key
+from perdure.model import stored
+from perdure.model.changes import Line
 from perdure.model.records import Record
-from perdure.policy.naming import identify_record
+from perdure.policy.naming import are_serial_names, identify_record
 from perdure.storage.ports import Records
 
 
@@ -76,3 +79,14 @@ def name_key(records: Records, key: str) -> str:
         if record is not None:
             return str(identify_record(key, record))
     return spell_key(key)
+
+
+def split_numbered_locations(lines: Sequence[Line]) -> list[str] | None:
+    """The URIs of records with serial numbers of one day and one location each.
+
+    None if there are others among them. Such records have no bytes, and their keys are sound.
+    """
+    uris = stored.split_only_locations([text for _, text in lines])
+    if uris is None or len(uris) < len(lines) or not lines:
+        return None
+    return uris if are_serial_names([key for key, _ in lines]) else None

@@ -27,7 +27,7 @@ from perdure.errors.unavailable import WritingNotAllowed
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
-from perdure.model.stored import ShortLine, decode_stored
+from perdure.model.stored import ShortLine
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -315,14 +315,8 @@ class SalvagedRecord(NamedTuple):
     key: str
     text: str
     """Its stored form."""
-    content: ShortLine | Record
-    """The same, decoded if it has no short form."""
     position: int | None
     """That of its change. Only the store itself knows how to read it."""
-
-    def decode_record(self) -> Record:
-        content = self.content
-        return content if isinstance(content, Record) else decode_stored(self.text)
 
 
 class Salvage(Protocol):
@@ -334,14 +328,20 @@ class Salvage(Protocol):
     problems: list[str]
     """Descriptions of the parts that could not be read."""
     last_day: str
-    """The last day (`2026/11/22`) of what was read, and, if records were lost, of the changes."""
+    """If records were lost, the last day (`2026/11/22`) of the changes."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
-    def read_records(self) -> Iterator[SalvagedRecord]:
-        """Current revisions in the order of their keys."""
+    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
+        """Current revisions in the order of their keys, or only those that may have bytes."""
+
+    def parse_content(self, salvaged: SalvagedRecord) -> ShortLine | Record | None:
+        """The content of a record, decoded if it has no short form.
+
+        None if it cannot be read, which is noted as by `note_lost`.
+        """
 
     def note_lost(self, key: str, problem: str) -> None:
         """Note that the record with this key could not be taken over."""
@@ -368,8 +368,8 @@ class Renewal(Journal, Protocol):
         history.
         """
 
-    def keep_line(self, old: SalvagedRecord) -> None:
-        """Store a record that the old registry has, exactly as it is there."""
+    def keep_lines(self, page: Sequence[SalvagedRecord]) -> None:
+        """Store records that the old registry has, exactly as they are there."""
 
     def take_over(self, old: Any) -> None:
         """Take over everything but the records from a registry that the same store salvaged."""
@@ -483,8 +483,32 @@ class Blanking(msgspec.Struct, frozen=True, kw_only=True):
     """Start and end of each stretch to erase."""
 
 
+HeadFacts = tuple[str, int, str, str, str | None, int, str]
+"""The facts about some bytes in the head of their record: full name, version, format, media type
+with its charset, language, length, SHA-512."""
+
+
+def list_facts(name: str, version: int, held: Representation) -> HeadFacts:
+    """The facts that the head of a representation's record must have."""
+    kind = join_kind(held.media_type, held.charset)
+    return name, version, held.format, kind, held.language or None, held.length, held.sha512
+
+
+def join_kind(media_type: str, charset: str | None) -> str:
+    """A media type with its charset, unless it has it already."""
+    has_charset = not charset or "charset=" in media_type
+    return media_type if has_charset else f"{media_type};charset={charset}"
+
+
+class IntactBytes(NamedTuple):
+    """Bytes of a segment that were read completely and have the digests of their head."""
+
+    offset: int
+    facts: HeadFacts
+
+
 class CheckedRecord(NamedTuple):
-    """A record of a segment that was read completely."""
+    """Any other record of a segment that was read completely."""
 
     kept: KeptRecord
     is_intact: bool
@@ -574,7 +598,9 @@ class Bytes(Protocol):
         digest. Raises Corrupt if there is no such segment.
         """
 
-    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+    def check_records(
+        self, number: int, length: int
+    ) -> Iterator[IntactBytes | CheckedRecord | Corrupt]:
         """The records of a segment up to a length, in order, each after all its bytes were read.
 
         In between is an error for each place that is damaged, and for everything else that the

@@ -7,6 +7,7 @@ hash is stored on disk and never changes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import blake3
 
@@ -17,3 +18,10 @@ def reference_hash(reference: str) -> int:
     """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
     found: int = _signed(blake3.blake3(reference.encode()).digest(8))[0]
     return found
+
+
+def hash_references(references: Sequence[str]) -> tuple[int, ...]:
+    """The hash of each reference."""
+    blake = blake3.blake3
+    digests = b"".join([blake(one.encode()).digest(8) for one in references])
+    return struct.unpack(f">{len(references)}q", digests)

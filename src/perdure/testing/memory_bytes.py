@@ -25,7 +25,15 @@ from perdure.errors.corruption import FileEndsEarly
 from perdure.errors.segment_corruption import SegmentMissing
 from perdure.model.commands import Content, make_representation
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
+from perdure.storage.ports import (
+    CHUNK,
+    Blanking,
+    CheckedRecord,
+    IntactBytes,
+    KeptCorrection,
+    KeptRecord,
+    list_facts,
+)
 from perdure.storage.spool import HEAD_ROOM
 
 _END = b"\n"
@@ -148,12 +156,20 @@ class MemoryBytes:
                 return
             yield record
 
-    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+    def check_records(
+        self, number: int, length: int
+    ) -> Iterator[IntactBytes | CheckedRecord | Corrupt]:
         for record in self.read_records(number):
             if isinstance(record, Corrupt):
                 yield record
-            elif record.end <= length:
-                yield CheckedRecord(record, self._has_digest(record))
+                continue
+            held, is_intact = record.representation, self._has_digest(record)
+            if record.end > length:
+                continue
+            if held is not None and is_intact:
+                yield IntactBytes(held.offset, list_facts(record.name, record.version, held))
+            else:
+                yield CheckedRecord(record, is_intact)
 
     def _has_digest(self, record: KeptRecord) -> bool:
         held = record.representation

@@ -388,9 +388,10 @@ class MemoryJournal(MemoryRecords):
         place = _UNNOTED if position is None or past is not None else position
         self._state.put_text(key, stored.encode_stored(record).decode(), place)
 
-    def keep_line(self, old: SalvagedRecord) -> None:
-        place = _UNNOTED if old.position is None else old.position
-        self._state.put_text(old.key, old.text, place)
+    def keep_lines(self, page: Sequence[SalvagedRecord]) -> None:
+        for old in page:
+            place = _UNNOTED if old.position is None else old.position
+            self._state.put_text(old.key, old.text, place)
 
     def take_over(self, old: MemorySalvage) -> None:
         for name in (
@@ -437,11 +438,13 @@ class MemorySalvage:
     def __exit__(self, *_: object) -> None:
         """Do nothing: there are no resources to release."""
 
-    def read_records(self) -> Iterator[SalvagedRecord]:
+    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
+        del with_bytes  # no record is left out
         for key in self.state.keys:
-            text = self.state.records[key]
-            content = stored.parse_short_line(text) or stored.decode_stored(text)
-            yield SalvagedRecord(key, text, content, self.state.places[key])
+            yield SalvagedRecord(key, self.state.records[key], self.state.places[key])
+
+    def parse_content(self, salvaged: SalvagedRecord) -> stored.ShortLine | Record:
+        return stored.parse_short_line(salvaged.text) or stored.decode_stored(salvaged.text)
 
     def note_lost(self, key: str, problem: str) -> None:
         self.problems.append(f"{key}: {problem}")

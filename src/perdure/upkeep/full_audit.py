@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -30,15 +29,23 @@ from perdure.ids import Identifier, parse
 from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
 from perdure.model import collection, stored
+from perdure.model.changes import Line
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
 from perdure.model.references import list_references
 from perdure.policy.naming import spell_full_name
-from perdure.reading.scanning import ScannedRecord
+from perdure.reading.scanning import ScannedRecord, split_numbered_locations
 from perdure.registry import Registry
 from perdure.storage import fence, handover, home
-from perdure.storage.ports import KeptCorrection, KeptRecord
-from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.ports import (
+    HeadFacts,
+    IntactBytes,
+    KeptCorrection,
+    KeptRecord,
+    join_kind,
+    list_facts,
+)
+from perdure.storage.reference_hashes import hash_references
 from perdure.upkeep.audit import (
     LAST_KEY,
     KeptRepresentation,
@@ -48,7 +55,6 @@ from perdure.upkeep.audit import (
     read_page,
     walk_records,
 )
-from perdure.upkeep.dangling import find_dangling
 
 _TOGETHER = 1000  # records that are read, and references that are looked up at a time
 _UNNAMED = Record()  # a record whose key spells its name
@@ -63,14 +69,6 @@ Report = Callable[[int, str], None]
 """Receives the number of bytes read, and the name of the present phase."""
 
 
-class _Reference(NamedTuple):
-    """A reference of a record."""
-
-    text: str
-    name: Identifier | None
-    """None if the key of the record spells it."""
-
-
 class _ReadSegment:
     """The records with intact heads in one segment."""
 
@@ -81,19 +79,42 @@ class _ReadSegment:
         self.marks = array("q")
         self.is_named = bytearray()
         self.metadata: list[KeptRecord] = []
+        self._next = 0  # index of the record that is probably sought next
 
-    def add_record(self, held: Representation, mark: int) -> None:
-        self.offsets.append(held.offset)
-        self.marks.append(mark)
+    def add_bytes(self, offset: int, facts: HeadFacts) -> None:
+        self.offsets.append(offset)
+        self.marks.append(hash(facts))
         self.is_named.append(0)
 
     def find_mark(self, offset: int) -> int | None:
         """Return the hash of the head before an offset, and note that a record names it."""
-        at = bisect_left(self.offsets, offset)
-        if at == len(self.offsets) or self.offsets[at] != offset:
-            return None
+        at, count = self._next, len(self.offsets)
+        if at >= count or self.offsets[at] != offset:
+            at = bisect_left(self.offsets, offset)
+            if at == count or self.offsets[at] != offset:
+                return None
+        self._next = at + 1
         self.is_named[at] = 1
         return self.marks[at]
+
+
+class _AwaitedReferences:
+    """References that are looked up together."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.keys: list[str] = []
+        """For each reference, the key of the record that has it."""
+        self._names: dict[str, Identifier] = {}
+
+    def add_references(self, key: str, texts: Iterable[str], name: Identifier) -> None:
+        for text in texts:
+            self.texts.append(text)
+            self.keys.append(key)
+            self._names[key] = name
+
+    def find_name(self, key: str) -> str:
+        return str(self._names.get(key) or spell_key(key))
 
 
 def audit_registry(
@@ -119,8 +140,7 @@ class _Audit:
         self._held = registry.bytes
         self._within = within
         self._report = report
-        self._waiting: dict[tuple[int, str], _Reference] = {}
-        """References to be looked up, by their hash and the key of their record."""
+        self._awaited = _AwaitedReferences()
         self._segments: dict[int, _ReadSegment] = {}
         self._damaged: dict[tuple[int, int], KeptRecord] = {}
         """Records with an intact head whose bytes do not have their digest, by their place."""
@@ -143,7 +163,7 @@ class _Audit:
             yield from self._check_lines()
         else:
             yield from self._check_rows(walk_records(self._records, within=self._within))
-        yield from self._check_waiting()
+        yield from self._check_awaited()
         yield from self._check_metadata()
         if self._within is None:
             yield from self._find_unnamed()
@@ -197,6 +217,9 @@ class _Audit:
         found = self._segments[number] = _ReadSegment(length)
         try:
             for checked in self._held.check_records(number, length):
+                if isinstance(checked, IntactBytes):
+                    found.add_bytes(checked.offset, checked.facts)
+                    continue
                 if isinstance(checked, Corrupt):
                     yield _make_place_finding(number, checked)
                     continue
@@ -206,9 +229,6 @@ class _Audit:
                     if not checked.is_intact:
                         problem = f"its withdrawal in segment {number} is damaged"
                         yield make_finding(kept.name, problem)
-                elif checked.is_intact:
-                    held = kept.representation
-                    found.add_record(held, _hash_facts(kept.name, kept.version, held))
                 else:
                     self._damaged[number, kept.representation.offset] = kept
         except OSError as error:
@@ -226,18 +246,31 @@ class _Audit:
                 page, low = read_page(self._records, low, LAST_KEY, limit=_TOGETHER)
                 yield from self._check_rows(page)
                 continue
-            unusual: list[str] = []
-            for key, text in lines:
-                found = self._accept_line(key, text)
-                if found is None:
-                    unusual.append(key)
-                    continue
+            if not self._accept_locations(lines):
+                unusual: list[str] = []
+                for key, text in lines:
+                    found = self._accept_line(key, text)
+                    if found is None:
+                        unusual.append(key)
+                        continue
+                    yield from self._check_keys(unusual)
+                    yield from found
                 yield from self._check_keys(unusual)
-                yield from found
-            yield from self._check_keys(unusual)
-            if len(self._waiting) >= _TOGETHER:
-                yield from self._check_waiting()
+            if len(self._awaited.keys) >= _TOGETHER:
+                yield from self._check_awaited()
             low = lines[-1][0] + "\0" if len(lines) == _TOGETHER else None
+
+    def _accept_locations(self, lines: Sequence[Line]) -> bool:
+        """Accept a page of records with serial numbers of one day and one location each.
+
+        It does for the whole page what `_accept_line` does for one record.
+        """
+        uris = split_numbered_locations(lines)
+        if uris is None:
+            return not lines
+        self._awaited.texts += [f"location:{uri}" for uri in uris]
+        self._awaited.keys += [key for key, _ in lines]
+        return True
 
     def _accept_line(self, key: str, text: str) -> tuple[IntegrityFinding, ...] | None:
         """The findings of a record of a short form, none of which is a problem; else None."""
@@ -254,27 +287,28 @@ class _Audit:
             spell_full_name(key, _UNNAMED, 1, _ANY_FORMAT)  # raises if the key is damaged
         except (PerdureError, ValueError, TypeError):
             return None
-        self._await_reference(f"location:{uri}", key, None)
+        self._await_reference(f"location:{uri}", key)
         return ()
 
     def _accept_document(
         self, key: str, document: stored.DocumentLine
     ) -> tuple[IntegrityFinding, ...] | None:
-        name = spell_full_name(key, _UNNAMED, 1, document.format)
-        number, offset, length = map(int, (document.segment, document.offset, document.length))
-        segment = self._segments.get(number)
-        if segment is None or document.media_type == collection.MEDIA_TYPE:
+        _, _, format, charset, language, length, sha512, segment, offset, media_type = document
+        name = spell_full_name(key, _UNNAMED, 1, format)
+        number, at, size = int(segment), int(offset), int(length)
+        there = self._segments.get(number)
+        if there is None or media_type == collection.MEDIA_TYPE:
             return None
-        kind = _join_kind(document.media_type, document.charset.removeprefix(stored.NONE))
-        language = None if document.language == stored.NONE else document.language
-        facts = (name, 1, document.format, kind, language, length, document.sha512)
-        if segment.find_mark(offset) != hash(facts):
+        kind = media_type if charset == stored.NONE else join_kind(media_type, charset)
+        spoken = None if language == stored.NONE else language
+        if there.find_mark(at) != hash((name, 1, format, kind, spoken, size, sha512)):
             return None
-        self._await_reference(f"sha512:{document.sha512}", key, None)
-        return (IntegrityFinding(identifier=name, segment=number, offset=offset, length=length),)
+        self._await_reference(f"sha512:{sha512}", key)
+        return (IntegrityFinding(identifier=name, segment=number, offset=at, length=size),)
 
-    def _await_reference(self, reference: str, key: str, name: Identifier | None) -> None:
-        self._waiting[reference_hash(reference), key] = _Reference(reference, name)
+    def _await_reference(self, reference: str, key: str) -> None:
+        self._awaited.texts.append(reference)
+        self._awaited.keys.append(key)
 
     def _check_keys(self, keys: list[str]) -> Iterator[IntegrityFinding]:
         """Check the records from the first to the last of these keys, and clear the list."""
@@ -298,12 +332,14 @@ class _Audit:
                 yield self._check_kept(kept)
             record = row.record
             if record.versions or record.locations or record.aliases or record.values:
-                for one in list_references(record):
-                    self._await_reference(one, row.key, row.name)
-                if len(self._waiting) >= _TOGETHER:
-                    yield from self._check_waiting()
-            for problem in find_dangling(self._registry, record):
-                yield make_finding(str(row.name), problem)
+                self._awaited.add_references(row.key, list_references(record), row.name)
+                if len(self._awaited.keys) >= _TOGETHER:
+                    yield from self._check_awaited()
+            if record.values or _has_collection(record):
+                from perdure.upkeep.dangling import find_dangling  # few registries need it
+
+                for problem in find_dangling(self._registry, record):
+                    yield make_finding(str(row.name), problem)
         except PerdureError as error:  # a damaged format, say
             yield make_finding(str(row.name), str(error))
 
@@ -331,21 +367,21 @@ class _Audit:
             if isinstance(other, KeptRecord) and other.representation is not None:
                 there = other.representation
                 if there.offset == held.offset:
-                    ours = _list_facts(str(kept.identifier), kept.version.number, held)
-                    theirs = _list_facts(other.name, other.version, there)
+                    ours = list_facts(str(kept.identifier), kept.version.number, held)
+                    theirs = list_facts(other.name, other.version, there)
                     pairs = zip(ours, theirs, strict=True)
                     found = "; ".join(f"{a!r} is {b!r} there" for a, b in pairs if a != b)
                     return f"the head of its WARC record differs: {found}"
         return _DAMAGED_HEAD
 
-    def _check_waiting(self) -> Iterator[IntegrityFinding]:
-        """Check that the index of references has the references that wait for this."""
-        waiting, self._waiting = self._waiting, {}
+    def _check_awaited(self) -> Iterator[IntegrityFinding]:
+        """Check that the index of references has those that wait for this."""
+        awaited, self._awaited = self._awaited, _AwaitedReferences()
+        rows = list(zip(hash_references(awaited.texts), awaited.keys, strict=True))
         try:
-            for lost in self._records.find_unlinked(list(waiting)):
-                text, name = waiting[lost]
-                problem = f"the index of references does not have {text}"
-                yield make_finding(str(name or spell_key(lost[1])), problem)
+            for lost in self._records.find_unlinked(rows):
+                problem = f"the index of references does not have {awaited.texts[rows.index(lost)]}"
+                yield make_finding(awaited.find_name(lost[1]), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 
@@ -393,26 +429,9 @@ class _Audit:
                     yield from (_make_unnamed_finding(found),) if is_left else ()
 
 
-def _list_facts(name: str, version: int, held: Representation) -> tuple[str | int | None, ...]:
-    kind = _join_kind(held.media_type, held.charset)
-    return name, version, held.format, kind, held.language or None, held.length, held.sha512
-
-
-def _join_kind(media_type: str, charset: str | None) -> str:
-    return (
-        f"{media_type};charset={charset}"
-        if charset and "charset=" not in media_type
-        else (media_type)
-    )
-
-
-def _hash_facts(name: str, version: int, held: Representation) -> int:
-    return hash(_list_facts(name, version, held))
-
-
 def _hash_readings(name: str, version: int, held: Representation) -> Iterator[int | None]:
     """The facts that the head may have: it keeps the reading from before later corrections."""
-    yield _hash_facts(name, version, held)
+    yield hash(list_facts(name, version, held))
     for one in held.corrections:
         before = one.before
         earlier = msgspec.structs.replace(
@@ -421,7 +440,15 @@ def _hash_readings(name: str, version: int, held: Representation) -> Iterator[in
             charset=before.charset,
             language=before.language,
         )
-        yield _hash_facts(name, version, earlier)
+        yield hash(list_facts(name, version, earlier))
+
+
+def _has_collection(record: Record) -> bool:
+    return any(
+        held.media_type == collection.MEDIA_TYPE
+        for version in record.versions
+        for held in version.representations
+    )
 
 
 def _has_correction(record: Record | None, version: int, kept: KeptCorrection) -> bool:

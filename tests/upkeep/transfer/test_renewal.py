@@ -5,7 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,15 +20,22 @@ from tests.conftest import TODAY, Desk, html, text
 from perdure.errors import Unavailable
 from perdure.ids import parse
 from perdure.model.commands import Correct, SaveToken
-from perdure.model.records import Record, Token
+from perdure.model.records import Location, Record, Token
 from perdure.registry import Registry
 from perdure.storage.ports import SalvagedRecord
 from perdure.storage.segments.store import Segments
+from perdure.storage.sqlite import renewing
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.renewing import SqliteSalvage
 from perdure.storage.sqlite.store import SqliteStore
+from perdure.storage.sqlite.sums import sum_line
 from perdure.upkeep.transfer.exporting import export_lines
-from perdure.upkeep.transfer.renewal import RebuildStep, combine_records, rebuild_registry
+from perdure.upkeep.transfer.renewal import (
+    RebuildStep,
+    _TakeOver,
+    combine_records,
+    rebuild_registry,
+)
 
 NOW = "2026-11-22T00:00:00Z"
 
@@ -178,8 +188,8 @@ def test_a_record_that_is_read_only_once_comes_from_the_segments(
     desk.mint(text("two"))
     read_records, reads = SqliteSalvage.read_records, count(1)
 
-    def read_less(salvage: SqliteSalvage) -> Iterator[SalvagedRecord]:
-        rows = list(read_records(salvage))
+    def read_less(salvage: SqliteSalvage, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
+        rows = list(read_records(salvage, with_bytes=with_bytes))
         return iter(rows[1:] if next(reads) == 2 else rows)
 
     monkeypatch.setattr(SqliteSalvage, "read_records", read_less)
@@ -187,6 +197,55 @@ def test_a_record_that_is_read_only_once_comes_from_the_segments(
     assert next(reads) == 3
     assert desk.served(f"{TODAY}/1") == b"one"
     assert [desk.record(f"{TODAY}/{number}").by for number in (1, 2)] == ["rebuild", "local"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "record=record",
+        "record=replace(record, ' - - ', ' x - ')",
+        "record=CAST(record AS BLOB)",
+        "key=key || '/'",
+        "key=CAST(X'ff' || key AS TEXT)",
+        "position='x'",
+        "position=999",
+        "position=NULL",
+        "sum=1",
+    ],
+)
+@pytest.mark.parametrize("has_bytes", [True, False])
+def test_a_page_and_its_records_are_taken_over_alike(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, has_bytes: bool
+) -> None:
+    """A damaged record is lost alone, whether or not the others are stored together."""
+    monkeypatch.setattr(renewing, "_SOME", 3)
+    for number in range(1, 11):
+        bound = Location(uri=f"https://a.example/{number}")
+        desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
+        if has_bytes:
+            desk.mint(text("one"))
+    desk.registry.close()
+    with closing(sqlite3.connect(desk.root / FILE)) as connection, connection:
+        connection.create_function("sum_line", 3, sum_line)
+        connection.execute("DROP TRIGGER records_hold")
+        connection.execute(f"UPDATE records SET {change} WHERE key LIKE '%a4'")
+        if change != "sum=1" and "CAST" not in change:
+            whole = "UPDATE records SET sum=sum_line(key, record, position)"
+            connection.execute(f"{whole} WHERE typeof(position)<>'text'")
+    shutil.copytree(desk.root, other := desk.root.parent / "other")
+    short = list_rebuilt(desk.root)
+    monkeypatch.setattr(SqliteSalvage, "_read_sound_page", lambda *_, **__: [])
+    monkeypatch.setattr(_TakeOver, "_keep_locations", lambda *_: None)
+    assert list_rebuilt(other) == short
+
+
+def list_rebuilt(root: Path) -> list[object]:
+    """What a rebuild reports, and the rows that it stores."""
+    steps = list(rebuild_registry(root, SqliteStore(), Segments, now=NOW))
+    with closing(sqlite3.connect(root / FILE)) as connection:
+        rows = connection.execute("SELECT key, record, position, sum FROM records").fetchall()
+        references = connection.execute("SELECT * FROM refers ORDER BY hash, key").fetchall()
+    return [problems(steps), rows, references]
 
 
 def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:

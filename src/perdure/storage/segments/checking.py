@@ -32,15 +32,17 @@ from perdure.errors.segment_corruption import (
     SegmentRecordCutOff,
     SegmentRecordDamaged,
 )
+from perdure.storage.ports import IntactBytes
 from perdure.storage.segments import blanking, directory, ocfl, warc
 
 _PIECE = 1 << 20
-_SMALL = 1 << 16  # bytes that are hashed sooner than another thread wakes up
+_SMALL = 1 << 16  # bytes of a block that is hashed in one piece
+_THREADED = 1 << 18  # bytes that take longer to hash than another thread takes to wake up
 _DECLARATION = b"ocfl_object_1.1\n"
 
 
 class CheckedBlock(NamedTuple):
-    """A record with an intact head, and whether its bytes have their digests."""
+    """A withdrawal or correction, or content that does not have its digests. Its head is intact."""
 
     record: warc.SegmentRecord
     is_intact: bool
@@ -56,9 +58,9 @@ class _Digester:
         self._digest = digest
         self._running: Future[None] | None = None
 
-    def update(self, piece: bytes) -> None:
+    def update(self, piece: bytes | memoryview) -> None:
         self._wait()
-        if len(piece) < _SMALL:
+        if len(piece) < _THREADED:
             self._digest.update(piece)
         else:
             self._running = self._pool.submit(self._digest.update, piece)
@@ -100,12 +102,12 @@ class _Reader:
             if len(self._data) - self._at >= within or not self._fill():
                 return -1
 
-    def take(self, size: int) -> Iterator[bytes]:
+    def take(self, size: int) -> Iterator[memoryview]:
         """The next `size` bytes in pieces; fewer only at the end."""
         while size:
             if self._at == len(self._data) and not self._fill():
                 return
-            piece = self._data[self._at : self._at + size]
+            piece = memoryview(self._data)[self._at : self._at + size]
             self._at += len(piece)
             self.offset += len(piece)
             size -= len(piece)
@@ -118,25 +120,32 @@ class _Reader:
         self.offset += len(piece)
         return piece
 
-    def take_small_record(self) -> tuple[str, warc.WarcBlock, int, bytes] | None:
-        """The next record, if it is complete in the memory and its head is as perdure writes it.
+    def take_intact(self) -> IntactBytes | None:
+        """The bytes of the next record, if the record is complete in memory, small and intact.
 
-        Its type, its block, the place of the block and the bytes of it; else None, and nothing is
-        taken. It says nothing about the digests.
+        None for all others, of which nothing is taken. Its digests are compared here, because
+        nearly all records come this way.
         """
         data, start = self._data, self._at
         begin = data.find(warc.TRAILER, start, start + warc.LONGEST_HEAD) + len(warc.TRAILER)
-        own = warc.match_head(data[start:begin]) if begin > start else None
-        if own is None or own[1].length > _SMALL:
+        fields = warc.match_fields(data[start:begin]) if begin > start else None
+        if fields is None:
             return None
-        until = begin + own[1].length
-        end = until + len(warc.TRAILER)
-        if data[until:end] != warc.TRAILER:
+        type, _, uri, sha512, kind, size, version, format, blake3_, language = fields
+        length = int(size)
+        end = begin + length
+        if type == "metadata" or length > _SMALL or not data.startswith(warc.TRAILER, end):
+            return None
+        block = data[begin:end]
+        if hashlib.sha512(block).hexdigest() != sha512 or (
+            blake3_ and blake3(block).hexdigest() != blake3_
+        ):
             return None
         offset = self.offset + begin - start
-        self._at = end
-        self.offset += end - start
-        return (*own, offset, data[begin:until])
+        self._at = end + len(warc.TRAILER)
+        self.offset = offset + length + len(warc.TRAILER)
+        facts = (uri, int(version or 0), format or "", kind, language, length, sha512)
+        return IntactBytes(offset, facts)
 
     def skip(self, size: int) -> None:
         for _ in self.take(size):
@@ -154,7 +163,9 @@ class _Reader:
         return True
 
 
-def check_segment(root: Path, number: int, length: int) -> Iterator[CheckedBlock | Corrupt]:
+def check_segment(
+    root: Path, number: int, length: int
+) -> Iterator[IntactBytes | CheckedBlock | Corrupt]:
     """The records with intact heads up to a length, in order, and an error for all other damage."""
     try:
         path = directory.find_path(root, number)
@@ -177,15 +188,11 @@ def check_segment(root: Path, number: int, length: int) -> Iterator[CheckedBlock
 
 def _check_records(
     reader: _Reader, path: Path, end: int, pool: ThreadPoolExecutor
-) -> Iterator[CheckedBlock | Corrupt]:
+) -> Iterator[IntactBytes | CheckedBlock | Corrupt]:
     while reader.offset < end:
-        small = reader.take_small_record()  # nearly all records, in half the time
-        if small is not None:
-            type, block, offset, data = small
-            record = warc.SegmentRecord(
-                type=type, block=block, offset=offset, end=offset + len(data) + len(warc.TRAILER)
-            )
-            yield _check_bytes(record, data)
+        intact = reader.take_intact()  # nearly all records, in half the time
+        if intact is not None:
+            yield intact
             continue
         start = reader.offset
         found = _read_head(reader, path.name, end)
@@ -219,31 +226,32 @@ def _read_head(reader: _Reader, where: str, end: int) -> warc.SegmentRecord | Co
 
 def _check_block(
     reader: _Reader, record: warc.SegmentRecord, pool: ThreadPoolExecutor
-) -> CheckedBlock:
+) -> IntactBytes | CheckedBlock:
     block = record.block
-    if block.length <= _SMALL:
-        return _check_bytes(record, reader.take_bytes(block.length))
     found, other = hashlib.sha512(), _Digester(pool, blake3())
+    is_note = record.type == "metadata"
     data = b""
     for piece in reader.take(block.length):
         if block.blake3:
             other.update(piece)
         found.update(piece)
-        if record.type == "metadata":
+        if is_note:
             data += piece
     is_intact = found.hexdigest() == block.sha512 and (
         not block.blake3 or other.finish() == block.blake3
     )
-    return CheckedBlock(record, is_intact, data)
-
-
-def _check_bytes(record: warc.SegmentRecord, data: bytes) -> CheckedBlock:
-    """Check a record that is in memory, without another thread."""
-    block = record.block
-    is_intact = hashlib.sha512(data).hexdigest() == block.sha512 and (
-        not block.blake3 or blake3(data).hexdigest() == block.blake3
+    if is_note or not is_intact:
+        return CheckedBlock(record, is_intact, data)
+    facts = (
+        block.uri,
+        block.version,
+        block.format,
+        block.media_type,
+        block.language or None,
+        block.length,
+        block.sha512,
     )
-    return CheckedBlock(record, is_intact, data if record.type == "metadata" else b"")
+    return IntactBytes(record.offset, facts)
 
 
 # Sealed segments

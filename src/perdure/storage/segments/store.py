@@ -22,7 +22,14 @@ from perdure.errors import Corrupt
 from perdure.errors.corruption import RepresentationCutOff
 from perdure.errors.segment_corruption import NoteUnreadable
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import CHUNK, Blanking, CheckedRecord, KeptCorrection, KeptRecord
+from perdure.storage.ports import (
+    CHUNK,
+    Blanking,
+    CheckedRecord,
+    IntactBytes,
+    KeptCorrection,
+    KeptRecord,
+)
 from perdure.storage.segments import blanking, copying, directory, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
@@ -79,19 +86,20 @@ class Segments:
                 else:
                     yield _read_representation(record, number)
 
-    def check_records(self, number: int, length: int) -> Iterator[CheckedRecord | Corrupt]:
+    def check_records(
+        self, number: int, length: int
+    ) -> Iterator[IntactBytes | CheckedRecord | Corrupt]:
         from perdure.storage.segments import checking  # only an audit needs it and its threads
 
         for found in checking.check_segment(self._root, number, length):
-            if isinstance(found, Corrupt):
+            if isinstance(found, (IntactBytes, Corrupt)):
                 yield found
                 continue
             record = found.record
-            kept: KeptRecord | Corrupt
-            if record.type == "metadata":
-                kept = _read_metadata(found.data, record, f"segment {number}")
-            else:
-                kept = _read_representation(record, number)
+            if record.type != "metadata":
+                yield CheckedRecord(_read_representation(record, number), is_intact=False)
+                continue
+            kept = _read_metadata(found.data, record, f"segment {number}")
             yield kept if isinstance(kept, Corrupt) else CheckedRecord(kept, found.is_intact)
 
     def check_root(self) -> Iterator[Corrupt]:

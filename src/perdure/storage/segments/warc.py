@@ -18,7 +18,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -38,6 +38,7 @@ VERSION = b"WARC/1.1\r\n"
 TRAILER = b"\r\n\r\n"
 LONGEST_HEAD = 64 * 1024
 _USUAL_HEAD = 2048
+_MANY_HEADS = 64 * 1024  # bytes that have the heads of several small blocks
 _SEARCHED = 1024 * 1024
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
@@ -151,24 +152,30 @@ def read_records(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Segm
     Raises SegmentRecordDamaged at the first incomplete record, with its offset.
     """
     size = os.fstat(file.fileno()).st_size
-    offset = start
+    offset, piece, begun, wanted = start, b"", start, _USUAL_HEAD
     while offset < size:
-        file.seek(offset)
-        text = file.read(_USUAL_HEAD)
-        length = text.find(TRAILER)
-        if length < 0:
-            text += file.read(LONGEST_HEAD - _USUAL_HEAD)
-            length = text.find(TRAILER)
-        if length < 0:
-            raise SegmentHeadMissing(file=where, offset=offset)
-        begin = offset + length + len(TRAILER)
-        type, block = parse_head(text[: length + len(TRAILER)], where, offset)
+        length = piece.find(TRAILER, offset - begun, offset - begun + LONGEST_HEAD)
+        if length < 0 or offset - begun >= len(piece):  # the piece does not have the whole head
+            file.seek(offset)
+            piece, begun = file.read(wanted), offset
+            if TRAILER not in piece[:LONGEST_HEAD]:
+                piece += file.read(LONGEST_HEAD - len(piece))
+            length = piece.find(TRAILER)
+            if length < 0:
+                raise SegmentHeadMissing(file=where, offset=offset)
+        text = piece[offset - begun : length + len(TRAILER)]
+        begin = offset + len(text)
+        type, block = parse_head(text, where, offset)
         end = begin + block.length + len(TRAILER)
         if end > size:
             raise SegmentRecordCutOff(file=where, offset=offset, missing=end - size)
-        file.seek(end - len(TRAILER))
-        if file.read(len(TRAILER)) != TRAILER:
+        ending = piece[end - len(TRAILER) - begun : end - begun]
+        if end - begun > len(piece):
+            file.seek(end - len(TRAILER))
+            ending = file.read(len(TRAILER))
+        if ending != TRAILER:
             raise SegmentRecordEndless(file=where, offset=offset)
+        wanted = _USUAL_HEAD if block.length > _MANY_HEADS else _MANY_HEADS
         yield SegmentRecord(type=type, block=block, offset=begin, end=end)
         offset = end
 
@@ -272,10 +279,12 @@ def read_block(fields: dict[str, str]) -> WarcBlock:
     )
 
 
-def match_head(text: bytes) -> tuple[str, WarcBlock] | None:
-    """The type of a record and the block that its head describes, if the head is one of ours.
+def match_fields(text: bytes) -> tuple[Any, ...] | None:
+    """The values of a head, as written, if the head is one of ours.
 
-    None if it has a flaw, or is so unusual that only `parse_head` can tell.
+    They are type, time, URI, SHA-512, media type, length, version, format, BLAKE3 and language;
+    None for those that it does not have. None if it has a flaw, or is so unusual that only
+    `parse_head` can tell.
     """
     try:
         found = _OWN_HEAD.fullmatch(text.decode())
@@ -283,9 +292,16 @@ def match_head(text: bytes) -> tuple[str, WarcBlock] | None:
         return None
     if found is None:
         return None
-    type, at, uri, sha512, media_type, length, version, format, blake3, language = found.groups()
-    if (type == "metadata") != (media_type in (TOMBSTONE, CORRECTION)):
+    fields = found.groups()
+    return fields if (fields[0] == "metadata") == (fields[4] in (TOMBSTONE, CORRECTION)) else None
+
+
+def match_head(text: bytes) -> tuple[str, WarcBlock] | None:
+    """The type of a record and the block that its head describes, or None as `match_fields`."""
+    fields = match_fields(text)
+    if fields is None:
         return None
+    type, at, uri, sha512, media_type, length, version, format, blake3, language = fields
     block = WarcBlock(
         uri=uri,
         at=at,

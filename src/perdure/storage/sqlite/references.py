@@ -46,14 +46,21 @@ _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
-_SOUGHT = 256  # references that one statement looks up
-_NOT_IN_TREE = """
-WITH sought(hash, key) AS (VALUES {}) SELECT sought.hash, sought.key FROM sought
-  LEFT JOIN refers ON refers.hash=sought.hash AND refers.key=sought.key WHERE refers.key IS NULL
+_COUNT_IN_TREE = """
+SELECT count(*) FROM json_each(?) AS sought CROSS JOIN refers
+  ON refers.hash=CAST(sought.key AS INTEGER) AND refers.key=sought.value
+"""
+"""How many of the references in a JSON object, keys of records by hash, the tree has."""
+_FIND_ONE = """
+SELECT 1 FROM refers WHERE hash=?1 AND key=?2
+  UNION ALL SELECT 1 FROM staged_refers WHERE hash=?1 AND key=?2 LIMIT 1
 """
 _REFERRING = "SELECT key FROM refers WHERE hash=? LIMIT ?"
 _NO_LIMIT = -1
-_STAGED = "SELECT 1 FROM staged_refers WHERE hash=? AND key=? LIMIT 1"
+_FIND_ONE = """
+SELECT 1 FROM refers WHERE hash=?1 AND key=?2
+  UNION ALL SELECT 1 FROM staged_refers WHERE hash=?1 AND key=?2 LIMIT 1
+"""
 _ALL = -1
 _HALF = 1 << 63
 
@@ -61,6 +68,7 @@ Row = tuple[int, str]
 """The hash of a reference, and the key of a record that has it."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Row]).decode
+_encode_json = msgspec.json.Encoder().encode
 Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
@@ -186,7 +194,10 @@ class References:
         self._lock = threading.Lock()
         self._merges: str | None = None
         self._last = 0
-        self._keys: dict[int, list[str]] = {}
+        self._keys: dict[int, str] = {}
+        """For each hash, the key of the first record that has it."""
+        self._more_keys: dict[int, list[str]] = {}
+        """For each hash that several records have, the keys of the others."""
 
     def find_keys(self, reference: str, ask: Ask, limit: int | None = None) -> list[str]:
         """Keys of records that may have this reference, in order. `ask` queries the registry.
@@ -203,19 +214,22 @@ class References:
         """Return the references that are not found. `ask` queries the registry."""
         with self._lock:
             self._catch_up_if_any(ask)
-            older = [(hash, key) for hash, key in rows if key not in self._keys.get(hash, ())]
-        older.sort()  # each page of the tree is then read once
-        lost: list[Row] = []
-        for at in range(0, len(older), _SOUGHT):
-            some = older[at : at + _SOUGHT]
-            statement = _NOT_IN_TREE.format(",".join(["(?,?)"] * len(some)))
-            lost += ask(statement, tuple(chain.from_iterable(some)))
-        return [row for row in lost if not ask(_STAGED, row)] if lost else lost
+            known, more = self._keys.get, self._more_keys.get
+            older = [
+                row for row in rows if known(row[0]) != row[1] and row[1] not in more(row[0], ())
+            ]
+        sought = dict(older)
+        if len(sought) == len(older):  # no two have one hash
+            ((count,),) = ask(_COUNT_IN_TREE, (_encode_json(sought).decode(),))
+            if count == len(older):
+                return []
+        return [row for row in sorted(set(older)) if not ask(_FIND_ONE, row)]
 
     def _find_recent(self, hash: int, ask: Ask) -> list[str]:
         with self._lock:
             self._catch_up_if_any(ask)
-            return self._keys.get(hash, [])
+            key = self._keys.get(hash)
+            return [] if key is None else [key, *self._more_keys.get(hash, ())]
 
     def _catch_up_if_any(self, ask: Ask) -> None:
         try:
@@ -228,7 +242,7 @@ class References:
         """Read the references logged since the last look, or all of them after a merge."""
         merges = next((value for (value,) in ask(_MERGES, ())), None)
         if merges != self._merges:
-            self._merges, self._last, self._keys = merges, 0, {}
+            self._merges, self._last, self._keys, self._more_keys = merges, 0, {}, {}
         for number, rows in ask(_RECENT, (self._last,)):
             try:
                 decoded = _decode(rows)
@@ -237,5 +251,13 @@ class References:
                     row=number, file="registry.sqlite", fault=str(error)
                 ) from error
             self._last = number
-            for one, key in decoded:
-                self._keys.setdefault(one, []).append(key)
+            self._remember_keys(decoded)
+
+    def _remember_keys(self, rows: list[Row]) -> None:
+        new = dict(rows)
+        if len(new) == len(rows) and self._keys.keys().isdisjoint(new):
+            self._keys |= new
+            return
+        for hash, key in rows:
+            if self._keys.setdefault(hash, key) != key:
+                self._more_keys.setdefault(hash, []).append(key)

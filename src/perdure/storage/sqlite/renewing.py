@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
+from zlib import crc32
 
 import apsw
 
@@ -36,11 +37,13 @@ from perdure.storage.sqlite.records import (
     make_unreadable,
     name_row,
 )
+from perdure.storage.sqlite.references import MOST_RECENT
 from perdure.storage.sqlite.sums import SUMMED, sum_line, sum_row
 
 ACT = "rebuild"
 _OF_NO_CHANGE = -1  # position of a record until `note_renewed`
 _SOME = 1000
+_MOST_UNSORTED = 4 * MOST_RECENT
 _COPIED = {
     "history": "key, revision, record, position",
     "tokens": "name, digest, token",
@@ -67,6 +70,11 @@ _ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
 """Columns with the position of a change, in tables that end with the last change."""
 _SELECT = "SELECT {} FROM {} {}"
+_PAGE = """
+SELECT key, record, position, sum FROM records WHERE key>? AND {} ORDER BY key LIMIT ?
+"""
+_WITH_BYTES = "substr(CAST(record AS BLOB), 1, 1) IN (x'3d', x'7b')"
+"""All records but those that are stored as one location (`perdure.model.stored`)."""
 _NUMBERS = {
     "revision",
     "position",
@@ -168,19 +176,45 @@ class SqliteSalvage:
         if self._connection:
             self._connection.close()
 
-    def read_records(self) -> Iterator[SalvagedRecord]:
+    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
         """Current revisions with the positions of their changes, in the order of their keys."""
-        for key, text, position in self._read_rows("records", _RECORDS):
-            try:
-                if not (position is None or isinstance(position, int)):
-                    raise make_unreadable(
-                        spell_key(str(key)), "a position", TypeError(repr(position))
-                    )
-                content = _read_content(str(key), text)
-                self.last_day = max(self.last_day, content.at[:10].replace("-", "/"))
-                yield SalvagedRecord(str(key), text, content, position)
-            except Corrupt as error:
+        low: str | None = ""
+        while low is not None and (page := self._read_sound_page(low, with_bytes=with_bytes)):
+            yield from page
+            low = page[-1].key if len(page) == _SOME else None
+        if low is None:
+            return
+        rows = self._read_rows("records", _RECORDS, behind=low, with_bytes=with_bytes)
+        for key, text, position in rows:
+            if position is None or isinstance(position, int):
+                yield SalvagedRecord(str(key), text, position)
+            else:
+                error = make_unreadable(
+                    spell_key(str(key)), "a position", TypeError(repr(position))
+                )
                 self.note_lost(str(key), str(error))
+
+    def _read_sound_page(self, low: str, *, with_bytes: bool) -> list[SalvagedRecord]:
+        """The next records behind a key, at most `_SOME`; empty if there are none, or if the way
+        that reads around damage must go on."""
+        if self._connection is None or self._is_broken or not self._has_sums:
+            return []
+        statement = _PAGE.format(_WITH_BYTES if with_bytes else "TRUE")
+        try:
+            rows: list[Any] = self._connection.execute(statement, (low, _SOME)).fetchall()
+            for key, text, position, sum in rows:  # `is_sound_line` without its call
+                if sum != crc32((text + key).encode(), position or 0) >> 1 or key <= low:
+                    return []
+        except (apsw.Error, AttributeError, TypeError, UnicodeError):
+            return []
+        return [SalvagedRecord(key, text, position) for key, text, position, _ in rows]
+
+    def parse_content(self, salvaged: SalvagedRecord) -> stored.ShortLine | Record | None:
+        try:
+            return _read_content(salvaged.key, salvaged.text)
+        except Corrupt as error:
+            self.note_lost(salvaged.key, str(error))
+            return None
 
     def note_lost(self, key: str, problem: str) -> None:
         self._lost_keys.add(key)
@@ -290,8 +324,13 @@ class SqliteSalvage:
         except UnicodeDecodeError as error:
             raise make_unreadable("a row", "text in UTF-8", error) from error
 
-    def _read_rows(self, table: str, columns: str) -> Iterator[Row]:
+    def _read_rows(
+        self, table: str, columns: str, *, behind: str = "", with_bytes: bool = False
+    ) -> Iterator[Row]:
         """The readable rows of a table, in the order of their first columns.
+
+        With `behind`, only those behind this text; with `with_bytes`, records that certainly have
+        no bytes may be left out.
 
         If a page is damaged, reading goes on behind it, at the first row that can be reached from
         the end of the table. A row whose text is not in UTF-8 is left out. Both are noted in
@@ -303,9 +342,13 @@ class SqliteSalvage:
         first = columns.partition(",")[0]
         shown = _as_bytes(columns if self._has_positions else columns.replace("position", "NULL"))
         shown += ", sum" if self._has_sums and table in SUMMED else ", NULL"
-        known: apsw.SQLiteValue = None
+        known: apsw.SQLiteValue = behind.encode() or None
+        wanted = [_WITH_BYTES] if with_bytes else []
+        wanted += [f"{first}>?"] if behind else []
+        rest = f"{'WHERE ' if wanted else ''}{' AND '.join(wanted)} ORDER BY {first}"
+        bindings = (behind,) if behind else ()
         try:
-            for row in self._connection.execute(_SELECT.format(shown, table, f"ORDER BY {first}")):
+            for row in self._connection.execute(_SELECT.format(shown, table, rest), bindings):
                 known = row[0]
                 yield from self._decode_row(table, row)
         except apsw.Error as error:
@@ -363,10 +406,6 @@ class SqliteSalvage:
         columns = _COPIED.get(table, _RECORDS)
         *values, sum = row
         try:
-            if table == "records" and sum is not None and sum == sum_row(table, tuple(values)):
-                key, text, position = values
-                yield key.decode(), text.decode(), position
-                return
             found = tuple(
                 value.decode() if isinstance(value, bytes) and name != "row" else value
                 for name, value in zip(columns.split(", "), values, strict=True)
@@ -419,6 +458,23 @@ class RenewedJournal(SqliteJournal):
     _is_unnumbered = False
     _lost_changes = False
 
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._unsorted: list[tuple[int, str]] = []  # references that are not in the tree yet
+
+    def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Add references to the index in the order of their hashes, many at once.
+
+        They need no log: an interrupted rebuild begins again.
+        """
+        self._unsorted += rows
+        if len(self._unsorted) >= _MOST_UNSORTED:
+            self._sort_in()
+
+    def _sort_in(self) -> None:
+        self._into_tree(sorted(self._unsorted))
+        self._unsorted.clear()
+
     def put_record(self, key: str, record: Record) -> None:
         """Store a record read from the segments, in place of any other."""
         self._put_row(key, record, _OF_NO_CHANGE)
@@ -441,9 +497,15 @@ class RenewedJournal(SqliteJournal):
             position = _OF_NO_CHANGE
         self._put_row(key, record, position)
 
-    def keep_line(self, old: SalvagedRecord) -> None:
-        """Store a record that the old file has, exactly as it is there."""
-        self._put_text(old.key, old.text, self._find_kept(old.position))
+    def keep_lines(self, page: Sequence[SalvagedRecord]) -> None:
+        """Store records that the old file has, exactly as they are there."""
+        last = self._changes.position
+        rows = []
+        for key, text, position in page:
+            if position is not None and position > last:
+                position = _OF_NO_CHANGE  # as `_find_kept`
+            rows.append((key, text, position, sum_line(key, text, position)))
+        self._only.executemany(_PUT, rows)
 
     def _find_kept(self, position: int | None) -> int | None:
         """The position that an old record keeps."""
@@ -470,6 +532,9 @@ class RenewedJournal(SqliteJournal):
         one is then the minutes since 1970. If the changes of the registry never had numbers, they
         are numbered as if a writer had opened it.
         """
+        self.begin_batch()
+        self._sort_in()
+        self.commit_batch()
         is_numbered = not self._is_unnumbered
         if is_numbered:
             self.begin_batch()

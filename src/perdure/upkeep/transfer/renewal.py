@@ -1,6 +1,6 @@
 """Rebuilding a registry from its segments, if its file is damaged or lost.
 
-How it works: under the write lock, `perdure.upkeep.audit.rebuild_index` fills a new file from the
+How it works: under the write lock, `perdure.upkeep.rebuilding` fills a new file from the
 segments. Then everything else comes from the old file, as far as it can be read: identifiers
 without bytes, locations, aliases, metadata, history, tokens. The new file replaces the old one in
 one step, and the old one is kept in `aside`.
@@ -12,7 +12,7 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -28,11 +28,12 @@ from perdure.model.records import Record, Representation, Version
 from perdure.model.references import list_references
 from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, spell_full_name
+from perdure.reading.scanning import split_numbered_locations
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.ports import OpenBytes, Renewal, Salvage, SalvagedRecord, Store, storage_errors
-from perdure.storage.reference_hashes import reference_hash
-from perdure.upkeep import audit
+from perdure.storage.reference_hashes import hash_references
+from perdure.upkeep.rebuilding import rebuild_index, replay_some
 from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.copy_fence import FULL, CopyFence
 from perdure.writing.peers import LOCK
@@ -87,22 +88,25 @@ def rebuild_registry(
                     closing(store.open_renewal(work)) as journal,
                 ):
                     claims = _collect_claims(old)
-                    segments = audit.rebuild_index(held, journal, now=now, claims=claims)
+                    segments = rebuild_index(held, journal, now=now, claims=claims)
                     for number, step in enumerate(segments, 1):
                         last_day = max(last_day, step.last_day)
                         yield RebuildStep(phase="segments", done=number, problem=step.problem)
-                    done = yield from _take_over_records(old, journal, now, claims)
+                    taking = _TakeOver(old, journal, now, claims)
+                    yield from taking.run()
                     if claims.has_open():  # a record could not be kept, or not be read again
-                        audit.replay_some(held, journal, claims=claims, is_wanted=claims.is_open)
+                        replay_some(held, journal, claims=claims, is_wanted=claims.is_open)
                     journal.note_renewed(now, BY)
                     yield from (
                         RebuildStep(
-                            phase="records", done=done, problem=f"of the old registry: {one}"
+                            phase="records",
+                            done=taking.count,
+                            problem=f"of the old registry: {one}",
                         )
                         for one in old.problems
                     )
                     lost = old.find_lost_numbers(today)
-                    last_day = max(last_day, old.last_day)
+                    last_day = max(last_day, old.last_day, taking.last_day)
             fence.raise_fence(root, today, highest or {}, lost=lost, last_day=last_day)
             aside = _name_aside(root, now)
             here, fresh = store.find_file(root), store.find_file(work)
@@ -132,79 +136,136 @@ def _collect_claims(old: Salvage) -> PlaceClaims:
     """The places of all bytes that the old registry names. Its problems are noted later."""
     claims = PlaceClaims()
     known = len(old.problems)
-    for salvaged in old.read_records():
-        content = salvaged.content
+    for salvaged in old.read_records(with_bytes=True):
+        content = old.parse_content(salvaged)
         if isinstance(content, Record):
             claims.add_record(salvaged.key, content)
-        elif content.document is not None:
+        elif content is not None and content.document is not None:
             claims.add_document(salvaged.key, content.document)
     del old.problems[known:]
     return claims
 
 
-def _take_over_records(
-    old: Salvage, journal: Renewal, now: str, claims: PlaceClaims
-) -> Generator[RebuildStep, None, int]:
-    """Add to the new registry what the segments do not contain. Returns the number of records."""
-    journal.begin_batch()
-    journal.take_over(old)
-    journal.commit_batch()
-    rows, done = old.read_records(), 0
-    while some := list(islice(rows, _SOME)):
+class _TakeOver:
+    """Adds to the new registry what the segments do not contain."""
+
+    def __init__(self, old: Salvage, journal: Renewal, now: str, claims: PlaceClaims) -> None:
+        self._old = old
+        self._journal = journal
+        self._now = now
+        self._claims = claims
+        self.count = 0
+        """Number of records that were read."""
+        self.last_day = ""
+        """The last day of a record, such as `2026/11/22`."""
+
+    def run(self) -> Iterator[RebuildStep]:
+        journal = self._journal
         journal.begin_batch()
-        find_known = _read_known(journal, [salvaged.key for salvaged in some])
-        references: list[tuple[int, str]] = []
-        for salvaged in some:
-            key = salvaged.key
-            try:
-                known = find_known(key)
-                found = None if known else _keep_short(journal, salvaged, claims)
-                if found is None:
-                    record = salvaged.decode_record()
-                    kept = combine_records(record, known, is_settled=claims.is_open)
-                    kept = _keep_record(journal, key, kept, salvaged.position, record, now)
-                    found = list_references(kept)
-                    claims.note_kept(record)
-                references += [(reference_hash(one), key) for one in found]
-            except (PerdureError, ValueError) as error:
-                old.note_lost(key, f"{spell_key(key)}: {error}")
-        if references:  # one by one, each would be a row of its own
-            journal.add_references(references)
+        journal.take_over(self._old)
         journal.commit_batch()
-        journal.tidy_up()
-        done += len(some)
-        yield RebuildStep(phase="records", done=done)
-    return done
+        rows = self._old.read_records()
+        while page := list(islice(rows, _SOME)):
+            journal.begin_batch()
+            references = self._keep_page(page)
+            if references:  # one by one, each would be a row of its own
+                journal.add_references(references)
+            journal.commit_batch()
+            journal.tidy_up()
+            self.count += len(page)
+            yield RebuildStep(phase="records", done=self.count)
+
+    def _keep_page(self, page: list[SalvagedRecord]) -> list[tuple[int, str]]:
+        """Store a page of records, and return their references."""
+        keys = [one.key for one in page]
+        known = _read_known(self._journal, keys)
+        if known is not None and not known:
+            references = self._keep_locations(keys, page)
+            if references is not None:
+                return references
+        find_known = self._journal.find_record if known is None else _make_finder(known)
+        pairs: list[tuple[str, str]] = []
+        lines: list[SalvagedRecord] = []  # to be stored as they are
+        for salvaged in page:
+            content = self._old.parse_content(salvaged)
+            if content is None:
+                continue
+            self._note_day(content.at)
+            try:
+                found = find_known(salvaged.key)
+                if found is None and not isinstance(content, Record):
+                    pairs.append((self._accept_short(salvaged, content), salvaged.key))
+                    lines.append(salvaged)
+                    if known is None:  # it may come again
+                        self._journal.keep_lines(lines)
+                        lines.clear()
+                else:
+                    pairs += [
+                        (one, salvaged.key) for one in self._keep_one(salvaged, content, found)
+                    ]
+            except (PerdureError, ValueError) as error:
+                self._old.note_lost(salvaged.key, f"{spell_key(salvaged.key)}: {error}")
+        self._journal.keep_lines(lines)
+        hashes = hash_references([text for text, _ in pairs])
+        return [(hash, key) for hash, (_, key) in zip(hashes, pairs, strict=True)]
+
+    def _note_day(self, at: str) -> None:
+        self.last_day = max(self.last_day, at[:10].replace("-", "/"))
+
+    def _keep_locations(
+        self, keys: list[str], page: list[SalvagedRecord]
+    ) -> list[tuple[int, str]] | None:
+        """Do the same for records with serial numbers and one location each.
+
+        None if there are others, of which nothing is stored.
+        """
+        uris = split_numbered_locations([one[:2] for one in page])
+        if uris is None:
+            return None
+        self._journal.keep_lines(page)
+        self._note_day(max(one.text[:10] for one in page))
+        hashes = hash_references([f"location:{uri}" for uri in uris])
+        return list(zip(hashes, keys, strict=True))
+
+    def _keep_one(
+        self, salvaged: SalvagedRecord, content: stored.ShortLine | Record, known: Record | None
+    ) -> set[str]:
+        """Store a record, and return its references.
+
+        Raises PerdureError or ValueError if its name is damaged.
+        """
+        old = content if isinstance(content, Record) else stored.decode_stored(salvaged.text)
+        kept = combine_records(old, known, is_settled=self._claims.is_open)
+        kept = _keep_record(self._journal, salvaged.key, kept, salvaged.position, old, self._now)
+        found = list_references(kept)
+        self._claims.note_kept(old)
+        return found
+
+    def _accept_short(self, salvaged: SalvagedRecord, content: stored.ShortLine) -> str:
+        """Return the only reference of a record of a short form, which is stored as it is.
+
+        Raises PerdureError if its key is damaged.
+        """
+        document = content.document
+        spell_full_name(salvaged.key, _UNNAMED, 1, document.format if document else _ANY_FORMAT)
+        if document is not None:
+            self._claims.note_kept_document(document)
+        return content.reference
 
 
-def _read_known(journal: Renewal, keys: list[str]) -> Callable[[str], Record | None]:
-    """Return a function that finds the records under these keys in the new registry.
+def _read_known(journal: Renewal, keys: list[str]) -> dict[str, str] | None:
+    """The lines of the new registry under these keys and between them.
 
-    They are read with one statement, unless the registry has too many others between them.
+    None if it has too many, so that each key is sought alone.
     """
     if len(set(keys)) < len(keys):  # a damaged table gives some records twice
-        return journal.find_record
-    lines = journal.scan_lines(min(keys), max(keys) + "\0", limit=_MOST_KNOWN)
-    if lines is None or len(lines) == _MOST_KNOWN:
-        return journal.find_record
-    texts = dict(lines)
-    return lambda key: stored.decode_stored(texts[key]) if key in texts else None
-
-
-def _keep_short(journal: Renewal, salvaged: SalvagedRecord, claims: PlaceClaims) -> set[str] | None:
-    """Store a record of a short form as it is, and return its references; None if it has none.
-
-    Raises PerdureError if its key is damaged.
-    """
-    content = salvaged.content
-    if isinstance(content, Record):
         return None
-    document = content.document
-    spell_full_name(salvaged.key, _UNNAMED, 1, document.format if document else _ANY_FORMAT)
-    journal.keep_line(salvaged)
-    if document is not None:
-        claims.note_kept_document(document)
-    return {content.reference}
+    lines = journal.scan_lines(min(keys), max(keys) + "\0", limit=_MOST_KNOWN)
+    return None if lines is None or len(lines) == _MOST_KNOWN else dict(lines)
+
+
+def _make_finder(lines: Mapping[str, str]) -> Callable[[str], Record | None]:
+    return lambda key: stored.decode_stored(lines[key]) if key in lines else None
 
 
 def _keep_record(
