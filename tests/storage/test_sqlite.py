@@ -123,6 +123,8 @@ READ = """
 import os
 import sys
 from pathlib import Path
+import perdure.reading.listing, perdure.reading.resolve  # loaded while files can be read
+import perdure.writing.committer, perdure.writing.peers, perdure.writing.registrar
 from perdure.registry import Registry
 from perdure.errors import PerdureError
 from perdure.ids import parse
