@@ -25,7 +25,7 @@ from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.ports import SalvagedRecord
-from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
+from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes, unpack_row
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT
 from perdure.storage.sqlite.records import (
@@ -59,7 +59,6 @@ _KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM 
 """Statements for keys of records, in tables that are read if that of the records is damaged."""
 _NAMES = ("SELECT CAST(name AS BLOB) FROM token_changes",)
 """The same for names of tokens."""
-_POSITIONS = "SELECT position FROM changes ORDER BY position"
 _LAST_COPIED = "SELECT coalesce(max(position), 0) FROM changes"
 _ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
@@ -256,7 +255,7 @@ class SqliteSalvage:
             self.problems.append(f"changes: {error}")
             self.lost_changes = True
             return 0
-        last = self._find_last_scanned(end) if self._is_broken else end
+        last = self._find_last_scanned(end, words) if self._is_broken else end
         while last > 0:
             try:
                 if list(read_changes(ask, words.__getitem__, last - 1, 1)):
@@ -269,14 +268,28 @@ class SqliteSalvage:
             self.lost_changes = True
         return last
 
-    def _find_last_scanned(self, end: int) -> int:
-        """The last position that a scan reaches, since this is how changes are copied."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
-        last = 0
-        with suppress(apsw.Error):
-            for (position,) in self._connection.execute(_POSITIONS):
-                last = position
-        return min(last, end)
+    def _find_last_scanned(self, end: int, words: dict[int, str]) -> int:
+        """The last position from which a scan can go on, since this is how changes are copied.
+
+        If the structure is damaged, a scan may give other rows than a search for them. A row can be
+        read only with those before it, from the last full one on; of two rows with one position,
+        the first is copied.
+        """
+        known = len(self.problems)
+        last = highest = following = 0
+        before = ("", "")
+        for position, data in self._read_rows("changes", _COPIED["changes"]):
+            if position > end:
+                continue
+            is_first = position % FULL_EVERY == 1
+            is_next = position > highest and (is_first or position == following)
+            highest, following = max(highest, position), 0
+            with suppress(ValueError, IndexError, KeyError, TypeError):
+                row, chain = unpack_row(data, before)
+                if is_next and words[row.act] and words[row.actor] and (chain or not is_first):
+                    before, following, last = (row.at, row.first), position + 1, position
+        del self.problems[known:]  # noted when the rows are copied
+        return last
 
     def _ask_old(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
         if self._connection is None:
