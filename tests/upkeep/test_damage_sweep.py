@@ -303,6 +303,7 @@ def test_damages_of_the_registry_file(intact: Path, place: Path) -> None:
         ),
         pytest.param(flip_bit(84003, 6), id="a line of a document that has a field too few"),
         pytest.param(flip_bit(49165, 2), id="a change that a scan passes over and a search finds"),
+        pytest.param(fill(77844, 512, 255), id="rows among damaged pointers"),
     ],
 )
 def test_damages_that_sweeps_have_shown(intact: Path, place: Path, damage: Damage) -> None:
