@@ -34,6 +34,7 @@ from tests.conftest import (
     text,
 )
 from tests.server.deployment import Deployment, start, wait_for
+from tests.trials import Tally
 
 from perdure.cli import perdure
 from perdure.errors import Corrupt, PerdureError
@@ -274,25 +275,30 @@ def is_wrong(question: str, answer: Any, expected: Any) -> bool:
     return question != "head" and bool(answer != expected)
 
 
-def sweep(intact: Path, place: Path, files: list[Path], *, each: int, seed: int) -> None:
+def sweep(
+    intact: Path, place: Path, tally: Tally, files: list[Path], *, each: int, seed: int
+) -> None:
     expected = ask_everything(intact, list_names(intact))
     assert not [one for one in expected.values() if isinstance(one, type)]
     assert audit(intact) == []
     failures = []
     for file in files:
         size = (intact / file).stat().st_size
-        for name, damage in list_damages(size, each=each, seed=seed):
+        damages = list(list_damages(size, each=each, seed=seed))
+        for name, damage in tally.each(damages, "damaged files"):
             try:
                 check_damage(intact, expected, place, file, damage)
             except Exception as error:
                 shutil.rmtree(place / "damaged", ignore_errors=True)
                 kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
                 failures.append(f"{file.name}, {name}: {kind}{error}"[:600])
+                tally.add("faults")
+                tally.show(failures[-1])
     assert not failures, "\n".join(failures)
 
 
-def test_damages_of_the_registry_file(intact: Path, place: Path) -> None:
-    sweep(intact, place, [Path(FILE)], each=4, seed=1)
+def test_damages_of_the_registry_file(intact: Path, place: Path, tally: Tally) -> None:
+    sweep(intact, place, tally, [Path(FILE)], each=4, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -311,11 +317,11 @@ def test_damages_that_sweeps_have_shown(intact: Path, place: Path, damage: Damag
     check_damage(intact, expected, place, Path(FILE), damage)
 
 
-def test_damages_of_the_segments(intact: Path, place: Path) -> None:
+def test_damages_of_the_segments(intact: Path, place: Path, tally: Tally) -> None:
     with Registry(intact, environment={}) as registry:
         numbers = registry.bytes.list_numbers()
     files = [find_path(intact, number).relative_to(intact) for number in numbers]
-    sweep(intact, place, files, each=15, seed=2)
+    sweep(intact, place, tally, files, each=15, seed=2)
 
 
 def damage_copy(intact: Path, place: Path, file: Path, damage: Damage) -> Path:
@@ -373,5 +379,5 @@ def test_a_server_answers_whatever_is_damaged(intact: Path, place: Path) -> None
 
 @pytest.mark.trial
 @pytest.mark.parametrize("seed", range(10, 30))
-def test_many_damages(intact: Path, place: Path, seed: int) -> None:
-    sweep(intact, place, [Path(FILE)], each=40, seed=seed)
+def test_many_damages(intact: Path, place: Path, tally: Tally, seed: int) -> None:
+    sweep(intact, place, tally, [Path(FILE)], each=40, seed=seed)
