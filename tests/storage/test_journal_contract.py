@@ -296,11 +296,11 @@ def test_segments_grow_and_are_remembered(journal: Journal, reader: Records) -> 
 def test_look_ups_that_are_held_see_one_state(journal: Journal, reader: Records) -> None:
     lookup = reader.open_lookup()
     lookup.hold_state()
-    assert lookup("hdl:1/1") is None
+    assert lookup.find_stored("hdl:1/1") is None
     add(journal, "hdl:1/1")
-    assert lookup("hdl:1/1") is None
+    assert lookup.find_stored("hdl:1/1") is None
     lookup.release_state()
-    assert lookup("hdl:1/1") == line()
+    assert lookup.find_stored("hdl:1/1") == line()
 
 
 def test_revisions_are_counted(journal: Journal, reader: Records) -> None:

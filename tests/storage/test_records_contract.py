@@ -134,7 +134,7 @@ def test_raw_records_and_look_ups_say_the_same(records: Records) -> None:
     lookup = records.open_lookup()
     for name in (f"{TODAY}/1", "hdl:1/3", f"{TODAY}/11"):
         raw = records.find_stored(key(name))
-        assert lookup(key(name)) == raw
+        assert lookup.find_stored(key(name)) == raw
         assert (raw is None) is (records.find_record(key(name)) is None)
 
 

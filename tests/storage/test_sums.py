@@ -114,7 +114,7 @@ READS: dict[str, tuple[str, Callable[[SqliteRecords], object]]] = {
     ),
     "a record of the fast path": (
         "UPDATE records SET record=replace(record, 'a.example', 'b.example')",
-        lambda records: records.open_lookup()(KEY),
+        lambda records: records.open_lookup().find_stored(KEY),
     ),
     "a revision": (
         "UPDATE history SET record=replace(record, 'text/plain', 'text/x-log')",

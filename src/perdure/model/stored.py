@@ -36,8 +36,8 @@ NONE = "-"
 """Represents a missing value."""
 _UNSAYABLE = {"", NONE}  # values that a charset or language in a line cannot have
 _DOCUMENT = "="
-_NO_LOCATION = "{" + _DOCUMENT  # the first characters of other forms
-_NO_TIME = re.compile(f"[ {_NO_LOCATION}]")
+NO_LOCATION = "{" + _DOCUMENT  # the first characters of other forms
+_NO_TIME = re.compile(f"[ {NO_LOCATION}]")
 _LAST = 9  # field of a document: its media type, the only one that may contain spaces
 
 Alike = Callable[[int, str, int, int], str]
@@ -104,7 +104,7 @@ def read_only_location(text: str) -> tuple[str, Location] | None:
 
 def split_location_line(text: str) -> list[str] | None:
     """Return time, version, format and URI of a location line as written, or None."""
-    return None if text[:1] in _NO_LOCATION else text.split(" ", 3)
+    return None if text[:1] in NO_LOCATION else text.split(" ", 3)
 
 
 def _read_document_line(text: str) -> Record:

@@ -171,7 +171,7 @@ class _Config(uvicorn.Config):
         worker = self._worker
         logged = logs.logs_requests()
         made = make_protocol_class(
-            None if logged else worker.fast,
+            None if logged else worker.fast.answer_request,
             None if logged else worker.fast_put,
             client_seconds=worker.settings.client_seconds,
             limits=worker.limits,

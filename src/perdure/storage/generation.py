@@ -40,7 +40,8 @@ class Generation:
         finally:
             os.close(fd)
         # A load or store of eight aligned bytes is atomic: no other process sees half of it.
-        self._count = memoryview(self._mapped).cast("Q")
+        self.counts = memoryview(self._mapped).cast("Q")
+        """Revisions and changes so far, for those who read them at every request."""
 
     def __enter__(self) -> Self:
         return self
@@ -51,21 +52,21 @@ class Generation:
     @property
     def revision_count(self) -> int:
         """The number of changes so far, or the value that a crash of the machine left."""
-        return self._count[0]
+        return self.counts[0]
 
     def note_revision(self) -> None:
         """Count a changed record."""
-        self._count[0] = (self._count[0] + 1) % (1 << 64)
+        self.counts[0] = (self.counts[0] + 1) % (1 << 64)
 
     @property
     def change_count(self) -> int:
         """A number that differs after each new change. It has no other meaning."""
-        return self._count[1]
+        return self.counts[1]
 
     def note_change(self) -> None:
         """Signal that there are new changes."""
-        self._count[1] = (self._count[1] + 1) % (1 << 64)
+        self.counts[1] = (self.counts[1] + 1) % (1 << 64)
 
     def close(self) -> None:
-        self._count.release()
+        self.counts.release()
         self._mapped.close()

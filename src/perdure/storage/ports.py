@@ -80,7 +80,7 @@ def storage_errors(what: str) -> Iterator[None]:
 class RecordLookUp(Protocol):
     """Looks up records for the one thread that looks up most of them."""
 
-    def __call__(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         """The current revision of a record in its stored form."""
 
     def hold_state(self) -> None:

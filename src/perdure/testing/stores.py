@@ -207,7 +207,7 @@ class MemoryLookUp:
         self._current = state
         self._held: _State | None = None
 
-    def __call__(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         return (self._held or self._current()).records.get(key)
 
     def hold_state(self) -> None:

@@ -3,7 +3,7 @@
 How it works: a file is read in pieces of 256 KiB. A read of the last byte of a piece with
 RWF_NOWAIT, which never waits for the disk, shows whether the piece is in the page cache. If it is,
 the piece is read at once. Otherwise a thread reads it, so that a slow disk does not delay other
-requests.
+requests. A short piece is itself read in that way, which saves a system call.
 
 What must stay true: a body that turns out to be shorter than promised raises Corrupt.
 """
@@ -20,6 +20,8 @@ from perdure.model.records import Representation
 from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
 from perdure.storage.ports import CHUNK, Bytes
+
+_SHORT = 16 * 1024  # bytes; for more, a second system call costs less than a second copy
 
 
 def answer_span(
@@ -83,6 +85,10 @@ def _read_cached(fd: int, length: int, offset: int) -> bytes | None:
     if length <= 0:
         return b""
     try:
+        if length <= _SHORT:
+            piece = bytearray(length)
+            if os.preadv(fd, (piece,), offset, os.RWF_NOWAIT) == length:
+                return bytes(piece)
         os.preadv(fd, (bytearray(1),), offset + length - 1, os.RWF_NOWAIT)
     except OSError:  # not cached, or the file system does not support the flag
         return None

@@ -1,6 +1,6 @@
 """Plain and frequent requests, answered inside the protocol class: redirects, bytes by full name.
 
-How it works: `FastPath` is called with each GET and HEAD as it was read. It checks three things, in
+How it works: `FastPath` is asked about each GET and HEAD as it was read. It checks three things, in
 the order of their cost:
 
 1. the header, as one block of bytes: clients repeat the same fields, so the meaning of the complete
@@ -109,6 +109,7 @@ class FastPath:
         self._health = health or Health()
         self._day = current_day()
         self._lookup = registry.records.open_lookup()
+        self._find_stored = self._lookup.find_stored
         self._held = False
         self._bytes = registry.bytes
         self._settings = registry.settings
@@ -116,7 +117,7 @@ class FastPath:
         self._base_url = registry.settings.base_url
         self._pages = registry.settings.pages
         self._frame = _make_frame(self._fresh, self._base_url)
-        self._generation = generation
+        self._counts = generation.counts
         self._headers: dict[bytes, UsualHeader | None] = {}
         self._askers: dict[bytes, bool] = {}
         self._indexed: dict[bytes, bool] = {}
@@ -134,7 +135,8 @@ class FastPath:
         self.sent = 0
         """Bytes of them, including headers."""
 
-    def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+    def answer_request(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        """Return a complete response, or None if the plain way must answer."""
         if target[:5] != _USUAL:
             if target.startswith(_HANDLES):
                 return self._answer_handle(method, target, fields)
@@ -239,7 +241,7 @@ class FastPath:
     def _find_answer(self, target: bytes) -> bytes | ReadyRepresentation | None:
         """Return the recent result of resolving a target, or None."""
         # Read this before the record, so that an answer from an older record is never kept as new.
-        count = self._generation.revision_count
+        count = self._counts[0]
         if count != self._seen:
             self._young, self._old, self._seen = {}, {}, count
             self._release_lookup()
@@ -326,13 +328,16 @@ class FastPath:
     def _find_record(self, key: str) -> str | None:
         """Return the stored form of a record. It is at most one turn of the event loop old."""
         if not self._held:
-            self._lookup.hold_state()
-            self._held = True
-            asyncio.get_running_loop().call_soon(self._release_lookup)
+            self._hold_lookup()
         try:
-            return self._lookup(key)
+            return self._find_stored(key)
         except Corrupt:  # the plain way reports it
             return None
+
+    def _hold_lookup(self) -> None:
+        self._lookup.hold_state()
+        self._held = True
+        asyncio.get_running_loop().call_soon(self._release_lookup)
 
     def _release_lookup(self) -> None:
         if self._held:
@@ -398,10 +403,9 @@ def find_only_uri(stored_text: str, version: str | None, format: str | None) -> 
     may have another version or format. `perdure.policy.decide.decide_step` is the authority; this
     function decides the same in a tenth of the time, and a test keeps the two equal.
     """
-    fields = stored.split_location_line(stored_text)
-    if fields is None:
+    if stored_text[0] in stored.NO_LOCATION:
         return None
-    _, of_version, of_format, location = fields
+    _, of_version, of_format, location = stored_text.split(" ", 3)
     if version is not None and of_version != version and of_version != stored.NONE:
         return None
     if format is not None and of_format != format and of_format != stored.NONE:

@@ -523,7 +523,7 @@ class SqliteLookUp:
         self._statement = statement
         self._all_summed = all_summed
 
-    def __call__(self, key: str) -> str | None:
+    def find_stored(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
             row = self._execute(self._statement, (key,)).fetchone()
