@@ -36,6 +36,11 @@ def test_what_is_not_closed_stays(text: str) -> None:
     assert unwrap_text("<a)") == "<a)"
 
 
+def test_three_pairs_are_removed() -> None:
+    assert unwrap_text("“(<pdi:>)”") == "pdi:"
+    assert unwrap_text("“(<[pdi:]>)”") == "[pdi:]"
+
+
 @given(testing.values())
 def test_an_identifier_is_not_unwrapped(name: object) -> None:
     assert unwrap_text(str(name)) == str(name)
