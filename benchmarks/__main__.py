@@ -19,6 +19,7 @@ NAMES = (
     "authorisation",
     "listing",
     "redirects",
+    "schemes",
     "links",
     "handles",
     "held",

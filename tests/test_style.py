@@ -113,14 +113,19 @@ def test_fields_and_phrases_are_no_sentences(tmp_path: Path, call: str) -> None:
         ('print(f"{len(found):,} files in it")', "files"),
         ('raise PartOutOfRange(extent=f"{size} characters")', "characters"),
         ("print(f\"{count_things(count, 'problem')}\")", ""),
+        ('problem = f"it wrote {wanted} lines"', "lines"),
+        ('return f"{self.missing} more bytes"', "bytes"),
+        ('return f"{self.seconds:g} seconds"', "seconds"),
+        ('return f"{self.seconds:.3f} seconds"', ""),
+        ('return f"at most {grammar.LONGEST} characters"', ""),
         ('print(f"at most {LONGEST} characters")', ""),
         ('print(f"{name} is here")', ""),
     ],
 )
 def test_messages_count_in_one_way(tmp_path: Path, text: str, noun: str) -> None:
     """ "there is 3 frames": a number and its noun come from one function."""
-    (tmp_path / "cli").mkdir()
-    (tmp_path / "cli" / "module.py").write_text(f"{text}\n")
+    (tmp_path / "upkeep").mkdir()
+    (tmp_path / "upkeep" / "module.py").write_text(f"{text}\n")
     found = list(load_check().check_counts(tmp_path))
     assert [one.rpartition(" ")[2] for one in found] == ([noun] if noun else [])
 

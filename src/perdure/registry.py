@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Self
 from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
-from perdure.extractors.indexes import INDEXES
-from perdure.ids import Identifier
+from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
@@ -32,13 +31,13 @@ from perdure.policy.rules import check_series
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.settings import Settings
-from perdure.storage.durable import write_durably
+from perdure.storage.durable import check_directory, write_durably
 from perdure.storage.ports import OpenBytes, Store, storage_errors
 from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.peers import SharedDoor
-from perdure.writing.registrar import Registrar, utc_now
+from perdure.writing.registrar import Registrar
 
 if TYPE_CHECKING:  # loaded when they are used: most commands open no archive and cut no part
     from perdure.archives.library import Library
@@ -53,6 +52,11 @@ STORES = "perdure.stores"
 BYTES = "perdure.bytes"
 """The group of entry points that are a `perdure.storage.ports.OpenBytes`."""
 DIRECTORIES = ("incoming", "aside")
+
+
+def utc_now() -> datetime:
+    """The clock of this machine."""
+    return datetime.now(UTC)
 
 
 def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
@@ -87,6 +91,7 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
     be minted, or StorageFailed if the disk refuses to write.
     """
+    check_directory(root, *DIRECTORIES)
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load_settings(root, {})
     grown = setting.add_authorities(current, **authorities)
@@ -131,7 +136,9 @@ class Registry:
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
-        self.listings = Listings(self.records, self.bytes, is_minted=self._is_minted)
+        self.listings = Listings(
+            self.records, self.bytes, is_minted=self._settings_file.is_numbered_here
+        )
         self.reading = ReadDoor(self.records, self.settings.templates)
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.door = SharedDoor(root, self._make_committer)
@@ -180,9 +187,6 @@ class Registry:
         """Return the settings with the authorities that `perdure init` added meanwhile."""
         return self._settings_file.learn_authorities()
 
-    def _is_minted(self, identifier: Identifier) -> bool:
-        return self.settings.is_numbered_here(identifier)
-
     def _make_committer(self) -> Committer:
         self.fence.check_original()
         return Committer(
@@ -192,6 +196,7 @@ class Registry:
                 self.store.open_journal,
                 self.bytes,
                 clock=self.clock,
+                delete_indexes=partial(delete_indexes, self.root / INDEXES),
                 learn=self.learn_authorities,
             )
         )

@@ -532,6 +532,10 @@ class SettingsFile:
         self._mark = self._read_mark()
         self.current = load_settings(root, environment)
 
+    def is_numbered_here(self, identifier: Identifier) -> bool:
+        """`Settings.is_numbered_here`, of the settings as they are now."""
+        return self.current.is_numbered_here(identifier)
+
     def learn_authorities(self) -> Settings:
         """Read the file again if it changed, and return the settings with its authorities added.
 

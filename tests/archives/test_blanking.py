@@ -20,7 +20,7 @@ from perdure.archives.library import Library
 from perdure.archives.port import Capture
 from perdure.settings import Settings
 
-UNABLE = (".zst", ".lz4", "clipped.warc.gz", "Headers.warc", "redirect.warc", "in-url.arc")
+UNABLE = (".lz4", "clipped.warc.gz", "Headers.warc", "redirect.warc", "in-url.arc")
 """How the files end of which no record can be erased: by their codec, or lengths that are wrong."""
 
 

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
-from perdure.archives.index import cdx, filters, ranges, revisits
+from perdure.archives.index import cdx, cdxj, filters, ranges, revisits
 from perdure.archives.port import Capture
+from perdure.archives.urlkey import make_url_key
 from perdure.errors import InvalidRequest, OverBudget
 
 HELD = [
@@ -216,6 +217,69 @@ def test_resuming_meets_every_capture_once(held: list[Capture], limit: int, reve
             break
         seen += some
     assert seen == whole
+
+
+methods = st.sampled_from(["", "", "POST", "PUT", "OPTIONS"])
+bodies = st.sampled_from(["", "q=1", "Q=2&a=b c"])
+exchanges = st.builds(
+    lambda url, date, method, body: capture(url, date, method=method, request_body=body),
+    urls, dates, methods, bodies,
+)  # fmt: skip
+
+
+@given(
+    st.lists(exchanges, min_size=1, max_size=30, unique_by=lambda one: (one.uri, one.date)),
+    urls,
+    st.sampled_from(["prefix", "host", "domain"]),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_captures_of_many_urls_are_listed_in_the_order_of_a_cdxj_file(
+    held: list[Capture], url: str, kind: str, limit: int, reverse: bool
+) -> None:
+    """CDXJ 1.0: "sorted … lexicographically", so that indexes can be searched and merged."""
+    order = "&sort=reverse" if reverse else ""
+    lines = [one.encode() for one in ask(f"url={url}&matchType={kind}{order}", held)]
+    low, high = ranges.make_range(url, kind)
+    file = sorted(cdxj.format_exchanged_line(one) for one in held)
+    meant = [line for line in file if low.encode() <= line < high.encode()]
+    places = [line[: line.index(b" {")] for line in lines]
+    assert places == [line[: line.index(b" {")] for line in (meant[::-1] if reverse else meant)]
+
+    again, key = [], ""
+    while True:  # the same with resume keys
+        query = cdx.parse_query(f"url={url}&matchType={kind}{order}&limit={limit}{key}")
+        keys: list[str] = []
+        some = cdx.select_captures(SortedCaptures(held), query)
+        write = cdx.choose_writer(query)
+        given_now = [write(one) for one in cdx.report_resume_key(some, query, keys.append)]
+        if not given_now:
+            break
+        again += given_now
+        key = f"&resumeKey={keys[-1]}"
+    assert again == lines
+
+
+@pytest.mark.parametrize(
+    ("question", "url", "limit"),
+    [
+        ("?__wb_method=POST&q=1&limit=3", "?__wb_method=POST&q=1", 3),
+        ("?z=1&__wb_method=POST&q=1&page=0", "?z=1&__wb_method=POST&q=1", None),
+        ("?__wb_method=POST&limit=9&x&limit=3", "?__wb_method=POST&limit=9&x", 3),
+        ("%3F__wb_method%3DPOST%26q%3D1&x=1", "?__wb_method=POST&q=1", None),
+        ("%3Fz=1&__wb_method=POST", "?z=1", None),
+        ("?z=1&q=2&limit=3", "?z=1", 3),
+    ],
+)
+def test_a_request_that_a_client_did_not_escape_is_read_as_meant(
+    question: str, url: str, limit: int | None
+) -> None:
+    for before in ("", "output=json&"):
+        query = cdx.parse_query(f"{before}url=http://a.dk/{question}")
+        key = "dk,a)/?z=1" if "z=1" in url else "dk,a)/"
+        assert (query.stretch.low, query.limit) == (f"{key} ", limit)
+        request_key = make_url_key(f"http://a.dk/{url}") if "__wb_method" in url else ""
+        assert query.request_key == request_key
 
 
 def test_pages_partition_a_query() -> None:

@@ -14,10 +14,11 @@ from tests.archives.exchanges import Exchange, write_exchanges
 from perdure.archives.choosing import choose_capture
 from perdure.archives.files.request_bodies import LONGEST_QUERY, append_request, write_query
 from perdure.archives.files.scanning import ArchivePlace, scan_file
-from perdure.archives.index import cdx, cdx_lines, cdxj
+from perdure.archives.index import cdx, cdx_lines, cdxj, exporting
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
 from perdure.archives.pwid import verdict
+from perdure.archives.withholding import Withholding
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
@@ -140,6 +141,32 @@ def test_cdx_lists_what_get_returns_and_others_if_they_are_requested(tmp_path: P
     assert select(library, f"url={API}%3F__wb_method=POST%26id=1") == [posted]
     assert select(library, f"url={API}%3F__wb_method=POST%26id=2") == []
     assert len(select(library, f"url={API}&matchType=prefix")) == 3
+    library.close()
+
+
+@pytest.mark.parametrize("most", [10_000_000, 0])
+def test_a_prefix_is_listed_in_the_order_of_a_cdxj_file(tmp_path: Path, most: int) -> None:
+    """`most`: in SQLite, and in ZipNum runs. The query is sorted, so POST may come before GET."""
+    library = Library(tmp_path, Settings(captures_in_sqlite=most))
+    uris = (API, f"{API}?z=1", f"{API}-2", f"{API}/x", f"{API}z")
+    for number, uri in enumerate(uris):
+        exchanges = [one._replace(uri=uri) for one in (GOT, POSTED, PREFLIGHT)]
+        library.add_file(write_exchanges(tmp_path / f"{number}.warc.gz", *exchanges))
+    assert bool(list(tmp_path.glob("captures/runs/*"))) is (most == 0)
+    listed = [f"{one['urlkey']} {one['timestamp']}" for one in select(library, f"url={API}*")]
+    assert listed == sorted(listed)
+    assert len(listed) == 3 * len(uris)
+    backwards = select(library, f"url={API}*&sort=reverse")
+    assert [f"{one['urlkey']} {one['timestamp']}" for one in backwards] == listed[::-1]
+    exported = list(exporting.export_lines(library.captures, every=False))
+    assert exported == sorted(exported)
+    assert [line.decode().split(" {")[0] for line in exported] == listed
+    [posted] = select(library, f"url={API}%3F__wb_method=POST%26id=1")
+    library.take_down(
+        Withholding(uri=API, match="exact", reason="x", by="x", at="2020-01-01T00:00:00Z")
+    )
+    assert posted not in select(library, f"url={API}*")
+    assert len(select(library, f"url={API}*")) == 3 * len(uris) - 3
     library.close()
 
 

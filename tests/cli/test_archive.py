@@ -196,7 +196,7 @@ def test_an_index_is_not_an_archive_file(
 
 
 @pytest.mark.parametrize(("hash", "flaws"), [("", 0), ("sha256:" + "0" * 64, 1)])
-def test_the_signature_of_a_package_is_mentioned(
+def test_a_wrong_signature_of_a_package_is_reported(
     shell: Shell, tmp_path: Path, warc: Path, hash: str, flaws: int
 ) -> None:
     """https://specs.webrecorder.net/wacz-auth/: `signedData` in datapackage-digest.json."""
@@ -210,7 +210,15 @@ def test_the_signature_of_a_package_is_mentioned(
     with zipfile.ZipFile(path, "w") as new:
         for name, text in files.items():
             new.writestr(name, text)
-    done = shell.run("archive", "add", str(path), code=1 if flaws else 0)
-    assert "signed by 'signer.example' on '2024-01-02T03:04:05Z'" in done.stderr
-    assert "does not verify the signature" in done.stderr
+    done = shell.run("archive", "add", str(path), code=1)
+    assert "stated to be signed by 'signer.example' on '2024-01-02T03:04:05Z'" in done.stderr
+    assert "the signature is wrong" in done.stderr
+    assert "its public key cannot be read" in done.stderr
     assert done.stderr.count("its signature is not of datapackage.json") == flaws
+
+
+@pytest.mark.corpus
+def test_adding_and_checking_say_who_signed(shell: Shell) -> None:
+    path = next(CORPUS.glob("*iframetest.wacz"))
+    for done in (shell.run("archive", "add", str(path)), shell.run("archive", "check")):
+        assert "stated to be signed anonymously on '2025-05-08T19:52:46.717Z'" in done.stderr

@@ -95,6 +95,23 @@ def test_breaking_what_is_not_bound_is_an_error(shell: Shell) -> None:
     shell.error("break", f"{HANDLE}2", B, code=10)
 
 
+@pytest.mark.parametrize("words", [(), ("--type", "text/html")])
+def test_what_is_bound_to_nothing_is_not_reserved(shell: Shell, words: tuple[str, ...]) -> None:
+    """Reserved is a name that was bound to nothing yet  # ruling: pdi-reserved-name"""
+    (name,) = shell.lines("mint", "--series", SERIES, *words)
+    assert "reserved" in shell.run("describe", name).stdout
+    shell.run("bind", name, A)
+    assert "reserved" not in shell.run("describe", name).stdout
+    shell.run("break", name, A)
+    described = shell.run("describe", name).stdout
+    assert "bound to nothing since" in described
+    assert "reserved" not in described
+    shell.run("withdraw", name, "--reason", "an error")
+    described = shell.run("describe", name).stdout
+    assert "withdrawn since" in described
+    assert "reserved" not in described
+
+
 def test_aliases_lead_both_ways(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES)[0].removesuffix(".text.1")
     shell.run("alias", name, HANDLE)

@@ -123,6 +123,21 @@ def test_a_restored_copy_gives_no_name_twice(shell: Shell, place: Path) -> None:
     old.run("promote", "--highest", f"{SERIES}=five", code=2)
 
 
+def test_a_restored_backup_names_its_tokens(shell: Shell, place: Path) -> None:
+    """One that was revoked after the backup is valid again, and nothing else would say so."""
+    for name in ("press", "lost"):
+        shell.run("token", "create", name, "--series", SERIES)
+    shell.run("backup", str(place / "backup"))
+    shell.run("token", "revoke", "lost")
+    copy = Shell(place / "backup")
+    advice = copy.run("promote", "--dry-run").stderr
+    assert "valid: 2 tokens (lost, press); if one of them was revoked after change 1.3" in advice
+    assert "--revoke-tokens revokes all of them" in advice
+    assert copy.json("promote", "--dry-run")["tokens"] == ["lost", "press"]
+    assert "revoked: 2 tokens (lost, press)" in copy.run("promote", "--revoke-tokens").stderr
+    assert copy.run("token", "list").stdout.count(" revoked ") == 2
+
+
 def test_a_backup_gives_no_name_twice(shell: Shell, place: Path) -> None:
     """Finding A1, with the command of the product itself."""
     mint(shell, "d1")

@@ -42,6 +42,28 @@ def test_styles_and_languages(shell: Shell, named: str) -> None:
     assert shell.error("cite", named, "--style", "vancouver", code=4)["code"] == "invalid-request"
 
 
+def test_a_pattern_of_versions_cites_versions(shell: Shell, named: str, place: Path) -> None:
+    """# ruling: pdi-patterns-everywhere"""
+    (place / "b.txt").write_bytes(b"Second\r\n")
+    (second,) = shell.lines("commit", named, "b.txt")
+    whole = named.rsplit(".", 2)[0]
+    items = json.loads(shell.run("cite", f"{whole}.text.*", "--style", "csl").stdout)
+    assert [one["id"] for one in items] == [named, second]
+    (item,) = json.loads(shell.run("cite", f"{whole}.*.2", "--style", "csl").stdout)
+    assert item["id"] == second
+
+
+def test_a_level_is_written_without_what_it_inherits(shell: Shell, named: str, place: Path) -> None:
+    """# ruling: version-metadata"""
+    (place / "version.json").write_text('{"edition": "second"}')
+    shell.run("metadata", "set", named, "version.json", "--format", "json")
+    assert json.loads(shell.run("metadata", "get", named, "--own").stdout) == {"edition": "second"}
+    merged = json.loads(shell.run("metadata", "get", named, "--format", "json").stdout)
+    assert merged["edition"] == "second"
+    assert len(merged) == 1
+    assert shell.json("metadata", "get", named, "--own")["format"] == "json"
+
+
 def test_what_was_never_described_is_cited_by_its_name(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES)[0]
     assert name in shell.lines("cite", name, "--url", PLAIN)[0]

@@ -129,3 +129,28 @@ def test_locations_are_replaced_from_a_table(shell: Shell, place: Path) -> None:
     piped = "10.5072/t3,https://a.example/3\n"
     shell.run("import", "-", "--columns", "doi,url", stdin=piped)
     assert shell.lines("resolve", "doi:10.5072/t3") == ["redirect https://a.example/3"]
+
+
+def test_a_link_in_a_loop_is_reported(shell: Shell, place: Path) -> None:
+    loop = place / "loop"
+    loop.symlink_to(loop)
+    told = shell.run("export", "-o", str(loop), code=6).stderr
+    assert "Too many levels of symbolic links" in told
+    assert loop.is_symlink()
+    for name in ("backup", "init"):
+        refused = shell.error(name, str(loop), code=4)
+        assert "cannot be followed" in refused["message"]
+    assert shell.error("export", "--files", str(loop), code=4)["code"] == "invalid-request"
+    line = '{"id":"hdl:10.9999/x","content":{"path":"loop","type":"text/plain"}}'
+    told = shell.run("import", "-", "--files", str(place), stdin=line, code=1).stderr
+    assert "cannot read path 'loop'" in told
+
+
+def test_a_backup_to_a_dangling_link_names_the_link(shell: Shell, place: Path) -> None:
+    link = place / "link"
+    link.symlink_to(place / "absent")
+    refused = shell.error("backup", str(link), code=4)
+    assert f"'{link}' is a symbolic link to '{place / 'absent'}'" in refused["message"]
+    (place / "file").touch()
+    refused = shell.error("backup", str(place / "file" / "copy"), code=4)
+    assert f"'{place / 'file'}' is not a directory" in refused["message"]

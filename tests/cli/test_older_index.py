@@ -13,8 +13,11 @@ from tests.archives.test_library import package
 from tests.archives.test_scanning import record
 from tests.cli.conftest import Shell
 
+from perdure.archives.choosing import choose_capture
+from perdure.archives.index import zipnum
 from perdure.archives.index.sqlite_index import FILE
 from perdure.archives.library import DIRECTORY
+from perdure.archives.pwid.verdict import interpret_uri_at
 from perdure.errors import Unavailable
 from perdure.registry import Registry
 
@@ -27,6 +30,8 @@ def make_older(root: Path) -> None:
     connection = apsw.Connection(str(root / DIRECTORY / FILE))
     connection.execute(
         """
+        DROP INDEX captures_listed;
+        ALTER TABLE captures DROP COLUMN listed;
         ALTER TABLE captures DROP COLUMN request;
         ALTER TABLE files DROP COLUMN methods;
         ALTER TABLE files DROP COLUMN content;
@@ -51,6 +56,19 @@ def older(shell: Shell, tmp_path: Path) -> Shell:
     return shell
 
 
+def make_second(root: Path) -> None:
+    """Turn an index into one of format 2."""
+    connection = apsw.Connection(str(root / DIRECTORY / FILE))
+    connection.execute(
+        """
+        DROP INDEX captures_listed;
+        ALTER TABLE captures DROP COLUMN listed;
+        PRAGMA user_version=2;
+        """
+    )
+    connection.close()
+
+
 def methods(shell: Shell) -> list[str]:
     with Registry(shell.root) as registry:
         found = registry.archive.captures.scan_range("", "~", limit=100)
@@ -64,12 +82,36 @@ def digest(shell: Shell) -> str:
 
 
 def test_an_older_index_opens_and_says_what_it_lacks(older: Shell) -> None:
-    assert methods(older) == ["", ""]
+    assert methods(older) == ["", "OPTIONS"], "read from the file"
+    assert "2 archive files; run 'perdure archive reindex'" in older.run("status").stdout
+    assert json.loads(older.run("status", "--json").stdout)["outdated_files"] == 2
     listed = older.run("archive", "list")
     assert len(listed.stdout.splitlines()) == 2
     assert "2 files indexed by an earlier release" in listed.stderr
     assert "perdure archive reindex" in listed.stderr
     assert older.run("archive", "check").exit_code == 0, "missing digests are no damage"
+
+
+@pytest.mark.parametrize("request_first", [True, False])
+@pytest.mark.parametrize("concurrent", [True, False])
+def test_an_older_index_never_takes_an_answer_to_post_for_a_page(
+    shell: Shell, tmp_path: Path, *, request_first: bool, concurrent: bool
+) -> None:
+    posted = Exchange("POST", API, DATE, b"posted", "application/json", b'{"id": 1}')
+    preflight = Exchange("OPTIONS", API, DATE, b"", status="204 No Content")
+    warc = write_exchanges(
+        tmp_path / "a.warc.gz", preflight, posted, Exchange("GET", f"{API}?a", DATE, b"got"),
+        request_first=request_first, concurrent=concurrent,
+    )  # fmt: skip
+    shell.run("archive", "add", str(warc))
+    make_older(shell.root)
+    assert methods(shell) == ["", "OPTIONS", "POST"]
+    with Registry(shell.root) as registry:
+        wanted = interpret_uri_at(API, "20200102030405")
+        found = choose_capture(registry.archive.captures, registry.archive.files, wanted)
+        assert found.capture is None
+    warc.unlink()
+    assert methods(shell) == [], "what cannot be told is left out"
 
 
 @pytest.mark.parametrize("words", [("reindex",), ("add",)])
@@ -112,7 +154,37 @@ def test_packages_are_read_again_in_place(shell: Shell, tmp_path: Path) -> None:
 
 def test_an_index_of_a_later_release_is_refused(older: Shell) -> None:
     connection = apsw.Connection(str(older.root / DIRECTORY / FILE))
-    connection.execute("PRAGMA user_version=3")
+    connection.execute("PRAGMA user_version=4")
     connection.close()
-    with pytest.raises(Unavailable, match="its format is 3, but this release reads only 1 to 2"):
+    with pytest.raises(Unavailable, match="its format is 4, but this release reads only 1 to 3"):
         methods(older)
+
+
+def test_an_index_of_format_2_gets_the_order_of_lists(shell: Shell, tmp_path: Path) -> None:
+    posted = Exchange("POST", f"{API}?z=1", DATE, b"posted", "application/json", b'{"id": 1}')
+    got = [Exchange("GET", f"{API}{rest}", DATE, b"got") for rest in ("?z=1", "-1", "?a=1")]
+    shell.run("archive", "add", str(write_exchanges(tmp_path / "a.warc.gz", posted, *got)))
+    before = shell.run("archive", "export-cdxj").stdout
+    assert "__wb_method=post&id=1&z=1" in before.splitlines()[1]
+    make_second(shell.root)
+    assert shell.run("archive", "export-cdxj").stdout == before
+    assert shell.run("archive", "list").stderr == ""
+
+
+def test_answers_to_post_in_runs_of_format_2_are_read_again(shell: Shell, tmp_path: Path) -> None:
+    """Runs of earlier releases have them in the order of the index."""
+    posted = Exchange("POST", API, DATE, b"posted", "application/json", b'{"id": 1}')
+    warc = write_exchanges(tmp_path / "a.warc.gz", posted, Exchange("GET", API, DATE, b"got"))
+    shell.run("archive", "add", str(warc))
+    make_second(shell.root)
+    connection = apsw.Connection(str(shell.root / DIRECTORY / FILE))
+    connection.execute("INSERT INTO runs VALUES('0-ab', 0, 0, 0)")
+    connection.close()
+    zipnum.write_run(shell.root / DIRECTORY / "runs", "0-ab", iter(()))
+    assert "1 file indexed by an earlier release" in shell.run("archive", "list").stderr
+    shell.run("archive", "reindex")
+    assert shell.run("archive", "list").stderr == ""
+    lines = shell.lines("archive", "export-cdxj")
+    assert [line.split()[0] for line in lines] == [
+        "example,api)/activate", "example,api)/activate?__wb_method=post&id=1",
+    ]  # fmt: skip

@@ -117,7 +117,7 @@ def _find_route(spelling: str) -> str:
 
 def find_words() -> set[str]:
     """The words behind the `?` of a name in the spellings over HTTP."""
-    found = {word for one in OVER_HTTP for word in re.findall(r"\}\?([a-z]+)", one)}
+    found = {word for one in OVER_HTTP for word in re.findall(r"(?:\}\?|&)([a-z]+)", one)}
     return found | {"info"}  # spelled {info}, for an inflection may stand there
 
 

@@ -66,7 +66,10 @@ from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.registrar import Registrar
 root = Path(sys.argv[1])
 clock = lambda: datetime(2026, 11, 21, 12, tzinfo=UTC)
-writer = Registrar(root, load_settings(root, {}), SqliteJournal, Segments(root), clock=clock)
+settings = load_settings(root, {})
+writer = Registrar(
+    root, settings, SqliteJournal, Segments(root), clock=clock, delete_indexes=lambda _: None
+)
 content = make_content(b"two", format="text", media_type="text/plain")
 (receipt,) = writer.execute_commands([Mint(authority="oma.eop.gov.us", contents=(content,))])
 os._exit(receipt.identifier != "pdi://oma.eop.gov.us/2026/11/21/2.text.1")

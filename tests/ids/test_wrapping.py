@@ -12,7 +12,7 @@ from perdure.ids import find_meant, parse
 from perdure.ids.wrapping import list_guesses, unwrap_text
 
 PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51"
-PAIRS = ("<>", "()", "[]", '""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``")
+PAIRS = ("<>", "()", "[]", "{}", '""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``")
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -34,6 +34,14 @@ def test_what_is_not_closed_stays(text: str) -> None:
     assert len(unwrap_text(text)) <= len(text)
     assert unwrap_text("<pdi:") == "<pdi:"
     assert unwrap_text("<a)") == "<a)"
+    assert unwrap_text("<>") == ""
+    assert unwrap_text("((((a))))") == "(a)"  # three pairs at most
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_nothing_else_closes(pair: str) -> None:
+    assert unwrap_text(f"{pair[0]}{PDI}~") == f"{pair[0]}{PDI}~"
+    assert unwrap_text(f"{pair[0]}{PDI}{pair[1]}~") == f"{pair[0]}{PDI}{pair[1]}~"
 
 
 def test_three_pairs_are_removed() -> None:

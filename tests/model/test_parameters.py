@@ -17,6 +17,7 @@ _REPEATABLE = ("index", "type", "locatt")
 def test_no_value_is_chosen_silently(pairs: list[tuple[str, str]]) -> None:
     found = Parameters(pairs)
     assert set(found) == {name for name, _ in pairs}
+    assert len(found) == len(set(found))
     for name in found:
         values = tuple(dict.fromkeys(value for one, value in pairs if one == name))
         assert found.list_values(name) == values

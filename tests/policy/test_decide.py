@@ -92,13 +92,17 @@ def outcome(suffix: str, what: Record | None, **query: Any) -> str:
 
 
 def check_decided(there: Record, asked: str, answer: str) -> None:
-    """What is gone is so whatever is wanted of it, and can be described all the same."""
+    """What is gone is so whatever is wanted of it, and can be described all the same.
+
+    A version that never was has no description.  # ruling: part-exists
+    """
     if answer == "Gone":
         for want in (Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
             assert outcome(asked, there, want=want) == "Gone"
     assert outcome(asked, there, day="2026-11-22") == answer
-    assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
-    assert outcome(asked, there, want=Want.NAMES) == "Description"
+    for want in (Want.DESCRIPTION, Want.NAMES):
+        described = answer if answer == "NoSuchVersion" else "Description"
+        assert outcome(asked, there, want=want) == described
 
 
 THREE = record(version(1, "text"), version(2, "text", "html"), version(3, "html"))

@@ -93,7 +93,11 @@ def test_names_of_other_days_are_not_equal(desk: Desk) -> None:
 
 def test_two_of_one_batch(root: Path, clock: Clock) -> None:
     chosen = load_settings(root, {})
-    with closing(Registrar(root, chosen, SqliteJournal, Segments(root), clock=clock)) as registrar:
+    with closing(
+        Registrar(
+            root, chosen, SqliteJournal, Segments(root), clock=clock, delete_indexes=lambda _: None
+        )
+    ) as registrar:
         mints = [Mint(authority=SERIES, uid=f"doi:10.1000/{one}") for one in ("A", "a", "b")]
         answers = registrar.execute_commands(mints)
     assert [type(one) for one in answers] == [Receipt, NameTaken, Receipt]

@@ -5,12 +5,19 @@ Sources: RFC 9110 sections 8.8.3 and 13.
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.deployment import Deployment, problem, resource, text
 
-from perdure.server.common.conditions import read_entity_tags
+from perdure.server.common.answers import Answer
+from perdure.server.common.conditions import (
+    _describes_unmodified,
+    add_entity_tag,
+    read_entity_tags,
+)
 
 COLLECTION = b'{"collection": 1, "title": "Two", "members": [{"identifier": "doi:10.1000/182"}]}\n'
 BROWSER = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -132,3 +139,17 @@ def test_a_tag_without_quotation_marks_names_nothing(tag: str) -> None:
         found = read_entity_tags(written)
         assert tag not in found.strong | found.weak or not tag
     assert read_entity_tags("*").any
+
+
+def test_an_answer_that_must_not_be_stored_has_no_tag() -> None:
+    """A tag would invite caches to ask again for what they must not have."""
+    plain = Answer(HTTPStatus.OK, [(b"content-type", b"text/plain")], b"x")
+    assert b"etag" in dict(add_entity_tag(plain).fields)
+    secret = Answer(HTTPStatus.OK, [(b"cache-control", b"no-store")], b"x")
+    assert b"etag" not in dict(add_entity_tag(secret).fields)
+
+
+def test_an_answer_without_body_keeps_its_address() -> None:
+    """RFC 9110 section 15.4.5: a 304 "MUST generate" Content-Location if the 200 would have it."""
+    assert _describes_unmodified(b"content-location")
+    assert not _describes_unmodified(b"content-type")

@@ -21,12 +21,11 @@ from tests.server.deployment import (
 
 from perdure.ids import parse
 from perdure.model.timestamps import format_timestamp
-from perdure.registry import load_bytes, load_store
+from perdure.registry import load_bytes, load_store, utc_now
 from perdure.settings import load_settings
 from perdure.upkeep.transfer.backup import back_up
 from perdure.upkeep.transfer.predecessors import PredecessorUrl
 from perdure.upkeep.transfer.promoting import promote_copy
-from perdure.writing.registrar import utc_now
 
 STORE = load_store("sqlite")
 VALUES = {

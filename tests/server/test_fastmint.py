@@ -16,6 +16,7 @@ from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, 
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
 from perdure.policy.tokens import make_token
+from perdure.registry import initialise
 
 MINT = f"/pdi://{SERIES}/"
 LETTER = b"To whom it may concern.\r\n"
@@ -134,6 +135,21 @@ def test_plain_uploads_are_minted_without_asgi(site: Deployment, secret: str) ->
         held = site.get(f"/{name}")
         assert held.body == b"%d" % number
         assert held.headers["content-type"] == "text/plain; charset=us-ascii"
+
+
+def test_a_series_is_fast_as_soon_as_it_is_minted_in(site: Deployment, secret: str) -> None:
+    """The plain way learns a series that is added while the server runs; so does this one."""
+    ask(site, put(secret, TYPE))  # the server leads from now on
+    fresh = f"fresh.{SERIES}"
+    request = put(secret, TYPE, target=f"/pdi://{fresh}/")
+    assert [one.status for one in ask(site, request)] == [404]
+    initialise(site.root, series=(fresh,))
+    before = taken(site)
+    assert [one.status for one in ask(site, request, request)] == [201, 201]
+    assert taken(site) == before + 2
+    other = put(secret, TYPE, target=f"/PDI://{fresh}/")  # another spelling: the plain way
+    assert [one.status for one in ask(site, other)] == [201]
+    assert taken(site) == before + 2
 
 
 def test_a_body_that_comes_later_goes_the_plain_way(site: Deployment, secret: str) -> None:

@@ -10,15 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.deployment import SERIES, Deployment, resource, text
 
-from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.ids.pdi import read_plain_key
 from perdure.model import stored
-from perdure.model.commands import Bind, Break, Withdraw
+from perdure.model.commands import Assign, Bind, Break, Describe, Withdraw
 from perdure.model.queries import Query, Redirect
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy.decide import decide_step
-from perdure.server.fast.path import find_only_uri
+from perdure.policy.handles.choosing import negotiates_elsewhere
+from perdure.policy.handles.values import find_alias
+from perdure.policy.showing import show_to_readers
+from perdure.policy.sole_location import SoleLocation, find_sole_location
+
+ADMIN = '{"handle":"0.NA/1","index":200,"permissions":"011111110011"}'
 
 # the short way to decide
 # -----------------------
@@ -31,6 +35,8 @@ locations = st.builds(
     version=numbers,
     format=formats,
     weight=st.integers(0, 2),
+    valid_from=st.sampled_from([None, "1994-05-02"]),
+    valid_until=st.sampled_from([None, "1994-05-01"]),
 )
 held = st.builds(
     Representation,
@@ -49,11 +55,28 @@ versions = st.builds(
     representations=st.lists(held, max_size=2).map(tuple),
     tombstone=tombstones,
 )
+values = st.builds(
+    Value,
+    index=st.integers(1, 9),
+    type=st.sampled_from(["URL", "url", "HS_ALIAS", "10320/loc", "HS_ADMIN", "HS_SECKEY"]),
+    format=st.sampled_from(["string", "admin"]),
+    data=st.sampled_from(
+        [
+            *("https://a.example/", " https://a.example/", "hdl:1/x", "<locations/>", "www.a.b"),
+            '<locations><location href="https://a.example/" weight="1"/></locations>',
+            '<locations><location http_role="conneg" href="https://b.example/"/></locations>',
+        ]
+    ),
+    ttl=st.sampled_from([86400, 60]),
+    permissions=st.sampled_from(["1110", "1100"]),
+)
 records = st.builds(
     Record,
     minted=st.sampled_from(["", "text"]),
     versions=st.lists(versions, max_size=2, unique_by=lambda one: one.number).map(tuple),
     locations=st.lists(locations, max_size=2).map(tuple),
+    values=st.lists(values, max_size=2).map(tuple),
+    metadata=st.sampled_from([{}, {"title": "A"}]),
     tombstone=tombstones,
 )
 names = st.sampled_from(
@@ -62,34 +85,40 @@ names = st.sampled_from(
         for rest in ("", ".text", ".html", ".text.1", ".html.2", ".png.3")
     ]
 )
+days = st.sampled_from(["", "1994-05-01", "1994-05-02"])
 
 
-@given(names, records)
-def test_the_short_way_decides_as_decide_does(name: str, record: Record) -> None:
-    uri = _short_way(name, record)
-    try:
-        step = decide_step(Query(identifier=parse(name)), record)
-    except PerdureError:
-        assert uri is None
+@given(names, records, days)
+def test_the_short_way_decides_as_decide_does(name: str, record: Record, day: str) -> None:
+    """ "the result is what `decide_step` decides for readers, or None" """
+    found = _short_way(name, record, day)
+    if found is None:
         return
-    if uri is not None:
-        assert isinstance(step, Redirect)
-        assert step.location.uri == uri
+    shown = show_to_readers(record)
+    assert find_alias(shown) is None
+    assert not negotiates_elsewhere(shown.values)
+    step = decide_step(Query(identifier=parse(name), day=day), shown)
+    assert isinstance(step, Redirect)
+    assert (step.location.uri, step.ttl, step.others) == (*found, ())
 
 
 @given(names, locations)
 def test_the_short_way_is_the_common_one(name: str, location: Location) -> None:
     """One location that holds for everything is all that most records have."""
     anywhere = Location(uri=location.uri)
-    assert _short_way(name, Record(locations=(anywhere,))) == anywhere.uri
+    assert _short_way(name, Record(locations=(anywhere,))) == (anywhere.uri, None)
+    handle = Value(index=1, type="URL", data=anywhere.uri, ttl=60)
+    admin = Value(index=100, type="HS_ADMIN", format="admin", data="{}")
+    record = Record(locations=(anywhere,), values=(handle, admin), metadata={"title": "A"})
+    assert _short_way(name, record) == (anywhere.uri, 60)
 
 
-def _short_way(name: str, record: Record) -> str | None:
+def _short_way(name: str, record: Record, day: str = "") -> SoleLocation | None:
     plain = read_plain_key(name)
     assert plain is not None
     key, format, version = plain
     assert key == parse(name).key
-    return find_only_uri(stored.encode_stored(record).decode(), version, format)
+    return find_sole_location(stored.encode_stored(record).decode(), version, format, day)
 
 
 # against a server
@@ -137,6 +166,10 @@ def test_both_ways_give_the_same_bytes(site: Deployment) -> None:
     moved = site.mint(format="html", locations=(Location(uri="https://a.example/?b=c&d"),))
     site.bind("hdl:1/two", "https://a.example/1", Location(uri="https://a.example/2", weight=9))
     site.bind("urn:example:a-b", 'https://a.example/"<>')
+    for name in USUAL_NAMES:
+        site.bind(name, f"https://a.example/{len(name)}")
+    stated = "https://a.example/stated"
+    site.do(Assign(identifier=parse("hdl:1/valued"), values=_list_values(stated, ttl=77)))
     gone = site.mint(text(b"x"))
     site.do(Withdraw(identifier=parse(resource(gone)), reason="r"))
     targets = [
@@ -145,6 +178,9 @@ def test_both_ways_give_the_same_bytes(site: Deployment) -> None:
         *(f"/{letter.replace('.text.1', '.png.1')}", f"/{letter.replace('.text.1', '.text.7')}"),
         *(f"/{moved}", f"/urn:{moved}", f"/{resource(moved)}", f"/{moved}?info", f"/{moved}?"),
         *("/hdl:1/two", "/hdl:1/TWO", "/hdl:1/t%77o", "/urn:example:a-b", "/urn:EXAMPLE:a-b"),
+        *(f"/{name}" for name in USUAL_NAMES),
+        *("/1/valued", "/hdl:1/valued", "/hdl:1/Valued", "/10.1/ABC", "/doi:10.1/ABC", "/1/", "/1"),
+        *("/ark:/99999/x-6", "/ark:99999/x6/", "/ark:99999/x6.y", "/urn:pwid:a.b", "/2026/1"),
         *(f"/{gone}", f"/{moved}x", f"/pdi://{SERIES}/", "/", "/healthz", "/nothing", "/a:b", "/:"),
     ]
     for method in ("GET", "HEAD"):
@@ -160,6 +196,24 @@ def test_both_ways_give_the_same_bytes(site: Deployment) -> None:
                     assert _comparable(fast) == _comparable(plain), (method, target, fields)
 
 
+USUAL_NAMES = (
+    "hdl:1/usual",
+    "doi:10.1/abc",
+    "ark:99999/x6",
+    "urn:nbn:de:101:1-2011",
+    "URN:IANA:42117::opaque-1:::",
+    "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/",
+)
+
+
+def _list_values(uri: str, *, ttl: int) -> tuple[Value, ...]:
+    return (
+        Value(index=1, type="URL", data=uri, ttl=ttl),
+        Value(index=2, type="EMAIL", data="a@b.example"),
+        Value(index=100, type="HS_ADMIN", format="admin", data=ADMIN),
+    )
+
+
 def _comparable(answer: bytes) -> bytes:
     """Without what is drawn at random."""
     head, _, _ = answer.partition(b"\r\n\r\n")
@@ -171,11 +225,19 @@ def _comparable(answer: bytes) -> bytes:
 
 def test_redirects_are_answered_without_asgi(site: Deployment) -> None:
     """Or all of the above proves nothing."""
-    name = site.bind("hdl:1/counted", "https://a.example/")
-    before = _counted(site)
+    for name in USUAL_NAMES:
+        site.bind(name, "https://a.example/")
+    described = site.bind(f"pdi://{SERIES}/1997/09/01/7", "https://a.example/")
+    site.do(Describe(identifier=parse(described), patch=b'{"title":"A"}'))
+    site.do(
+        Assign(identifier=parse("hdl:1/valued"), values=_list_values("https://a.example/", ttl=7))
+    )
+    names = [*USUAL_NAMES, described, "hdl:1/valued", "1/valued", "10.1/ABC", "ark:/99999/x6"]
     ender = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    site.send((3 * f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n" + ender).encode())
-    assert _counted(site) == before + 3
+    for name in names:
+        before = _counted(site)
+        site.send((3 * f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n" + ender).encode())
+        assert _counted(site) == before + 3, name
 
 
 def _counted(site: Deployment) -> float:

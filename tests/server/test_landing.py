@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -17,8 +18,11 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
-from perdure.model.commands import Alias, Describe, Register, Withdraw
+from perdure.model.commands import Alias, Break, Describe, Register, Withdraw
 from perdure.model.records import Location
+from perdure.upkeep.linkcheck.breaking import break_drifted
+from perdure.upkeep.linkcheck.state import BoundLocation, Links
+from perdure.upkeep.linkcheck.verdict import ExpectedContent, LinkFinding, LinkVerdict
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
 NASTY = "</script><script>alert(1)</script> & \"quotes\" 'too' <b>"
@@ -467,3 +471,174 @@ def test_a_part_that_never_existed_is_not_described(site: Deployment) -> None:
         for asked in (*ASKED, "info"):
             assert site.get(f"/{path}?{asked}").status == status, (path, asked)
         assert site.get(f"/uri-res/N2C?{path}").status == status, path
+
+
+def test_a_page_does_not_call_reserved_what_was_bound(site: Deployment) -> None:
+    """Reserved is a name that was bound to nothing yet  # ruling: pdi-reserved-name"""
+    name = site.mint()
+    assert "Reserved: " in page(site.get(f"/{name}?landing")).text_content()
+    site.bind(name, "https://a.example/once")
+    site.do(Break(identifier=parse(name), uri="https://a.example/once"))
+    answer = site.get(f"/{name}?landing")
+    assert answer.status == 410
+    assert b"no longer bound" in answer.body
+    assert b"eserved" not in answer.body
+
+
+# levels  # ruling: version-metadata
+# ------
+
+
+def read_sections(answer: Answer, label: str) -> dict[str, str]:
+    """The text below each `h3` of a section, by the text of the `h3`."""
+    found: dict[str, str] = {}
+    section = page(answer).find(f".//section[@aria-labelledby='{label}']")
+    assert section is not None
+    for one in section:
+        if one.tag == "h3":
+            heading = " ".join("".join(map(str, one.itertext())).split())
+            found[heading] = ""
+        elif found:
+            found[heading] += " ".join("".join(map(str, one.itertext())).split())
+    return found
+
+
+def test_a_page_says_which_level_says_what(site: Deployment) -> None:
+    """ "Metadata are said of a resource, of one version, of one format or of a part, and stay
+    there" (ruling version-metadata)."""
+    name = site.mint(text(b"first\r\n"), text(b"<p>first", "html", "text/html"))
+    site.commit(name, text(b"second\r\n"), text(b"<p>second", "html", "text/html"))
+    whole = name.rsplit(".", 2)[0]
+    said = {
+        whole: About(titles=(DescriptionText(value="A letter"),), creators=(_jane(),)),
+        f"{whole}.*.1": About(year="1994", descriptions=(DescriptionText(value=NASTY),)),
+        f"{whole}.text": About(language="en"),
+        name: About(edition="proof"),
+        f"{name}#char=0,3": About(titles=(DescriptionText(value="Its beginning"),)),
+    }
+    for one, about in said.items():
+        site.do(Describe(identifier=parse(one), about=about))
+    shown = read_sections(site.get(f"/{name}?landing"), "levels")
+    assert list(shown) == [
+        "Of the resource",
+        "Of the format text",
+        "Of version 1",
+        "Of version 1 in the format text (this name)",
+        "Other levels with a description",
+    ]
+    assert "Jane Doe" in shown["Of the resource"] or "Doe, Jane" in shown["Of the resource"]
+    assert "1994" in shown["Of version 1"]
+    assert "Jane" not in shown["Of version 1"]
+    assert "alert(1)" in shown["Of version 1"]
+    assert "proof" in shown["Of version 1 in the format text (this name)"]
+    assert "char=0,3" in shown["Other levels with a description"]
+    body = site.get(f"/{name}?landing").body
+    assert b"<script>alert" not in body
+    part = read_sections(site.get(f"/{name}%23char=0,3?landing"), "levels")
+    assert (
+        "Its beginning" in part["Of the part char=0,3 of version 1 in the format text (this name)"]
+    )
+    other = read_sections(site.get(f"/{whole}.html.2?landing"), "levels")
+    own = other["Of version 2 in the format html (this name)"]
+    assert own == "No description of its own."
+    assert set(other) == {
+        "Of the resource",
+        "Of version 2 in the format html (this name)",
+        "Other levels with a description",
+    }
+    for link in page(site.get(f"/{whole}?landing")).findall(
+        ".//section[@aria-labelledby='levels']//a"
+    ):
+        assert site.get(str(link.get("href"))).status == 200
+
+
+def test_a_page_lists_no_more_levels_than_a_reader_can_use(site: Deployment) -> None:
+    name = site.mint(text(b"x" * 300))
+    for at in range(105):
+        part = parse(f"{name}#char={at},{at + 1}")
+        site.do(Describe(identifier=part, about=About(language="en")))
+    shown = read_sections(site.get(f"/{name}?landing"), "levels")["Other levels with a description"]
+    assert shown.count("the part char=") == 100
+    assert "There are 5 more" in shown
+
+
+def test_a_page_of_a_version_says_if_the_description_is_inherited(
+    site: Deployment, letter: str
+) -> None:
+    version = page(site.get(f"/{letter}.text.2?landing"))
+    assert version.find(".//section[@aria-labelledby='levels']") is None
+    (link,) = [
+        one
+        for one in version.findall(".//p[@class='small']/a")
+        if "description is that of the resource" in one.getparent().text_content()
+    ]
+    assert site.get(str(link.get("href"))).status == 200
+    assert link.text_content() == letter
+    assert "that of the resource" not in page(site.get(f"/{letter}?landing")).text_content()
+
+
+# changed content  # ruling: drift
+# ---------------
+
+_BOUND, _FOUND = hashlib.sha512(b"bound").hexdigest(), hashlib.sha512(b"found").hexdigest()
+
+
+def _note_drift(site: Deployment, uri: str) -> LinkFinding:
+    """As `perdure check-links` does if the content of a location is not the one that was bound."""
+    links = Links(site.root)
+    with links.hold_lock():
+        run = links.begin_run(uri, [BoundLocation(uri, ExpectedContent(uri, _BOUND, 5))])
+        finding = LinkFinding(
+            uri=uri,
+            verdict=LinkVerdict.DRIFT,
+            status=200,
+            reason="the digest differs",
+            checked="2026-11-20T01:02:03Z",
+            sha512=_FOUND,
+            size=1234,
+        )
+        links.save_findings(run, [finding])
+    links.close()
+    return finding
+
+
+def test_a_page_shows_the_evidence_of_changed_content(site: Deployment) -> None:
+    """Section 3.6.2 of the draft: "If the URI changes, the indirect binding MUST be broken".
+
+    With `on_drift = "notice"`, the location stays bound, and with `"break"` it does not; both are
+    told with the time, the digests and the sizes.
+    """
+    name, uri = "pdi://oma.eop.gov.us/1997/09/01/50", "https://a.example/<b>drifted"
+    place = Location(uri=uri, sha512=_BOUND, size=5, version=1, format="pdf")
+    site.do(Register(identifier=parse(name), locations=(place,)))
+    address = f"/{name}?landing"
+    assert page(site.get(address)).find(".//section[@aria-labelledby='changed']") is None
+    before = site.get(address).headers["etag"]
+    finding = _note_drift(site, uri)
+    assert site.get(address).headers["etag"] != before
+    listed = json.loads(site.get(f"/{name}?locations", "Accept: application/json").body)
+    (health,) = [one["health"] for one in listed["locations"]]
+    assert (health["found_sha512"], health["found_size"]) == (_FOUND, 1234)
+    for bound in (True, False):
+        (shown,) = read_sections(site.get(address), "changed").values()
+        assert list(read_sections(site.get(address), "changed")) == [uri]
+        for words in ("2026-11-20", "version 1, pdf", _BOUND, "5 bytes", _FOUND, "1,234 bytes"):
+            assert words in shown
+        assert ("still bound" in shown) is bound
+        assert ("no longer bound" in shown) is not bound
+        assert b"<b>drifted" not in site.get(address).body
+        site.bind(name, "https://a.example/whole")
+        list(break_drifted(site.registry, [finding]))
+
+
+def test_a_page_shows_no_evidence_that_is_not_public(site: Deployment) -> None:
+    """# ruling: tombstone-silence"""
+    name, uri = "pdi://oma.eop.gov.us/1997/09/01/51", "https://a.example/silent"
+    place = Location(uri=uri, sha512=_BOUND, size=5)
+    site.do(Register(identifier=parse(name), locations=(place,)))
+    _note_drift(site, uri)
+    assert _FOUND in site.get(f"/{name}?landing").body.decode()
+    site.do(Withdraw(identifier=parse(name), reason="a court said so"))
+    answer = site.get(f"/{name}?landing")
+    assert answer.status == 410
+    assert _FOUND.encode() not in answer.body

@@ -10,10 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.server.conftest import Answer
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model.commands import Commit, Register
+from perdure.model.about import About, DescriptionText
+from perdure.model.commands import Commit, Describe, Register, Withdraw
 from perdure.model.records import Location
 
 DAYS = ("1997/09/01", "1997/09/30", "1997/11/02", "1998/01/01")
@@ -49,7 +50,7 @@ def following(site: Deployment, target: str, *fields: str) -> list[Answer]:
     pages = [site.get(target, *fields)]
     while 'rel="next"' in pages[-1].headers.get("link", ""):
         query = pages[-1].headers["link"].partition(">")[0].removeprefix("<")
-        assert query.startswith("?cursor=")
+        assert "cursor=" in query
         pages.append(site.get(target.partition("?")[0] + query, *fields))
     return pages
 
@@ -80,6 +81,9 @@ def test_a_page_may_be_shorter_and_not_longer(site: Deployment) -> None:
     assert len(uris(site.get(f"{target}?limit=3"))) == 3
     assert len(uris(site.get(f"{target}?limit=100"))) == 5
     assert [len(uris(one)) for one in following(site, f"{target}?limit=5")] == [5, 5, 2]
+    assert [len(uris(one)) for one in following(site, f"{target}?l%69mit=5")] == [5, 5, 2]
+    names = site.get(f"/uri-res/N2Ns?pdi://{SERIES}/1997/09/30/?l%69mit=3")
+    assert len(uris(names)) == 3
     for wrong in ("0", "-1", "x", "99999999999"):
         assert site.get(f"{target}?limit={wrong}").status == 400
 
@@ -246,6 +250,32 @@ def test_a_set_is_cited_as_a_bibliography(others: Deployment) -> None:
     assert bibtex.body.count(b"@misc{") == 2
     assert others.get("/hdl:1839/*?metadata=datacite").status == 400
     assert others.get("/hdl:1839/*?cite=nothing-like-a-style").status == 400
+
+
+def test_a_pattern_of_versions_cites_versions(site: Deployment) -> None:
+    """A pattern cites what it lists, each with the description of its own level.
+
+    # rulings: pdi-patterns-everywhere, version-metadata
+    """
+    name = site.mint(text(b"one"), text(b"<p>one", "html", "text/html"))
+    site.commit(name, text(b"two"), text(b"<p>two", "html", "text/html"))
+    site.commit(name, text(b"three"), text(b"<p>three", "html", "text/html"))
+    whole = resource(name)
+    for said, title in ((whole, "Resource"), (f"{whole}.*.2", "Second"), (name, "First text")):
+        about = About(titles=(DescriptionText(value=title),))
+        site.do(Describe(identifier=parse(said), about=about))
+    site.do(Withdraw(identifier=parse(f"{whole}.text.3"), version=3, reason="an error"))
+    expected = {
+        f"{whole}.*.2": [(f"{whole}.html.2", "Second"), (f"{whole}.text.2", "Second")],
+        f"{whole}.text.*": [(f"{whole}.text.1", "First text"), (f"{whole}.text.2", "Second")],
+        f"{whole}.html.*": [(f"{whole}.html.1", "Resource"), (f"{whole}.html.2", "Second")],
+    }
+    for pattern, cited in expected.items():
+        pages = following(site, f"/{pattern}?cite=csl&limit=1")
+        items = [one for page in pages for one in json.loads(page.body)]
+        assert [(one["id"], one["title"]) for one in items] == cited
+        listed = [one for page in following(site, f"/{pattern}") for one in uris(page)]
+        assert [one for one in listed if not one.endswith(".3")] == [one for one, _ in cited]
 
 
 @pytest.mark.parametrize(

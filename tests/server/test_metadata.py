@@ -477,6 +477,17 @@ def test_the_record_shows_a_part_as_its_metadata_do(site: Deployment, blank: str
         assert record.findtext("about/{*}resource/{*}titles/{*}title") == "Whom", target
 
 
+def test_a_description_is_never_stored_as_bytes(site: Deployment, blank: str) -> None:
+    """An escaped name of a parameter is still its name (RFC 3986 section 2.3)."""
+    token = site.token(f"describes {blank} with an escaped word")
+    answer = site.put(
+        f"/{blank}?metad%61ta", b'{"year":"1994"}', f"Content-Type: {OWN}", token=token
+    )
+    assert answer.status == 200, answer.body
+    assert site.get(f"/{blank}").body == SOURCE
+    assert json.loads(site.get(f"/{blank}?metad%61t%61=json").body) == {"year": "1994"}
+
+
 @pytest.mark.parametrize("ask", ["put", "post"])
 def test_a_part_may_precede_the_question(site: Deployment, blank: str, ask: str) -> None:
     """Parameters have no order: `?part=…&metadata` is `?metadata&part=…`, in writes, too."""
@@ -504,6 +515,63 @@ def test_a_merge_patch_changes_only_the_level_that_it_names(site: Deployment, bl
         "year": "1990",
         "language": "en",
     }
+
+
+def test_a_level_is_given_without_what_it_inherits(site: Deployment, blank: str) -> None:
+    """ "Metadata are said of a resource, of one version, of one format or of a part, and stay
+    there" (ruling version-metadata)."""
+    token = site.token(f"reads the levels of {blank}")
+    whole = resource(blank)
+    said: dict[str, dict[str, object]] = {
+        whole: {"titles": [{"value": "T"}], "year": "1990"},
+        f"{whole}.*.1": {"year": "1994"},
+        f"{whole}.text": {"language": "en"},
+        blank: {"edition": "second"},
+        f"{blank}%23char=3,7": {"titles": [{"value": "Whom"}]},
+    }
+    for name, about in said.items():
+        put(site, name, json.dumps(about).encode(), OWN, token=token)
+    for name, about in said.items():
+        answer = site.get(f"/{name}?metadata&level=own")
+        assert answer.headers["content-type"].partition(";")[0] == OWN
+        assert json.loads(answer.body) == about
+        merged = site.get(f"/{name}?metadata=json")
+        assert answer.headers["etag"] != merged.headers["etag"]
+    assert json.loads(site.get(f"/{blank}?metadata=json").body)["titles"] == [{"value": "T"}]
+    assert json.loads(site.get(f"/{blank}%23char=0,2?metadata&level=own").body) == {}
+    turtle = site.get(f"/{whole}.text?metadata=turtle&level=own").body
+    assert b'dcterms:language "en"' in turtle
+    assert b'"T"' not in turtle
+
+
+def test_what_is_given_of_a_level_can_be_sent_back(site: Deployment, blank: str) -> None:
+    token = site.token(f"changes the own level of {blank}")
+    whole = resource(blank)
+    put(site, whole, b'{"titles":[{"value":"T"}],"year":"1990"}', OWN, token=token)
+    put(site, blank, b'{"year":"1994"}', OWN, token=token)
+    given = site.get(f"/{blank}?metadata&level=own")
+    changed = json.dumps(json.loads(given.body) | {"language": "en"}).encode()
+    fields = (f"Content-Type: {OWN}", f"If-Match: {given.headers['etag']}")
+    assert site.put(f"/{blank}?metadata", changed, *fields, token=token).status == 200
+    put(site, whole, b'{"titles":[{"value":"U"}]}', OWN, token=token)
+    assert json.loads(site.get(f"/{blank}?metadata=json").body) == {
+        "titles": [{"value": "U"}],
+        "year": "1994",
+        "language": "en",
+    }
+
+
+def test_attached_records_have_levels(site: Deployment, blank: str) -> None:
+    token = site.token(f"attaches to {blank}")
+    put(site, resource(blank), CMDI, "application/x-cmdi+xml", token=token)
+    assert site.get(f"/{blank}?metadata=cmdi").status == 200
+    problem(site.get(f"/{blank}?metadata=cmdi&level=own"), 406, "not-acceptable")
+    assert site.get(f"/{resource(blank)}?metadata=cmdi&level=own").status == 200
+
+
+def test_a_level_that_is_none_is_refused(site: Deployment, blank: str) -> None:
+    problem(site.get(f"/{blank}?metadata&level=version"), 400, "invalid-request")
+    assert site.get(f"/{blank}?level=version").body == SOURCE  # not a question of ours
 
 
 @pytest.mark.parametrize(

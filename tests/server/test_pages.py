@@ -17,8 +17,8 @@ from tests.server.deployment import Deployment, resource, text
 
 from perdure.ids import parse
 from perdure.model.about import About, DescriptionText
-from perdure.model.commands import Describe, Mint, Withdraw
-from perdure.model.records import Location
+from perdure.model.commands import Break, Describe, Mint, Withdraw
+from perdure.model.records import Location, LocationDrift
 from perdure.server import pages
 from perdure.server.pages import own
 
@@ -50,6 +50,16 @@ def names(site: Deployment) -> dict[str, str]:
     site.do(Withdraw(identifier=parse(resource(found["gone"])), reason="word" * 90))
     about = About(titles=(DescriptionText(value="A title that is " + "long" * 90),))
     site.do(Describe(identifier=parse(resource(letter)), about=about))
+    for level in (f"{resource(letter)}.*.1", letter, f"{letter}#char=0,4"):
+        own = About(edition="long" * 90, language="en")
+        site.do(Describe(identifier=parse(level), about=own))
+    promised, there = (hashlib.sha512(one).hexdigest() for one in (b"promised", b"there"))
+    changed = Location(uri=f"{LONG}3", sha512=promised, size=8)
+    site.bind(found["located"], changed)
+    evidence = LocationDrift(
+        uri=changed.uri, sha512=promised, size=8, found_sha512=there, at="2026-11-20T01:02:03Z"
+    )
+    site.do(Break(identifier=parse(found["located"]), uri=changed.uri, evidence=evidence))
     return found
 
 

@@ -66,6 +66,7 @@ def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> 
         f"/{letter}%23char=3,10",
         f"/{letter}?part=char%3D3%2C10",
         f"/{letter}?part=3,10",
+        f"/{letter}?p%61rt=3,10",
         f"/urn:{letter}%233,10",
         f"/uri-res/N2R?{letter}%23char=3,10",
         f"/uri-res/I2R?{letter}#char=3,10",

@@ -506,6 +506,10 @@ def test_a_scope_needs_no_capture_of_its_own_address(site: Deployment, coverage:
             "item=http%3A%2F%2Fwww.dr.dk%2Fcrooked%2Fx%3Fa%3D1%26b%3D2&time=2016&coverage=part",
             f"{DR}crooked/x?a=1&b=2",
         ),
+        (
+            "it%65m=http://www.dr.dk/crooked/x?a=1&b=2&ti%6De=2016&cover%61ge=part",
+            f"{DR}crooked/x?a=1&b=2",
+        ),
     ],
 )
 def test_the_endpoint_of_the_draft(site: Deployment, question: str, uri: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +37,25 @@ def test_waiting_as_told_is_enough(times: list[tuple[int, int]], amount: int, se
         assert meter.find_wait("a", now + wait) == 0
 
 
+@given(st.integers(1, 10), st.integers(1, 60))
+def test_a_share_at_once_is_permitted_and_no_more(amount: int, seconds: int) -> None:
+    meter = RateMeter(Rate(amount, seconds))
+    assert [meter.take_share("a", 5.0) for _ in range(amount)] == [0] * amount
+    assert meter.refused == 0
+    wait = meter.take_share("a", 5.0)
+    assert wait == math.ceil(seconds / amount - 1e-6)
+    assert meter.refused == 1
+    assert meter.take_share("a", 5.0 + wait) == 0  # the refused request cost nothing
+    assert meter.take_share("b", 5.0, amount) == 0
+
+
+def test_a_wait_of_less_than_a_second_is_a_wait() -> None:
+    meter = RateMeter(Rate(120, 60))
+    assert meter.take_share("a", 0.0, 120) == 0
+    assert meter.take_share("a", 0.25) == 1
+    assert meter.take_share("a", 0.5) == 0
+
+
 def test_no_limit_remembers_nobody() -> None:
     meter = RateMeter(Rate(0, 60))
     assert not any(meter.take_share("a", 0.0) for _ in range(1000))
@@ -48,6 +69,14 @@ def test_many_clients_take_bounded_memory_and_the_worst_stays_refused() -> None:
         meter.take_share(f"client {number}", 0.0)
         assert len(meter._paid_at) <= 10
     assert meter.find_wait("worst", 0.0) == 99 * 60 + 60
+
+
+def test_a_client_that_is_known_pushes_no_other_out() -> None:
+    meter = RateMeter(Rate(1, 60), most_clients=10)
+    for number in range(10):
+        meter.charge_client(f"client {number}", 0.0, 1)
+    meter.charge_client("client 0", 0.0, 1)
+    assert [meter.find_wait(f"client {number}", 0.0) for number in range(10)] == [120, *[60] * 9]
 
 
 CLIENTS = [

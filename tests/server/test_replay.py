@@ -277,6 +277,33 @@ def test_an_archived_redirect_stays_in_the_archive(site: Deployment) -> None:
         assert "location" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("time", "detail"),
+    [
+        (
+            f"{AT}id_~sha1:XX",
+            "digest 'sha1:XX' refused: it must be an algorithm, a colon and 16 to 128",
+        ),
+        (f"{AT}id_~sha1", "digest 'sha1' refused: it must be an algorithm, a colon and 16 to 128"),
+        (f"{AT}id_~", "digest ''"),
+        (f"{AT}~sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A", "modifier '~sha1:B2LTWW"),
+        (f"{AT}mp_", "modifier 'mp_' refused: after the time, 'id_' asks for the bytes"),
+        ("201", "time '201' refused: it must be a time of 4 to 14 digits"),
+        (f"{AT}0id_", f"time '{AT}0id_' refused: it must be a time of 4 to 14 digits"),
+        ("today", "time 'today' refused: it must be a time of 4 to 14 digits"),
+    ],
+)
+def test_a_malformed_replay_path_is_refused_with_the_part_to_repair(
+    site: Deployment, time: str, detail: str
+) -> None:
+    """ruling: http-errors, "malformed → 400"."""
+    for answer in (site.get(f"/replay/{time}/{DR}"), replay(site, f"/replay/{time}/{DR}")):
+        problem = json.loads(answer.body)
+        assert (answer.status, problem["code"]) == (400, "invalid-request")
+        assert detail in problem["detail"]
+        assert "an identifier needs a colon" not in problem["detail"]
+
+
 # exactness
 # ---------
 

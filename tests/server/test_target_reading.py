@@ -51,6 +51,8 @@ PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=b"
         (f"urn:{PWID}&c?info", "info"),
         (f"urn:{PWID}&c?members&limit=3", "members&limit=3"),
         (f"urn:{PWID}&c?register", "register"),
+        (f"urn:{PWID}&c?inf%6F&limi%74=3", "inf%6F&limi%74=3"),
+        (f"{PWID}&c?ne%61rest", "ne%61rest"),
         (f"urn:{PWID}&c?register=1", None),
         ("urn:example:a?+r?=q?x", None),
         ("urn:example:a?=q?info", None),
@@ -200,6 +202,41 @@ def test_questions() -> None:
     assert read_question("part=char%3D37%2C51") == Question(part="char=37,51")
     assert read_question("utm_source=x&info") == Question(verb="info")
     assert read_question("bind", verbs=("bind",)) == Question(verb="bind")
+
+
+WORDS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
+         "nearest", "noredirect", "ignore_aliases", "metadata=datacite", "cite=apa", "cite",
+         "part=char%3D3%2C7", "t=15.0/30.0", "quote=a+b%2Bc", "cursor=a%2Fb", "limit=10",
+         "urlappend=%2Fx", "region=eu", "index=3", "type=URL", "locatt=id:1")  # fmt: skip
+
+
+@st.composite
+def spelled_questions(draw: st.DrawFn) -> tuple[str, str]:
+    """A question, and the same with escapes in the names of its parameters."""
+    word = draw(st.sampled_from(WORDS))
+    name, equals, value = word.partition("=")
+    spelled = "".join(
+        draw(st.sampled_from((one, f"%{ord(one):02x}", f"%{ord(one):02X}"))) for one in name
+    )
+    return word, f"{spelled}{equals}{value}"
+
+
+@given(spelled_questions(), st.sampled_from(["", "utm_source=x&", "utm%5Fsource=x&"]))
+def test_an_escaped_name_asks_the_same_question(spelled: tuple[str, str], before: str) -> None:
+    """ "URIs that differ in the replacement of an unreserved character with its corresponding
+    percent-encoded US-ASCII octet are equivalent" (RFC 3986 section 2.3)."""
+    word, escaped = spelled
+    assert read_question(before + escaped) == read_question(word)
+
+
+def test_an_escaped_separator_separates_nothing() -> None:
+    """ "When a URI is dereferenced, the components and subcomponents … must be parsed and separated
+    before the percent-encoded octets within those components can be safely decoded" (RFC 3986
+    section 2.4)."""
+    assert read_question("x%26landing=1") == Question()
+    for text in ("info%26landing", "metadata%3Ddatacite"):
+        with pytest.raises(InvalidRequest):
+            read_question(text)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import apsw
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, text
 
-from perdure.errors import Corrupt, StorageFailed, Unavailable
+from perdure.errors import Corrupt, Unavailable
+from perdure.errors.importing import DirectoryObstructed
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.registry import Registry, initialise
@@ -193,7 +194,7 @@ def test_a_log_that_cannot_be_read_is_told(readable: Path) -> None:
 def test_a_registry_is_not_made_where_nobody_may_write(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
-    with pytest.raises(StorageFailed):
+    with pytest.raises(DirectoryObstructed, match="is not a directory"):
         initialise(blocked / "registry", series=(SERIES,))
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.archives.test_scanning import record
 from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, text
 from tests.storage.registries import unpack_registry
 
@@ -64,6 +65,26 @@ def test_a_sound_registry_has_a_finding_for_each_representation(full: Desk) -> N
     assert [one.problem for one in found] == [None] * 10
     assert {f"{TODAY}/3.text.1", f"{TODAY}/5.text.1"} <= {one.identifier for one in found}
     assert sum(one.length for one in found) > len(LARGE)
+
+
+def test_entries_of_the_index_of_captures_must_lead_to_records(full: Desk, tmp_path: Path) -> None:
+    warc = tmp_path / "a.warc"
+    warc.write_bytes(record("http://plain.example/"))
+    full.registry.archive.add_file(warc)
+    assert problems(full.root) == []
+    warc.write_bytes(warc.read_bytes().replace(b"plain.example", b"other.example"))
+    [found] = problems(full.root)
+    assert found.startswith("a.warc@0: ")
+    assert "http://plain.example/" in found
+    assert "http://other.example/" in found
+    assert problems(full.root, f"{TODAY}/1") == [], "captures are not among the names of a pattern"
+    warc.unlink()
+    [found] = problems(full.root)
+    assert found.startswith("captures/index.sqlite: archive file a.warc")
+    with sqlite3.connect(full.root / "captures" / "index.sqlite") as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("UPDATE sqlite_schema SET rootpage=9999 WHERE name='captures_listed'")
+    assert any("captures/index.sqlite" in one for one in problems(full.root))
 
 
 @pytest.mark.parametrize(("within", "count"), [(f"{TODAY}/1", 3), ("pdi://nara.gov.us/1997/", 1)])

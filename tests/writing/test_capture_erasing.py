@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastwarc.stream_io import ZstdReader, ZstdWriter, zstd_train_dictionary_from_samples
 from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +31,9 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from perdure.archives.files.blank_frames import encode_frame, list_beginnings
 from perdure.archives.files.blanking import RecordNotBlankable, encode_member
+from perdure.archives.files.windows import Window, open_member, read_pieces
 from perdure.archives.index import ranges
 from perdure.archives.opening import open_capture
 from perdure.archives.port import Capture
@@ -221,6 +227,87 @@ def test_what_was_withdrawn_before_is_erased(desk: Desk, *, zipped: bool) -> Non
     assert tombstone.reason == "a complaint"
 
 
+@pytest.mark.parametrize("has_dictionary", [False, True])
+def test_captures_in_zstd_files_are_erased(
+    desk: Desk, tmp_path: Path, *, has_dictionary: bool
+) -> None:
+    """Frames of records, as Archive Team's `.warc.zst`: one for each, with a dictionary or not."""
+    plain = tmp_path / "a.warc"
+    digests = write_site(plain, zipped=False)
+    source = tmp_path / "a.warc.zst"
+    source.write_bytes(_pack_records(plain, has_dictionary=has_dictionary))
+    desk.registry.archive.add_file(source, move=True)
+    path = desk.root / "captures" / "files" / source.name
+    before, size = places(desk), path.stat().st_size
+    receipt = erase(desk)
+    assert receipt.outcome is Outcome.CHANGED
+    assert ["dictionary" in one for one in receipt.unreached] == [True] * has_dictionary
+    assert (places(desk), path.stat().st_size) == (before, size)
+    assert find_problems(desk) == []
+    inflated = b"".join(_unpack_records(path, before))
+    assert [one for one in (*TRACES, *digests) if one in inflated] == []
+    assert is_on_disk(desk.root, *TRACES, *digests) == []
+    assert read(desk, NAME.replace(DATE, LATER)) == b"a year later"
+    with path.open("rb") as file:
+        found = [one.verify_block_digest() for one in ArchiveIterator(file, parse_http=False)]
+    assert found == [True] * 6
+    if shutil.which("zstd") and not has_dictionary:
+        done = subprocess.run(["zstd", "-dc", str(path)], capture_output=True, check=True)
+        assert done.stdout == inflated
+    assert erase(desk).outcome is Outcome.UNCHANGED
+
+
+def _pack_records(plain: Path, *, has_dictionary: bool) -> bytes:
+    data, starts = plain.read_bytes(), []
+    with plain.open("rb") as file:
+        starts = [one.stream_pos for one in ArchiveIterator(file, parse_http=False)]
+    records = [data[low:high] for low, high in itertools.pairwise([*starts, len(data)])]
+    samples = [records[0][:size] for size in range(100, len(records[0]), 5)]
+    dictionary = zstd_train_dictionary_from_samples(samples, 2000) if has_dictionary else None
+    made = io.BytesIO()
+    if dictionary is not None:
+        made.write(b"\x5d\x2a\x4d\x18" + len(dictionary).to_bytes(4, "little") + dictionary)
+    for one in records:
+        frame = io.BytesIO()
+        writer = ZstdWriter(frame, dictionary=dictionary, compress_dictionary_frame=False)
+        writer.write(one)
+        writer.flush()
+        writer.close()
+        text = frame.getvalue()
+        made.write(text[text.index(b"\x28\xb5\x2f\xfd") :])
+    return made.getvalue()
+
+
+def _unpack_records(path: Path, found: list[tuple[str, str, int, int]]) -> Iterator[bytes]:
+    with Window(path) as window:
+        for *_, offset, length in sorted(found, key=lambda one: one[2]):
+            yield from read_pieces(open_member(window, "zstd", offset, length))
+
+
+@given(
+    st.binary(max_size=300) | st.sampled_from([b"WARC/1.0\r\nWARC-Type: response\r\n" * 20]),
+    st.integers(0, 300_000),
+    st.sampled_from([b"", b"\r\n\r\n"]),
+    st.integers(0, 400_000) | st.integers(0, 40),
+)
+def test_a_frame_has_the_length_that_is_asked_for(
+    head: bytes, zeros: int, tail: bytes, more: int
+) -> None:
+    """RFC 8878 section 3.1.1.2: "each block […] Raw_Block […] RLE_Block […]"."""
+    length = len(zlib.compress(head, 9)) + 60 + more
+    frames = [encode_frame(one, zeros, tail, length) for one in list_beginnings(head, None)]
+    frame = next((one for one in frames if one is not None), None)
+    if frame is None:
+        assert more < 100
+        return
+    packed = b"".join(frame)
+    assert len(packed) == length
+    reader, out = ZstdReader(io.BytesIO(packed)), b""
+    while piece := reader.read(1 << 20):
+        out += piece
+    assert out == head + bytes(zeros) + tail
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_the_heads_and_the_other_records_stay(desk: Desk, *, zipped: bool) -> None:
     path, _ = add_site(desk, zipped=zipped)
@@ -307,22 +394,16 @@ def test_a_file_with_another_name_is_not_touched(desk: Desk) -> None:
     assert path.read_bytes() == intact
 
 
-def test_packages_are_not_touched(desk: Desk, tmp_path: Path) -> None:
-    """A file that was unpacked from a package is erased; the package is listed."""
+def test_a_package_with_a_compressed_file_is_not_touched(desk: Desk, tmp_path: Path) -> None:
+    """The file that was unpacked from it is erased; the package is listed."""
     warc = tmp_path / "in.warc.gz"
     digests = write_site(warc, zipped=True)
-    for name, method in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
-        with zipfile.ZipFile(tmp_path / f"{name}.wacz", "w", method) as package:
-            package.write(warc, f"archive/{name}.warc.gz")
-    desk.registry.archive.add_file(tmp_path / "stored.wacz", move=True)
-    with pytest.raises(CapturesNotErasable, match="WACZ"):
-        erase(desk)
+    with zipfile.ZipFile(tmp_path / "packed.wacz", "w", zipfile.ZIP_DEFLATED) as package:
+        package.write(warc, "archive/packed.warc.gz")
     desk.registry.archive.add_file(tmp_path / "packed.wacz")
     receipt = erase(desk)
     assert receipt.outcome is Outcome.CHANGED
-    assert [name in one for name in ("packed", "stored") for one in receipt.unreached].count(
-        True
-    ) == 2
+    assert ["packed" in one for one in receipt.unreached] == [True]
     unpacked = desk.root / "captures" / "files" / "packed.warc.gz"
     assert not any(one in inflate(unpacked) for one in (*TRACES, *digests))
     check_file(unpacked)

@@ -23,7 +23,12 @@ from perdure.writing.registrar import Registrar
 def committer(root: Path, clock: Clock) -> Iterator[Committer]:
     opened = Committer(
         Registrar(
-            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+            root,
+            settings.load_settings(root, {}),
+            SqliteJournal,
+            Segments(root),
+            clock=clock,
+            delete_indexes=lambda _: None,
         )
     )
     yield opened
@@ -106,7 +111,12 @@ def test_waiting_and_queued_callers_share_one_counter(committer: Committer) -> N
 def test_closing_answers_what_was_accepted(root: Path, clock: Clock) -> None:
     committer = Committer(
         Registrar(
-            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+            root,
+            settings.load_settings(root, {}),
+            SqliteJournal,
+            Segments(root),
+            clock=clock,
+            delete_indexes=lambda _: None,
         )
     )
     answers: list[Answer] = []

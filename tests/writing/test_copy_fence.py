@@ -11,12 +11,15 @@ import pytest
 from tests.conftest import TODAY, Clock, Desk, StartWorker, copy_as_new, text
 
 from perdure.errors import CopyNotPromoted, StorageFailed
+from perdure.errors.importing import TargetIsRegistry
 from perdure.registry import Registry, initialise
 from perdure.settings import load_settings
 from perdure.storage import home
 from perdure.storage.home import FileBirth, RegistryHome
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
+from perdure.upkeep.milestones import load_milestones
+from perdure.upkeep.transfer.backup import back_up
 from perdure.upkeep.transfer.promoting import promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
 
@@ -82,6 +85,12 @@ def test_a_rebuilt_registry_is_no_copy(used: Path) -> None:
         now = f"2026-11-21T{hour}:00:00Z"
         list(rebuild_registry(used, SqliteStore(), Segments, now=now))
         assert not is_fenced(used)
+
+
+def test_a_rebuilt_copy_is_still_a_copy(used: Path, place: Path) -> None:
+    copy = Path(shutil.copytree(used, place / "copy"))
+    list(rebuild_registry(copy, SqliteStore(), Segments, now="2026-11-21T12:00:00Z"))
+    assert is_fenced(copy)
 
 
 def test_an_old_registry_file_in_its_place_is_a_copy(used: Path, place: Path) -> None:
@@ -157,6 +166,12 @@ def test_another_machine_makes_a_copy(root: Path, machine: Path) -> None:
     assert is_fenced(root)
     assert not is_fenced(root, copy_fence="directory")
     assert not is_fenced(root, copy_fence="marks")
+    list(
+        rebuild_registry(
+            root, SqliteStore(), Segments, now="2026-11-21T12:00:00Z", copy_fence="directory"
+        )
+    )
+    assert not is_fenced(root, copy_fence="directory")  # a rebuilt registry is no copy
     machine.write_text("uninitialized\n")
     assert not is_fenced(root)
     machine.unlink()
@@ -249,3 +264,15 @@ def test_every_process_of_a_copy_is_refused(used: Path, start: StartWorker, plac
         worker.hear()
     assert worker.receipts == []
     assert worker.errors == ["copy-not-promoted"] * 2
+
+
+def test_a_backup_compares_what_the_setting_says(root: Path, machine: Path, place: Path) -> None:
+    """A container with another machine id at each start is still the registry itself."""
+    (root / home.FILE).unlink()
+    assert not is_fenced(root)
+    machine.write_text("b" * 32)
+    list(back_up(root, place / "backup", SqliteStore(), Segments, copy_fence="directory"))
+    assert load_milestones(root).backup is not None
+    same = Path(shutil.copytree(root, place / "same"))
+    with pytest.raises(TargetIsRegistry):
+        list(back_up(same, root, SqliteStore(), Segments, copy_fence="directory"))

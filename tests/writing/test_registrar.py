@@ -184,7 +184,12 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
     commands = [mint, *others, mint, mint, *others[:2], *[mint] * 3, others[3], others[3]]
     with closing(
         Registrar(
-            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+            root,
+            settings.load_settings(root, {}),
+            SqliteJournal,
+            Segments(root),
+            clock=clock,
+            delete_indexes=lambda _: None,
         )
     ) as registrar:
         together = registrar.execute_commands(commands)
@@ -229,7 +234,12 @@ def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, cl
     ]
     with closing(
         Registrar(
-            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+            root,
+            settings.load_settings(root, {}),
+            SqliteJournal,
+            Segments(root),
+            clock=clock,
+            delete_indexes=lambda _: None,
         )
     ) as registrar:
         together = registrar.execute_commands(commands)
@@ -285,7 +295,12 @@ def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> 
     register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
     with closing(
         Registrar(
-            root, settings.load_settings(root, {}), SqliteJournal, Segments(root), clock=clock
+            root,
+            settings.load_settings(root, {}),
+            SqliteJournal,
+            Segments(root),
+            clock=clock,
+            delete_indexes=lambda _: None,
         )
     ) as registrar:
         clock.advance(days=1)
@@ -1030,6 +1045,7 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
         SqliteJournal,
         Segments(desk.root),
         clock=desk.clock,
+        delete_indexes=lambda _: None,
     )
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute_commands(batch)]

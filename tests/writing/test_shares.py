@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from perdure.errors import ShareUsedUp, UnknownAuthority
+from perdure.errors import ShareUsedUp, StorageFailed, UnknownAuthority
 from perdure.errors.quotas import MintsUsedUp, SeriesQuotaUsedUp
 from perdure.ids import parse
-from perdure.model.commands import Alias, Assign, Bind, Command, Mint, Receipt, Register
+from perdure.model.commands import Alias, Answer, Assign, Bind, Command, Mint, Receipt, Register
 from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 from perdure.settings import FILE
+from perdure.storage.ports import JournalFull
+from perdure.writing.door import Then, Turn
+from perdure.writing.ledger import Ledger
+from perdure.writing.shares import Shares
 
 SERIES = "press.oma.eop.gov.us"
 QUOTA = MINTS = 3
@@ -117,3 +123,77 @@ def test_names_that_are_not_given_cost_nothing(desk: Desk) -> None:
     assert len(answers) == MINTS
     with pytest.raises(ShareUsedUp):
         desk.do(Mint(authority=SERIES, bearer="a"))
+
+
+@pytest.mark.parametrize("series", [SERIES, "99999/fk4"])
+def test_names_that_are_asked_together_have_one_share(desk: Desk, series: str) -> None:
+    desk.do(Mint(authority="99999/fk4", bearer="a"))  # the writer is open from now on
+    committer = desk.registry.door.committer
+    assert committer is not None
+    answers: list[Answer] = []
+    done = threading.Event()
+    turn: Turn = [(Mint(authority=series, bearer="a"), answers.append)] * (MINTS + 1)
+    committer.enqueue_turn(turn, lambda arrived: _deliver(arrived, done))
+    assert done.wait(20)
+    given = [one for one in answers if isinstance(one, Receipt)]
+    refused = [one for one in answers if isinstance(one, MintsUsedUp)]
+    assert (len(given), len(refused)) == (MINTS - 1, 2)
+
+
+def _deliver(arrived: Iterable[tuple[Then, Answer]], done: Event) -> None:
+    for then, answer in arrived:
+        assert callable(then)
+        then(answer)
+    done.set()
+
+
+def test_several_names_need_so_much_of_the_share() -> None:
+    shares = Shares(3)
+    shares.begin_batch(0.0)
+    shares.check_share("a", 3)
+    with pytest.raises(MintsUsedUp):
+        shares.check_share("a", 4)
+    shares.note_names("a", 2)
+    shares.check_share("a", 1)
+    with pytest.raises(MintsUsedUp):
+        shares.check_share("a", 2)
+    shares.check_share("b", 3)
+    shares.check_share("", 99)
+
+
+def test_a_batch_that_is_undone_gives_its_names_back() -> None:
+    """shares.py: "a command that … is … undone with its batch" costs nothing."""
+    shares = Shares(3)
+    shares.begin_batch(0.0)
+    shares.note_names("a", 1)
+    shares.begin_batch(0.0)
+    shares.note_names("a", 1)
+    shares.note_names("a", 1)
+    with pytest.raises(MintsUsedUp):
+        shares.check_share("a")
+    shares.undo_batch()  # of the second batch alone
+    shares.check_share("a", 2)
+    with pytest.raises(MintsUsedUp):
+        shares.check_share("a", 3)
+    shares.undo_batch()
+    with pytest.raises(MintsUsedUp):
+        shares.check_share("a", 3)
+
+
+def test_a_batch_that_the_disk_refuses_costs_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.do(Mint(authority=SERIES))  # the writer is open from now on
+
+    def refuse(_: Ledger) -> None:
+        raise JournalFull("no space is left")
+
+    for _ in range(2 * MINTS):
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "write_batch", refuse)
+            with pytest.raises(StorageFailed):
+                desk.do(Mint(authority="99999/fk4", bearer="a"))
+    for _ in range(MINTS):
+        desk.do(Mint(authority="99999/fk4", bearer="a"))
+    with pytest.raises(MintsUsedUp):
+        desk.do(Mint(authority="99999/fk4", bearer="a"))

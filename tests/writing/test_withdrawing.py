@@ -16,6 +16,7 @@ from tests.conftest import NOON, TODAY, Clock, Desk, large, sha512, text
 from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
+from perdure import registry as wiring
 from perdure.errors import Conflict, Corrupt, NoSuchVersion, StorageFailed
 from perdure.errors.conflicts import NameWithdrawn, NoCapturesToErase, SecondPersonNeeded
 from perdure.ids import parse
@@ -28,7 +29,6 @@ from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.transfer.importing import ImportSource, import_lines
 from perdure.upkeep.transfer.renewal import rebuild_registry
-from perdure.writing import silencing
 
 NAME = f"{TODAY}/1"
 SECRET = b"Jane Doe lives at 12 Mill Lane.\n"
@@ -266,9 +266,11 @@ def test_an_erasure_that_the_disk_refuses_is_repeated(
         def refuse(*_: object) -> None:
             raise OSError(5, "Input/output error")
 
-        patched.setattr(silencing, "delete_indexes", refuse)
+        patched.setattr(wiring, "delete_indexes", refuse)
+        desk.reopen()  # its writer gets the function when it is opened
         with pytest.raises(StorageFailed):
             erase(desk)
+    desk.reopen()
     assert is_on_disk(desk.root, SECRET)
     assert erase(desk).outcome is Outcome.UNCHANGED
     assert is_on_disk(desk.root, SECRET) == []

@@ -25,6 +25,7 @@ from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.port import Capture, Captures
 from perdure.errors import PerdureError
+from perdure.errors.root import count_things
 
 _FLAW = "flaw"
 _OTHER_INDEX = "not as indexed"
@@ -43,6 +44,8 @@ class RecordCheck(msgspec.Struct, frozen=True, kw_only=True):
     digests: int = 0
     """Number of digests that were compared."""
     is_record: bool = True
+    note: str = ""
+    """Other things to say, such as who signed a package."""
 
 
 def check_file(
@@ -72,7 +75,9 @@ def check_file(
             file=file.name, offset=met.offset, problem=problem, fault=fault, digests=compared
         )
     if records != file.records:
-        problem = f"it has {records} records now; it had {file.records} when it was added"
+        problem = (
+            f"it has {count_things(records, 'record')} now; it had {file.records} when it was added"
+        )
         yield RecordCheck(
             file=file.name, offset=0, problem=problem, fault=_OTHER_INDEX, is_record=False
         )

@@ -14,6 +14,7 @@ that is not the one that was planned for is left alone, and reported.  # ruling:
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import stat
@@ -25,10 +26,17 @@ import msgspec
 
 from perdure.archives.digests import compare_digests
 from perdure.archives.files import heads
-from perdure.archives.files.blanking import RecordNotBlankable, plan_blanking, write_blanking
+from perdure.archives.files.blanking import (
+    RecordNotBlankable,
+    plan_blanking,
+    write_at,
+    write_blanking,
+)
+from perdure.archives.files.package_mending import PackageMending, plan_mending
+from perdure.archives.files.windows import find_first_frame
 from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
-from perdure.archives.library import DIRECTORY, Library
+from perdure.archives.library import DIRECTORY, Library, is_package
 from perdure.archives.port import Capture, CaptureBlanking
 from perdure.archives.withholding import Withholding
 from perdure.errors import Corrupt, NotFound, Unavailable
@@ -39,8 +47,10 @@ _log = logging.getLogger(__name__)
 MOST_ERASED = 10_000
 """Records that one erasure overwrites."""
 _LIST = "erased.json"
+_MENDING = "mending-{}.json"
 _ATTACHED = ("request", "metadata")
 _UNPACKED = "the WACZ package from which its file was unpacked has it, too"
+_DICTIONARY = "the zstd dictionary of the file was made of such records, and may have words of it"
 _PAYLOADS = ("response", "resource", "conversion", "revisit")
 
 
@@ -78,10 +88,26 @@ def plan_erasure(library: Library, takedown: Withholding) -> CaptureErasure:
             continue
         sound.append(one)
         blankings.append(planned)
-        if "/" in one.file:  # a WACZ package, and the name of its entry
+        if planned.codec == "zstd" and _has_dictionary(library, one.file):
+            missed[one.file, _DICTIONARY].append(one.offset)
+        if "/" in one.file and _is_unpacked(library, one.file):
             missed[one.file, _UNPACKED].append(one.offset)
     unreached = [*_describe_missed(missed), *_describe_same(library, takedown, sound)]
     return CaptureErasure(blankings=tuple(blankings), unreached=tuple(unreached), blank=blank)
+
+
+def _has_dictionary(library: Library, name: str) -> bool:
+    found = library.find_place(name)
+    if found is None:
+        return False
+    with found[1].open_window() as window:
+        return find_first_frame(window) > 0
+
+
+def _is_unpacked(library: Library, name: str) -> bool:
+    """Return whether a file in a WACZ package is read from a copy that was unpacked."""
+    found = library.find_place(name)
+    return found is not None and not found[1].base
 
 
 def _list_covered(library: Library, takedown: Withholding) -> list[Capture]:
@@ -210,8 +236,11 @@ def carry_out(root: Path, library: Library, blankings: Iterable[CaptureBlanking]
         problem = _blank_file(root / DIRECTORY / path, ours)
         if problem:
             unreached.append(f"archive file {path}: {problem}")
-        else:
-            done.append(path)
+            continue
+        done.append(path)
+        if is_package(root / DIRECTORY / path):
+            found = _mend_package(root / DIRECTORY, path, ours)
+            unreached += (f"archive file {path}: {one}" for one in found)
     try:
         if not library.index_again(done):
             unreached.append(f"{DIRECTORY}/index.sqlite-wal, as long as others read it")
@@ -240,6 +269,30 @@ def _blank_file(path: Path, blankings: Iterable[CaptureBlanking]) -> str:
     finally:
         os.close(fd)
     return ""
+
+
+def _mend_package(root: Path, path: str, blankings: Iterable[CaptureBlanking]) -> tuple[str, ...]:
+    """Make a package agree with its blank records. Return what else there is to say.
+
+    The plan is on disk until it is carried out: a package of which a crash wrote only a part could
+    not be read to plan again.
+    """
+    place = root / _MENDING.format(hashlib.sha256(path.encode()).hexdigest()[:16])
+    mending = load_checked(place, PackageMending)
+    if mending is None:
+        mending = plan_mending(root / path, path, blankings)
+        save_checked(place, mending)
+    fd = os.open(root / path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        if os.fstat(fd).st_size != mending.size:
+            return ("it has another length now: add it again, and repeat the erasure",)
+        for one in mending.patches:
+            write_at(fd, one.offset, one.data)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    place.unlink()
+    return mending.unreached
 
 
 def list_erased(root: Path) -> frozenset[str]:

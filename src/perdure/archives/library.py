@@ -30,12 +30,14 @@ from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.files.windows import GZIP
 from perdure.archives.index import runs, sqlite_index
 from perdure.archives.index.adding import FileAddition, empty_log
+from perdure.archives.index.integrity import IndexAudit
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
+from perdure.archives.index.untold import ToldCaptures
 from perdure.archives.port import Capture, Captures
 from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
-from perdure.errors import StorageFailed
+from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
 
@@ -93,8 +95,9 @@ class Library:
         self._root = root / DIRECTORY
         self._settings = settings
         self._index = SqliteCaptures(self._root)
-        self.captures: Captures = LocalCaptures(self._root, self._index)
-        self._own = self.captures
+        local = LocalCaptures(self._root, self._index)
+        self.captures: Captures = ToldCaptures(local, self._index)
+        self._own = local
         if settings.capture_index:
             from perdure.archives.index.remote import RemoteCaptures
 
@@ -133,7 +136,7 @@ class Library:
         target = self._bring_file(source) if move else source
         if target != source:
             self._move_entries(source, target)
-        if _is_package(target):
+        if is_package(target):
             added = self._add_package(target, watch)
         else:
             added = [self._add_one(ArchivePlace(path=str(target)), target.name, watch)]
@@ -298,7 +301,7 @@ class Library:
         if not file.is_outdated:
             return self._report_unchanged(file)
         place = sqlite_index.resolve_place(file, self._root)
-        if not place.base and _is_package(Path(place.path)):  # its archive files have own entries
+        if not place.base and is_package(Path(place.path)):  # its archive files have own entries
             with FileAddition(self._root) as adding:
                 adding.mark_current(file)
             return AddedFile(file=msgspec.structs.replace(file, methods=0), outcome="replaced")
@@ -361,20 +364,37 @@ class Library:
         self.check_writable()
         for file in self._index.list_files():
             if file.path in paths:
-                place = sqlite_index.resolve_place(file, self._root)
-                described = self._describe_file(place, file.name, file)
-                self._read_file(place, described, file, lambda _: None)
+                self._renew_file(file)
         with storage_errors("the index of captures"):
             runs.rewrite_runs(self._root, self._index)
         return empty_log(self._root)
 
+    def _renew_file(self, file: ArchiveFile) -> None:
+        place = sqlite_index.resolve_place(file, self._root)
+        described = self._describe_file(place, file.name, file)
+        if place.base or not is_package(Path(place.path)):
+            self._read_file(place, described, file, lambda _: None)
+            return
+        flaws = wacz.read_package(Path(place.path), SUFFIXES).flaws
+        with FileAddition(self._root) as adding:  # its archive files have entries of their own
+            adding.forget_file(file)
+            adding.finish_file(
+                msgspec.structs.replace(described, flaws=len(flaws)),
+                [(one.offset, one.what) for one in flaws[:_FLAWS_KEPT]],
+            )
+
+    def check_index(self) -> Iterator[PerdureError]:
+        """Check the index, and that its entries lead to their records. Yields the problems."""
+        return IndexAudit(self._root, self._index, self._own, self.files).find_problems()
+
     def check_file(self, file: ArchiveFile) -> Iterator[RecordCheck]:
         """Read a file again and check each record. Raises OSError."""
         place = sqlite_index.resolve_place(file, self._root)
-        if place.base or not _is_package(Path(place.path)):
+        if place.base or not is_package(Path(place.path)):
             yield from check_file(file, place, self.files, self._own)
             return
-        for flaw in wacz.read_package(Path(place.path), SUFFIXES).flaws:
+        package = wacz.read_package(Path(place.path), SUFFIXES)
+        for flaw in package.flaws:
             yield RecordCheck(
                 file=file.name,
                 offset=flaw.offset,
@@ -382,6 +402,8 @@ class Library:
                 fault="flaw",
                 is_record=False,
             )
+        if package.signature:
+            yield RecordCheck(file=file.name, offset=0, note=package.signature, is_record=False)
 
     def close(self) -> None:
         self._index.close()
@@ -396,7 +418,8 @@ def is_capture_index(path: Path) -> bool:
     return _INDEX_START.match(start) is not None
 
 
-def _is_package(path: Path) -> bool:
+def is_package(path: Path) -> bool:
+    """Return whether a file is a ZIP file, and so a WACZ package. Raises OSError."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
 

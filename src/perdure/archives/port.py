@@ -65,16 +65,19 @@ class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     size: int
     """Bytes of the file: one of another size is not the one that was planned for."""
     offset: int
+    """In the file; if it is a WACZ package, not in the archive file inside."""
     length: int
     """Bytes to overwrite, from `offset` on."""
     codec: str = ""
-    """`gzip`, or empty if the record is not compressed."""
+    """`gzip`, `zstd`, or empty if the record is not compressed."""
     head: bytes
     """What is left of the record: its head, and what is left of the head of an HTTP message."""
     zeros: int
     """Zero bytes that follow the head."""
     tail: bytes = b""
     """What ends the record in its compressed member."""
+    begin: bytes = b""
+    """The head as blocks of a zstd frame."""
 
 
 class Captures(Protocol):
@@ -88,6 +91,16 @@ class Captures(Protocol):
         A look-up costs O(log n), however many captures a URL has. With `backwards`, the last ones
         are returned, the very last first. Raises Unavailable if the index is on another server
         that does not answer.
+        """
+
+    def scan_by_request(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
+        """Return captures that lists have under another key than the index.
+
+        In lists for other programs, the key of an answer to POST contains the method and body of
+        the request (`perdure.archives.index.cdxj.make_exchanged_key`). This is `scan_range` for
+        `that key SP time`, and has no other captures.
         """
 
     def count_captures(self) -> int:

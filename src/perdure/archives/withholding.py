@@ -274,5 +274,15 @@ class PermittedCaptures:
         found = walk_range(self._captures, IndexRange(low, high), backwards=backwards, batch=limit)
         return list(islice(self._withheld.select_served(found), limit))
 
+    def scan_by_request(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
+        """See `Captures`."""
+        stretch = IndexRange(low, high)
+        found = walk_range(
+            self._captures, stretch, backwards=backwards, batch=limit, by_request=True
+        )
+        return list(islice(self._withheld.select_served(found), limit))
+
     def count_captures(self) -> int:
         return self._captures.count_captures()

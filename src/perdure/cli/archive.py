@@ -109,7 +109,9 @@ def reindex() -> None:
     """Read the archive files again that an earlier release of perdure indexed.
 
     Their entries in the index lack the methods of requests and the digests of records that carry
-    none. The server goes on answering from the old entries until the new ones are complete.
+    none. The server goes on answering from the old entries until the new ones are complete, and
+    reads the requests at each look-up. If this command is interrupted, run it again: it goes on
+    with the next file.
     """
     files = captures = flaws = unreadable = 0
     with here().open_registry() as registry:
@@ -141,8 +143,9 @@ def _print_outdated(files: list[ArchiveFile]) -> None:
     outdated = sum(one.is_outdated for one in files)
     if outdated:
         here().print_note(
-            f"{count_things(outdated, 'file')} indexed by an earlier release: answers to POST and "
-            "OPTIONS requests may be taken for pages; run `perdure archive reindex`"
+            f"{count_things(outdated, 'file')} indexed by an earlier release: to tell pages from "
+            "answers to POST and OPTIONS requests, perdure reads the requests at each look-up, and "
+            "lists leave such answers out; run `perdure archive reindex`"
         )
 
 
@@ -150,7 +153,8 @@ def _print_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) ->
     for flaw in flaws[:_SHOWN]:
         here().print_note(f"{name} at {flaw.offset}: {flaw.what}")
     if count > _SHOWN:
-        here().print_note(f"{name}: {count - _SHOWN} more flaws; --json shows the first thousand")
+        more = count_things(count - _SHOWN, "more flaw")
+        here().print_note(f"{name}: {more}; --json shows the first thousand")
 
 
 @archive.command("list", cls=PerdureCommand)
@@ -316,6 +320,8 @@ def check(names: tuple[str, ...]) -> None:
                         records += found.is_record
                         digests += found.digests
                         bar(read + min(found.offset, file.size))
+                        if found.note:
+                            here().print_note(f"{found.file}: {found.note}")
                         if found.problem:
                             problems += 1
                             faults[found.file, found.fault] += 1
@@ -366,8 +372,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
     with here().open_registry() as registry, output_file(output) as into:
         captures = registry.archive.captures
         with show_progress("captures", total=captures.count_captures(), unit="captures") as bar:
-            has_methods = any(one.methods for one in registry.archive.list_files())
-            for line in export_lines(captures, every=every, has_methods=has_methods):
+            for line in export_lines(captures, every=every):
                 into.write(line)
                 written += 1
                 if not written % _EVERY:

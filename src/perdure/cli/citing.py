@@ -41,8 +41,9 @@ _locale = click.option(
 def cite(named: Name, style: str, locale: str, url: str | None, part: str | None) -> None:
     """Write IDENTIFIER as an entry of a reference list, with its actionable form.
 
-    If IDENTIFIER is a pattern or an interval, write a bibliography: an entry for each resource, in
-    the order of the identifiers; those that were withdrawn are left out.
+    If IDENTIFIER is a pattern or an interval, write a bibliography: an entry for each identifier
+    that 'perdure list' prints, in the same order; those that were withdrawn are left out. So
+    '.../1.text.*' cites each version of this format.
 
     \b
     perdure cite pdi://oma.eop.gov.us/2026/11/21/1
@@ -80,8 +81,9 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
 
 
 def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: str) -> None:
-    """Print a citation of each resource in a set. Raises NotFound if none is known."""
+    """Print a citation of each identifier in a set. Raises NotFound if none is known."""
     from perdure.metadata import citing
+    from perdure.reading.listing import list_citable
 
     registry.listings.require_known(names)
     damaged: list[Corrupt] = []
@@ -90,10 +92,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
         for error in page.damaged:
             damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
-        for one in page.records:
-            name, record = one.identifier, one.record
-            if record.tombstone is not None:
-                continue
+        for name in list_citable(page):
             what = describe_resource(registry, resolve_describable(registry, name), None)
             text = citing.write_citation(what, style, locale).rstrip()
             if not here().as_json:

@@ -11,10 +11,10 @@ from perdure.cli.command import PerdureCommand, here
 from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
+    from perdure.extractors.text.comparing import TextDifference
     from perdure.ids import Identifier
     from perdure.policy.correcting import CorrectionPlan
     from perdure.registry import Registry
-    from perdure.upkeep.affected import TextDifference
 
 
 @click.command(cls=PerdureCommand)
@@ -82,6 +82,7 @@ def correct(
 
 def _print_effects(registry: Registry, plan: CorrectionPlan, *, search: bool) -> None:
     """Say on stderr what the correction changes, before it is carried out."""
+    from perdure.extractors.text import comparing
     from perdure.policy.correcting import choose_representation, show_reading
     from perdure.upkeep import affected
 
@@ -92,7 +93,7 @@ def _print_effects(registry: Registry, plan: CorrectionPlan, *, search: bool) ->
     note(f"was {show_reading(correction.before)}; is {show_reading(correction.after)}")
     _, held = choose_representation(plan.name, plan.record, plan.version, plan.format)
     source = registry.documents.open_source(plan.name, held)
-    difference = affected.compare_texts(source, correction.before, correction.after)
+    difference = comparing.compare_texts(source, correction.before, correction.after)
     if difference is not None:
         note(_describe_difference(difference))
     if search:

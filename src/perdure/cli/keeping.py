@@ -39,9 +39,11 @@ def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
     With --all, check everything that perdure stores: the head of each record in the segments (its
     name, version, type, length and digests), bytes that no record names, the inventories of sealed
-    segments, the structure of the registry file, its index of references, and references to names
-    of this registry that do not exist. With PATTERN and --all, check this for the records of
-    PATTERN and for the complete segments that contain their bytes.
+    segments, the structure of the registry file, its index of references, references to names of
+    this registry that do not exist, and the index of captures, whose entries must lead to records
+    of archive files ('perdure archive check' also reads their content). With PATTERN and --all,
+    check this for the records of PATTERN and for the complete segments that contain their bytes,
+    without captures.
 
     Prints one line for each problem. Exits with 1 if there are any.
     """
@@ -138,7 +140,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
             else:
                 count += 1
                 bar(count)
-    gone = f", {lost} revisions lost before a rebuild" if lost else ""
+    gone = f", {count_things(lost, 'revision')} lost before a rebuild" if lost else ""
     at = f" up to {head.mark}" if head else ""
     value = {"changes": count, "head": head, "lost": lost, "problems": bad}
     return (
@@ -160,9 +162,8 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     """
     from perdure import settings
     from perdure.model.timestamps import format_timestamp
-    from perdure.registry import load_bytes, load_store
+    from perdure.registry import load_bytes, load_store, utc_now
     from perdure.upkeep.transfer.renewal import rebuild_registry as renew
-    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)
@@ -172,7 +173,10 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     done = {"segments": 0, "records": 0}
     with show_progress("segments", total=None, unit="steps") as bar:
         now = format_timestamp(utc_now())
-        for step in renew(root, store, open_bytes, now=now, highest=highest):
+        steps = renew(
+            root, store, open_bytes, now=now, highest=highest, copy_fence=chosen.copy_fence
+        )
+        for step in steps:
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -210,7 +214,15 @@ def backup(target: Path, link: bool, check: bool) -> None:
         here().open_registry() as registry,
         show_progress("registry", total=1, unit="share") as bar,
     ):
-        for step in back_up(registry.root, target, registry.store, registry.open_bytes, link=link):
+        steps = back_up(
+            registry.root,
+            target,
+            registry.store,
+            registry.open_bytes,
+            link=link,
+            copy_fence=registry.settings.copy_fence,
+        )
+        for step in steps:
             bar(step.share, step.phase)
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from perdure.registry import Registry
 
 
-def describe_resource(registry: Registry, resolved: Resolved, url: str | None) -> DescribedResource:
+def describe_resource(
+    registry: Registry, resolved: Resolved, url: str | None, *, own: bool = False
+) -> DescribedResource:
     address = url or _find_actionable_url(registry, resolved.identifier, resolved.part_beside)
-    return registry.documents.describe_resolved(resolved, address)
+    return registry.documents.describe_resolved(resolved, address, own=own)
 
 
 def resolve_describable(
@@ -70,26 +72,42 @@ def metadata() -> None:
 @click.option(
     "--format",
     "form",
-    default="datacite",
     metavar="NAME",
     help="datacite (default), dc, jsonld, turtle, csl, bibtex, ris, json, or an attached one.",
+)
+@click.option(
+    "--own",
+    is_flag=True,
+    help="Only the metadata set for IDENTIFIER itself; the default format is json.",
 )
 @options.add_output()
 @options.url
 @options.part
 def get_record(
-    identifier: Identifier, form: str, output: str, url: str | None, part: str | None
+    identifier: Identifier,
+    form: str | None,
+    output: str,
+    url: str | None,
+    part: str | None,
+    *,
+    own: bool,
 ) -> None:
-    """Write the metadata of IDENTIFIER as a record of a format."""
+    """Write the metadata of IDENTIFIER as a record of a format.
+
+    A version, format or part inherits the metadata of the wider levels. With --own, the record has
+    only the metadata set for IDENTIFIER itself: the members that 'metadata set --merge' changes.
+    """
     from perdure import metadata as formats
 
+    form = form or ("json" if own else "datacite")
     with here().open_registry() as registry:
         resolved = resolve_describable(registry, identifier, part)
-        attached = resolved.find_attached(form.lower())
+        attached = resolved.find_attached(form.lower(), own=own)
         if attached is not None:
             data = attached.content
         else:
-            data = formats.write_record(describe_resource(registry, resolved, url), form)
+            what = describe_resource(registry, resolved, url, own=own)
+            data = formats.write_record(what, form)
     if here().as_json and output == "-":
         here().print_answer(
             {

@@ -27,8 +27,8 @@ def output_file(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield sys.stdout.buffer
         return
-    target = Path(name).resolve()  # a symbolic link stays one
-    if target.exists() and not target.is_file():
+    target = Path(os.path.realpath(name))  # a symbolic link stays one
+    if target.is_symlink() or (target.exists() and not target.is_file()):  # a loop, or a device
         with target.open("wb") as file:
             yield file
         return

@@ -29,22 +29,31 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Promote a registry that came back with a snapshot or image of its whole machine.",
 )
+@click.option(
+    "--revoke-tokens",
+    is_flag=True,
+    help="Revoke all tokens: one that was revoked after the copy was made is valid in it.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 def promote(
-    pairs: tuple[tuple[str, str], ...], predecessor: str | None, snapshot: bool, dry_run: bool
+    pairs: tuple[tuple[str, str], ...],
+    predecessor: str | None,
+    snapshot: bool,
+    revoke_tokens: bool,
+    dry_run: bool,
 ) -> None:
     """Make a copy of a registry the registry: a restored backup, or a directory that was moved.
 
     A copy answers, but writes nothing until it is promoted. The registry of which it is a copy must
     be lost, or stopped for good. It may have given out serial numbers that are unknown here, so
     none is given out before tomorrow (UTC), unless --highest says which ones are used, or
-    --predecessor is the directory of the registry itself, which then becomes a copy.
+    --predecessor is the directory of the registry itself, which then becomes a copy. Nor does the
+    copy know which tokens were revoked since: see --revoke-tokens.
     """
     from perdure import settings
     from perdure.model.timestamps import format_timestamp
-    from perdure.registry import load_store
+    from perdure.registry import load_store, utc_now
     from perdure.upkeep.transfer import predecessors, promoting
-    from perdure.writing.registrar import utc_now
 
     root = here().root
     chosen = settings.load_settings(root, os.environ)
@@ -65,6 +74,7 @@ def promote(
         highest=options.read_highest(pairs),
         predecessor=there,
         is_snapshot=snapshot,
+        revoke_all=revoke_tokens,
         dry_run=dry_run,
     )
     here().print_answer(done, "")
@@ -112,3 +122,25 @@ def _describe_promotion(done: Promotion, *, dry_run: bool) -> Iterator[str]:
             "out after that change are unknown here; look into its receipts and logs before you "
             "give out such names"
         )
+    yield from _describe_tokens(done, dry_run=dry_run)
+
+
+def _describe_tokens(done: Promotion, *, dry_run: bool) -> Iterator[str]:
+    if done.revoked:
+        yield f"revoked: {_list_tokens(done.revoked)}"
+    if done.tokens:
+        since = f" after change {done.previous.mark}" if done.previous else ""
+        all_of_them = "; --revoke-tokens revokes all of them" if dry_run else ""
+        yield (
+            f"valid: {_list_tokens(done.tokens)}; if one of them was revoked{since}, this registry "
+            f"does not know it: revoke it again with 'perdure token revoke NAME'{all_of_them}"
+        )
+    if done.unknown_tokens:
+        yield (
+            f"unknown here: {_list_tokens(done.unknown_tokens)}, made in the predecessor since; "
+            "make new ones with 'perdure token create'"
+        )
+
+
+def _list_tokens(names: tuple[str, ...]) -> str:
+    return f"{count_things(len(names), 'token')} ({', '.join(names)})"

@@ -15,6 +15,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.archives.port import Capture
@@ -357,4 +358,6 @@ def _import_archives(source: Path) -> None:
     added, count = import_archives(source.read_bytes(), path)
     for one in added:
         here().print_answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
-    here().print_note(f"{len(added)} of {count} archives added to {path}; the others were known")
+    here().print_note(
+        f"{len(added)} of {count_things(count, 'archive')} added to {path}; the others were known"
+    )

@@ -56,6 +56,9 @@ def _write_lines(found: RegistryStatus) -> Iterator[tuple[str, str]]:
     segments = count_things(holdings.segments, "segment", grouped=True)
     yield "bytes", f"{_write_size(holdings.bytes)} in {segments}"
     yield "captures", f"{found.captures:,} in {found.archive_files:,} archive files"
+    if found.outdated_files:
+        outdated = count_things(found.outdated_files, "archive file", grouped=True)
+        yield "outdated", f"index entries of {outdated}; run 'perdure archive reindex'"
     yield "backup", _write_milestone(holdings.backup, found.at)
     yield "verified", _write_milestone(holdings.verification, found.at)
     share = holdings.disk_free / max(holdings.disk_size, 1)

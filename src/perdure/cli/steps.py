@@ -91,10 +91,8 @@ def _record_facts(record: Record) -> Iterator[str]:
         yield describe_proposal(proposal)
     if why := record.unbound(None):
         yield f"bound to nothing {_describe_tombstone(why)}"
-    if record.minted and not record.versions and not record.locations:
-        yield f"reserved as {record.minted}"
     elif not (record.versions or record.locations or record.values or record.tombstone):
-        yield "reserved"
+        yield f"reserved as {record.minted}" if record.minted else "reserved"
     for version in record.versions:
         yield from _version_lines(version)
         if why := record.unbound(version.number):

@@ -71,7 +71,7 @@ def create(
     from perdure.model.records import Token
     from perdure.model.timestamps import format_timestamp
     from perdure.policy.tokens import digest_key, make_token, read_key
-    from perdure.writing.registrar import utc_now
+    from perdure.registry import utc_now
 
     scopes = (*series, *authorities)
     if not scopes:
@@ -131,7 +131,7 @@ def revoke(name: str) -> None:
     from perdure.errors import NoSuchToken
     from perdure.model.commands import SaveToken
     from perdure.model.timestamps import format_timestamp
-    from perdure.writing.registrar import utc_now
+    from perdure.registry import utc_now
 
     with here().open_registry() as registry:
         found = registry.records.find_token_named(name)

@@ -7,6 +7,7 @@ and what is there instead.
 from __future__ import annotations
 
 from perdure.errors.corruption import FaultFound
+from perdure.errors.root import count_things
 from perdure.errors.stored import Corrupt
 
 
@@ -36,7 +37,7 @@ class ArchivedBlockCutOff(ArchivedRecordDamaged):
 
     @property
     def found(self) -> str:
-        return f"a block that lacks {self.missing} bytes at its end"
+        return f"a block that lacks {count_things(self.missing, 'byte')} at its end"
 
 
 class ArchivedBytesDamaged(FaultFound, ArchivedRecordDamaged):
@@ -73,11 +74,11 @@ class OffsetOutside(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"more than {self.offset} bytes"
+        return f"more than {count_things(self.offset, 'byte')}"
 
     @property
     def found(self) -> str:
-        return f"{self.size} bytes"
+        return count_things(self.size, "byte")
 
 
 class CaptureReplaced(Corrupt):
@@ -102,6 +103,60 @@ class CaptureReplaced(Corrupt):
     @property
     def found(self) -> str:
         return f"{self.found_uri} at {self.found_date}"
+
+
+class PackageSignatureWrong(FaultFound):
+    """The signature of a WACZ package is wrong; `fault` says why."""
+
+    package: str
+    where = "datapackage-digest.json"
+    promised = "a signature of the package"
+
+    @property
+    def identifier(self) -> str:
+        return self.package
+
+
+class ArchiveFileCutOff(Corrupt):
+    """An archive file has fewer bytes than when it was added."""
+
+    file: str
+    size: int
+    left: int
+    where = "its directory"
+
+    @property
+    def identifier(self) -> str:
+        return f"archive file {self.file}"
+
+    @property
+    def promised(self) -> str:
+        return f"{self.size} bytes, as when it was added"
+
+    @property
+    def found(self) -> str:
+        return f"{self.left} bytes"
+
+
+class EntriesLost(Corrupt):
+    """The index of captures has another number of entries for a file than when it was added."""
+
+    file: str
+    noted: int
+    entries: int
+    where = "the index of captures"
+
+    @property
+    def identifier(self) -> str:
+        return f"archive file {self.file}"
+
+    @property
+    def promised(self) -> str:
+        return f"{self.noted} entries, as when it was added"
+
+    @property
+    def found(self) -> str:
+        return f"{self.entries} entries; add the file again"
 
 
 class IndexRunDamaged(Corrupt):

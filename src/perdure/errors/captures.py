@@ -66,6 +66,33 @@ class MalformedTime(InvalidRequest):
         return f"{self.parameter} {quote(self.text)}"
 
 
+class MalformedDigest(InvalidRequest):
+    """The digest in an address of `/replay/` cannot be read."""
+
+    text: str
+    reason = (
+        "it must be an algorithm, a colon and 16 to 128 letters, digits or '+', '=', '_', '-', "
+        "such as sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
+    )
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"digest {quote(self.text)}"
+
+
+class UnknownModifier(InvalidRequest):
+    """The text after the time in an address of `/replay/` is not one that perdure knows."""
+
+    text: str
+    reason = "after the time, 'id_' asks for the bytes, and 'id_~<digest>' for those with a digest"
+    rule = _MANUAL
+
+    @property
+    def what(self) -> str:
+        return f"modifier {quote(self.text)}"
+
+
 class NoSuchTime(InvalidRequest):
     """The digits are not a date and time of the calendar."""
 
@@ -121,7 +148,10 @@ class MalformedFilter(UnusableFilter):
 
     @property
     def reason(self) -> str:
-        return f"it must have the form [!][=|~]field:text and at most {self.longest} characters"
+        return (
+            "it must have the form [!][=|~]field:text and at most "
+            f"{count_things(self.longest, 'character')}"
+        )
 
 
 class FilterSyntaxUnknown(UnusableFilter):
@@ -148,7 +178,10 @@ class FilterTooComplex(UnusableFilter):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.choices} alternatives and {self.repetitions} repetitions"
+        return (
+            f"it may have at most {count_things(self.choices, 'alternative')} and "
+            f"{count_things(self.repetitions, 'repetition')}"
+        )
 
 
 class FilterNotExpression(FaultQuoted, UnusableFilter):
@@ -304,7 +337,7 @@ class UrlTooLong(NotFetchable):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.longest} characters"
+        return f"it may have at most {count_things(self.longest, 'character')}"
 
 
 class UrlMalformed(FaultQuoted, NotFetchable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.rights import Conflict, PreconditionFailed
+from perdure.errors.root import count_things
 
 _SHOWN = 3
 """Places that a message lists."""
@@ -252,7 +253,9 @@ class ErasureTooLarge(Conflict):
 
     @property
     def reason(self) -> str:
-        return f"it names more than {self.most} records; erase PWIDs that name fewer"
+        return (
+            f"it names more than {count_things(self.most, 'record')}; erase PWIDs that name fewer"
+        )
 
 
 class NothingProposed(Conflict):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from perdure.errors.root import count_things
 from perdure.errors.stored import Corrupt
 
 _END = "the end of the file"
@@ -51,7 +52,7 @@ class FileEndsEarly(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"{self.missing} more bytes"
+        return count_things(self.missing, "more byte")
 
 
 class FileTooShort(Corrupt):
@@ -71,11 +72,11 @@ class FileTooShort(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"{self.expected} bytes"
+        return count_things(self.expected, "byte")
 
     @property
     def found(self) -> str:
-        return f"{self.size} bytes"
+        return count_things(self.size, "byte")
 
 
 class FileUnreadable(FaultFound):
@@ -150,7 +151,7 @@ class RepresentationCutOff(Corrupt):
 
     @property
     def promised(self) -> str:
-        return f"{self.length} bytes, sha512 {self.sha512}"
+        return f"{count_things(self.length, 'byte')}, sha512 {self.sha512}"
 
 
 class RepresentationAltered(Corrupt):

@@ -206,7 +206,7 @@ class GrantTooWide(Forbidden):
     @property
     def needed(self) -> str:
         says: dict[str, str] = {
-            "chain": f"fewer than {self.bound} delegations before it",
+            "chain": f"fewer delegations before it than {self.bound}",
             "scope": f"a scope that includes {self.bound}",
             "first-day": f"dates before {self.bound}",
             "last-day": f"dates after {self.bound}",

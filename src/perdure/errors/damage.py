@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from perdure.errors.parts import Undecodable
-from perdure.errors.root import FaultQuoted, quote
+from perdure.errors.root import FaultQuoted, count_things, quote
 
 
 class DecoderFailed(Undecodable):
@@ -173,7 +173,8 @@ class AnimationDamaged(Undecodable):
             "frame-unknown": "a frame has an unknown disposal or blending",
             "frame-early": "two frames begin before the image data",
             "frame-empty": "a frame has no data",
-            "frame-count": f"it declares {self.expected} frames, but has {self.found}",
+            "frame-count": f"it declares {count_things(self.expected or 0, 'frame')}, but has "
+            f"{self.found}",
             "data-stray": "fdAT belongs to no frame",
             "number-missing": "fdAT has no sequence number",
             "chunk-missing": f"chunk {self.expected} of the animation is missing",
@@ -245,7 +246,7 @@ class ChunksTooMany(Undecodable):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} chunks before its data"
+        return f"it has more than {count_things(self.most, 'chunk')} before its data"
 
 
 class NotAu(Undecodable):
@@ -274,7 +275,10 @@ class SamplesImpossible(Undecodable):
 
     @property
     def reason(self) -> str:
-        return f"its header states impossible samples: {self.bits} bits in {self.channels} channels"
+        return (
+            f"its header states impossible samples: {count_things(self.bits, 'bit')} in "
+            f"{count_things(self.channels, 'channel')}"
+        )
 
 
 class SamplesCutOff(Undecodable):
@@ -285,7 +289,10 @@ class SamplesCutOff(Undecodable):
 
     @property
     def reason(self) -> str:
-        return f"its header promises {self.expected} bytes of samples, but it has {self.found}"
+        return (
+            f"its header promises {count_things(self.expected, 'byte')} of samples, but it has "
+            f"{self.found}"
+        )
 
 
 # films
@@ -352,12 +359,15 @@ class FilmDamaged(Undecodable):
     def reason(self) -> str:
         box = f"box {self.box}".rstrip()
         whose = "it" if self.track is None else f"its track {self.track}"
-        counted = f"it has {self.expected} samples, but"
+        expected, found = self.expected or 0, self.found or 0
+        counted = f"it has {count_things(expected, 'sample')}"
         says: dict[str, str] = {
             "boxes-too-many": f"it has more than {self.expected} boxes at one level",
             "box-cut-off": "it ends within a box",
             "box-too-small": f"a {box} is smaller than its own header",
-            "box-too-large": f"a {box} claims {self.expected} bytes, but {self.found} are left",
+            "box-too-large": (
+                f"a {box} claims {count_things(expected, 'byte')}, but {found} are left"
+            ),
             "box-missing": f"a required {box} is missing",
             "box-too-short": "a box is too short for its fields",
             "box-version": f"a box has the unknown version {self.found}",
@@ -366,10 +376,11 @@ class FilmDamaged(Undecodable):
             "media-elsewhere": "its media are in another file",
             "frames-missing": "it is truncated: frames of this part are missing",
             "frames-overlap": "its frames overlap",
-            "sizes-missing": f"{counted} sizes for {self.found}",
-            "offsets-missing": f"{counted} offsets for {self.found}",
-            "places-missing": f"{counted} places for {self.found}",
+            "sizes-missing": f"{counted}, but sizes for {found}",
+            "offsets-missing": f"{counted}, but offsets for {found}",
+            "places-missing": f"{counted}, but places for {found}",
             "chunks-unordered": "its chunks are out of order",
-            "table-cut-off": f"a table of {self.expected} numbers has only {self.found} bytes",
+            "table-cut-off": f"a table of {count_things(expected, 'number')} has only "
+            f"{count_things(found, 'byte')}",
         }
         return says[self.fault]

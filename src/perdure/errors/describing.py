@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
-from perdure.errors.root import quote
+from perdure.errors.root import count_things, quote
 
 _MANUAL = "docs/reference/metadata.md"
 
@@ -80,7 +80,7 @@ class TooManyValues(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.most} values"
+        return f"it may have at most {count_things(self.most, 'value')}"
 
 
 class PolygonNotClosed(InvalidRequest):
@@ -112,7 +112,7 @@ class AttachedTooLong(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"together they may have at most {self.most} bytes"
+        return f"together they may have at most {count_things(self.most, 'byte')}"
 
 
 class AttachedTwice(InvalidRequest):
@@ -177,7 +177,7 @@ class TextTooLong(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.longest} characters"
+        return f"it may have at most {count_things(self.longest, 'character')}"
 
 
 class TextNotXml(UnusableText):

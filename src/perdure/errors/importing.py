@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, count_things, quote
 
 _LINES = "docs/reference/jsonl.md"
 
@@ -115,7 +115,10 @@ class BytesTooManyForLine(IdentifierQuoted, InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"its {self.length} bytes are too long for one line; export with --files"
+        return (
+            f"it has {count_things(self.length, 'byte')}, which are too many for one line; "
+            "export with --files"
+        )
 
 
 # bulk loads
@@ -178,6 +181,32 @@ class TargetIsRegistry(UnusableTarget):
     """The directory is a registry of its own, and a backup would make it a copy."""
 
     reason = "it is a registry, and no backup; back up to another directory"
+
+
+class DirectoryObstructed(InvalidRequest):
+    """A path cannot be a directory, because a file or a dangling link is in its way."""
+
+    directory: str
+    obstacle: str
+    """The path that is in the way: `directory` itself, or a directory above or in it."""
+    target: str | None = None
+    """The target of the obstacle, if it is a symbolic link that leads to nothing."""
+    fault: str | None = None
+    """The words of the system if it cannot follow the obstacle."""
+
+    @property
+    def what(self) -> str:
+        return quote(self.directory)
+
+    @property
+    def reason(self) -> str:
+        if self.target is not None:
+            why = f"is a symbolic link to {quote(self.target)}, which does not exist"
+        elif self.fault is not None:
+            why = f"cannot be followed ({self.fault})"
+        else:
+            why = "is not a directory"
+        return f"{quote(self.obstacle)} {why}; remove it, or name another directory"
 
 
 # promotions

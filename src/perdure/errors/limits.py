@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from perdure.errors.parts import OverBudget
-from perdure.errors.root import PerdureError, quote
+from perdure.errors.root import PerdureError, count_things, count_units, quote
 from perdure.errors.stored import TooLarge
 
 
@@ -26,7 +26,7 @@ class LimitCounted(PerdureError):
 
     @property
     def limit(self) -> str:
-        return f"{self.most} {self.unit}"
+        return count_units(self.most, self.unit)
 
 
 # parts of a document
@@ -180,7 +180,7 @@ class IndexTooLarge(OverBudget):
 
     @property
     def what(self) -> str:
-        return f"an index of {self.size} bytes for {self.source}"
+        return f"an index of {count_things(self.size, 'byte')} for {self.source}"
 
     @property
     def limit(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, count_things, quote
 
 _TEMPLATES = "docs/reference/templates.md"
 _HANDLES = "docs/reference/handle-api.md"
@@ -260,7 +260,7 @@ class ValueXmlTooLong(UnusableValueXml):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} characters"
+        return f"it has more than {count_things(self.most, 'character')}"
 
 
 class ValueXmlDeclares(UnusableValueXml):
@@ -282,7 +282,7 @@ class LocationsTooMany(UnusableValueXml):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} locations"
+        return f"it has more than {count_things(self.most, 'location')}"
 
 
 class WeightOutOfRange(UnusableValueXml):
@@ -311,7 +311,7 @@ class NamespaceTooLarge(UnusableValueXml):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} elements"
+        return f"it has more than {count_things(self.most, 'element')}"
 
 
 class NamespaceElementRefused(UnusableValueXml):
@@ -425,7 +425,7 @@ class ValueDataTooDeep(UnusableValue):
 
     @property
     def reason(self) -> str:
-        return f"its data may be nested at most {self.deepest} levels deep"
+        return f"its data may be nested at most {count_things(self.deepest, 'level')} deep"
 
 
 class SecretEmpty(UnusableValue):

@@ -7,7 +7,7 @@ parser and quotes it. Every other reason is a rule of ours, and has a class.
 from __future__ import annotations
 
 from perdure.errors.configuring import EntryFaulty
-from perdure.errors.root import FaultQuoted, quote
+from perdure.errors.root import FaultQuoted, count_things, quote
 from perdure.errors.texts import InvalidMetadata
 
 
@@ -162,7 +162,7 @@ class MembersTooMany(InvalidCollection):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.most} members"
+        return f"it may have at most {count_things(self.most, 'member')}"
 
 
 class GraphTooLong(InvalidCollection):
@@ -172,7 +172,7 @@ class GraphTooLong(InvalidCollection):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.most} characters"
+        return f"it may have at most {count_things(self.most, 'character')}"
 
 
 class GraphNotOneCollection(InvalidCollection):
@@ -211,7 +211,7 @@ class CollectionTextTooLong(TextUnusable):
 
     @property
     def reason(self) -> str:
-        return f"{self.where} is longer than {self.most} characters"
+        return f"{self.where} is longer than {count_things(self.most, 'character')}"
 
 
 class ControlCharacterFound(TextUnusable):
@@ -268,8 +268,8 @@ class MemberNameUnusable(MemberInvalid):
     @property
     def reason(self) -> str:
         return (
-            f"member {self.member}: name {quote(self.name)} is longer than {self.most} "
-            "characters, or is not printable"
+            f"member {self.member}: name {quote(self.name)} is longer than "
+            f"{count_things(self.most, 'character')}, or is not printable"
         )
 
 

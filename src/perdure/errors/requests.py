@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
-from perdure.errors.root import FaultQuoted, quote
+from perdure.errors.root import FaultQuoted, count_things, quote
 
 _MANUAL = "docs/reference/http.md"
 
@@ -13,6 +13,13 @@ class UnknownQuestion(UnknownChoice):
 
     kind = "question"
     rule = _MANUAL
+
+
+class UnknownLevel(UnknownChoice):
+    """The query of the address asks for the description of an unknown level."""
+
+    kind = "level"
+    rule = "docs/reference/metadata.md"
 
 
 class RepeatedParameter(InvalidRequest):
@@ -354,7 +361,7 @@ class CriteriaNeeded(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it needs 1 to {self.most} types with values, such as ?URL=*x*"
+        return f"it needs 1 to {count_things(self.most, 'type')} with values, such as ?URL=*x*"
 
 
 class PatternTooComplex(InvalidRequest):
@@ -370,4 +377,7 @@ class PatternTooComplex(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it may have at most {self.longest} characters and {self.stars} asterisks"
+        return (
+            f"it may have at most {count_things(self.longest, 'character')} and "
+            f"{count_things(self.stars, 'asterisk')}"
+        )

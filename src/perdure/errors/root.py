@@ -45,6 +45,26 @@ def count_things(number: int, noun: str, *, grouped: bool = False) -> str:
     return f"{written} {stem}ies" if ies else f"{written} {noun}s"
 
 
+def count_units(number: int, unit: str) -> str:
+    """Return a number with its unit, whose first word is a plural that ends in s.
+
+    >>> count_units(1, "bytes of memory"), count_units(2, "seconds"), count_units(7, "")
+    ('1 byte of memory', '2 seconds', '7')
+    """
+    first, space, rest = unit.partition(" ")
+    return f"{number} {first.removesuffix('s') if number == 1 else first}{space}{rest}".rstrip()
+
+
+def count_seconds(seconds: float) -> str:
+    """Return a duration to the microsecond.
+
+    >>> count_seconds(1.0), count_seconds(0.5), count_seconds(3600)
+    ('1 second', '0.5 seconds', '3600 seconds')
+    """
+    written = f"{seconds:.6f}".rstrip("0").removesuffix(".")
+    return f"{written} {'second' if written == '1' else 'seconds'}"
+
+
 def show_plainly(text: str) -> str:
     """Return a sentence without control characters, truncated to 4,000 characters.
 

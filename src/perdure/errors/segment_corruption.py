@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Literal
 
 from perdure.errors.corruption import FaultFound
-from perdure.errors.root import quote
+from perdure.errors.root import count_things, quote
 from perdure.errors.stored import Corrupt
 
 HeadFlaw = Literal["type", "id", "date", "text"]
@@ -115,7 +115,7 @@ class SegmentRecordCutOff(SegmentRecordDamaged):
 
     @property
     def damage(self) -> str:
-        return f"{self.missing} bytes missing"
+        return f"{count_things(self.missing, 'byte')} missing"
 
 
 class SegmentRecordEndless(SegmentRecordDamaged):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, count_things, quote
 from perdure.errors.unavailable import Unavailable
 
 
@@ -65,7 +65,7 @@ class TransferBroken(IdentifierQuoted, Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"the transfer ended after {self.received} of {self.expected} bytes"
+        return f"the transfer ended after {self.received} of {count_things(self.expected, 'byte')}"
 
 
 class NothingHeld(IdentifierQuoted, Unavailable):

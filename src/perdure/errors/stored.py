@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from perdure.errors.root import PerdureError, SubjectNamed, quote
+from perdure.errors.root import PerdureError, SubjectNamed, count_things, count_units, quote
 
 
 class DigestMismatch(PerdureError, ValueError):
@@ -31,7 +31,7 @@ class Incomplete(PerdureError, ValueError):
     received: int
 
     def problem(self) -> str:
-        return f"upload ended after {self.received} of {self.expected} bytes"
+        return f"upload ended after {self.received} of {count_things(self.expected, 'byte')}"
 
     def repair(self) -> str:
         return "nothing was stored; send the upload again"
@@ -55,7 +55,7 @@ class TooLarge(SubjectNamed, ValueError):
         unit = "bytes"
 
     def problem(self) -> str:
-        return f"{self.what} exceeds the limit of {self.limit} {self.unit}".rstrip()
+        return f"{self.what} exceeds the limit of {count_units(self.limit, self.unit)}"
 
 
 class TooLargeThere(TooLarge):

@@ -125,6 +125,18 @@ class StorageFailed(Unavailable):
         return f"{self.what} could not be made durable: {self.reason}"
 
 
+class WritingNotAllowed(StorageFailed):
+    """The system forbids it: the user lacks permission, or the disk is read-only."""
+
+    mend = (
+        "run it as a user who may write there, or change the permissions or the place; no "
+        "acknowledged write is lost"
+    )
+
+    def problem(self) -> str:
+        return f"{self.what} cannot be written: {self.reason}"
+
+
 class IndexNotStored(StorageFailed):
     """An index of a document, which makes its parts faster, could not be written."""
 

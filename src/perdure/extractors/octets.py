@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.root import count_things
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Octets, Selector
 
@@ -41,7 +42,7 @@ class OctetExtractor:
 
 def _make_out_of_range(source: Source, selector: Selector) -> PartOutOfRange:
     return PartOutOfRange(
-        identifier=source.name, selector=str(selector), extent=f"{source.length} octets"
+        identifier=source.name, selector=str(selector), extent=count_things(source.length, "octet")
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from perdure.errors.root import count_things
 from perdure.fetching.exchange import Limits
 
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
@@ -103,7 +104,9 @@ class ResponseReader:
         from httptools import HttpResponseParser
 
         if end > self._limits.head:
-            raise NotHttp(f"the head of its answer is longer than {self._limits.head} bytes")
+            raise NotHttp(
+                f"the head of its answer is longer than {count_things(self._limits.head, 'byte')}"
+            )
         self.head_length = end
         self.status = int(line[1])
         self.reason = (line[2] or b"").decode("latin-1")

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
-from perdure.ids.scheme import BETANUMERIC, NewName
+from perdure.ids.scheme import BETANUMERIC, NewName, PlainName
 from perdure.ids.strays import find_reach, find_stray
 
 # section 3.1: letters, digits, = ~ * + @ _ $, and with reserved meaning % - . /
@@ -42,6 +42,13 @@ _CHARACTERS = f"(?:[A-Za-z0-9=~*+@_$./{_HYPHENS}]++|%[0-9A-Fa-f]{{2}})+"
 # section 2: [https://NMA/]ark:[/]NAAN/Name[Qualifiers]
 _LABEL = "(?:[Hh][Tt][Tt][Pp][Ss]?://[Nn]2[Tt]\\.[Nn][Ee][Tt]/)?[Aa][Rr][Kk]:/?"
 _ARK = re.compile(f"{_LABEL}({_NAAN_CHARACTER}+)/({_CHARACTERS})")
+
+# the usual spelling: components that begin with another character than a hyphen, none of them empty
+_PLAIN_ARK = re.compile(
+    rf"ark:/?([{BETANUMERIC}]++/[A-Za-z0-9=~+_$][A-Za-z0-9=~+_$-]*+"
+    "(?:[./][A-Za-z0-9=~+_$][A-Za-z0-9=~+_$-]*+)*)",
+    re.ASCII,
+)
 
 _HYPHEN = re.compile(f"[{_HYPHENS}]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
@@ -112,6 +119,14 @@ def parse_ark(text: str) -> Ark:
     return Ark(naan, base_name[0], rest[base_name.end() :], text)
 
 
+def _read_plain_ark(text: str) -> PlainName | None:
+    plain = _PLAIN_ARK.fullmatch(text)
+    if plain is None:
+        return None
+    name = f"ark:{plain[1].replace('-', '')}"
+    return PlainName(name, name)
+
+
 def _drop_hyphens(text: str) -> str:
     """Return a text without hyphens. An unknown ARK is read up to 81 times, so this is fast."""
     return text.replace("-", "") if text.isascii() else _HYPHEN.sub("", text)
@@ -156,6 +171,7 @@ SCHEME = Scheme(
     examples=("ark:12345/x6np1wh8k/c3/s5.v7.xsl", "ark:13030/xf93gt2q"),
     labels=(Label(text="ark:", datacite_type="ARK", resolver="https://n2t.net/"),),
     delimiters=("%23", "/", "."),
+    plain_spellings=(("ark:", _read_plain_ark),),
     passes_rest=True,
     has_inflections=True,
     minting=Minting(

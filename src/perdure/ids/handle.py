@@ -33,6 +33,7 @@ from urllib.parse import quote, unquote
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
+from perdure.ids.scheme import PlainName
 from perdure.ids.strays import find_reach, find_stray
 
 _PREFIXES = (
@@ -66,6 +67,11 @@ _HANDLE = re.compile(f"({_SEGMENTS})/({_NAME})")
 
 # RFC 3986: in a URL "?" and "#" end the path
 _ESCAPED = re.compile(r"(?:[^%?#]|%[0-9A-Fa-f]{2})*")
+
+# the usual spelling: a Handle of ASCII letters, digits and marks that a URL does not escape
+_PLAIN_NAME = r"([0-9A-Za-z]++(?:\.[0-9A-Za-z]++)*/[0-9A-Za-z._~:;,=+!$()/-]*[0-9A-Za-z_~-])"
+_PLAIN_HANDLE = re.compile(rf"hdl:(?!10\.){_PLAIN_NAME}", re.ASCII)
+_PLAIN_DOI = re.compile(rf"doi:(?=10\.){_PLAIN_NAME}", re.ASCII)
 
 FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 """Handles are compared after this translation: without regard to the case of ASCII letters."""
@@ -134,6 +140,19 @@ def parse_handle(text: str) -> Handle:
     return Handle(prefix, suffix, text)
 
 
+def _read_plain_handle(text: str) -> PlainName | None:
+    plain = _PLAIN_HANDLE.fullmatch(text)
+    return None if plain is None else PlainName(f"hdl:{plain[1].lower()}", text)
+
+
+def _read_plain_doi(text: str) -> PlainName | None:
+    plain = _PLAIN_DOI.fullmatch(text)
+    if plain is None:
+        return None
+    handle = plain[1].lower()
+    return PlainName(f"hdl:{handle}", f"doi:{handle}")
+
+
 def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # there is no wider rule
 
@@ -161,6 +180,7 @@ SCHEME = Scheme(
     is_uri=False,
     folds_case=True,
     delimiters=("#", "@"),
+    plain_spellings=(("hdl:", _read_plain_handle), ("doi:", _read_plain_doi)),
 )
 
 

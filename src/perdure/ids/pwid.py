@@ -39,6 +39,7 @@ from perdure.errors.captures import UnknownDialect
 from perdure.ids import LONGEST, ArchivedItem, Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.pwid_dialects import DIALECTS, satisfies_dialect
+from perdure.ids.scheme import PlainName
 from perdure.ids.strays import find_reach, find_stray
 
 _DRAFT = "draft-pwid-uri-specification-04"
@@ -75,6 +76,14 @@ _PWID = re.compile(
     rf"(?:_(?P<glued>page|part|coll|snapshot|rec|other)|:(?P<coverage>{'|'.join(COVERAGES)})"
     rf"|(?=:{_ADDRESS})):(?P<item>.+)",
     re.ASCII | re.IGNORECASE,
+)
+
+# the usual spelling: a second in UTC, and an address that needs no escapes
+_PLAIN_PWID = re.compile(
+    rf"(?:urn:)?pwid:([0-9a-z._~-]++):({_YEAR}-{_MONTH}-(?:0[1-9]|1[0-9]|2[0-8])T)({_HH})([.:])"
+    r"([0-5][0-9])\4([0-5][0-9])Z"
+    rf":({'|'.join(COVERAGES)}):(https?://[A-Za-z0-9._~:/;=+!$&'(),-]++)",
+    re.ASCII,
 )
 
 # draft-pwid-urn-specification-06 to -09: "[", "]", "?", "#" and "%" are %-encoded
@@ -210,6 +219,18 @@ def parse_pwid(text: str) -> Pwid:
     return pwid
 
 
+def _read_plain_pwid(text: str) -> PlainName | None:
+    plain = _PLAIN_PWID.fullmatch(text)
+    if plain is None:
+        return None
+    archive, day, hour, _, minute, second, coverage, item = plain.groups()
+    behind = f"{second}Z:{coverage}:{item}"
+    return PlainName(
+        f"pwid:{archive}:{day}{hour}.{minute}.{behind}",
+        f"urn:pwid:{archive}:{day}{hour}:{minute}:{behind}",
+    )
+
+
 def _count_days(day: str) -> int:
     """Return the number of days in the month of this day."""
     return calendar.monthrange(int(day[:4]), int(day[5:7]))[1]
@@ -247,6 +268,7 @@ SCHEME = Scheme(
         "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
     ),
     labels=(Label(text="pwid:", datacite_type="PWID"),),
+    plain_spellings=(("pwid:", _read_plain_pwid), ("urn:pwid:", _read_plain_pwid)),
     endings=tuple(
         (ending, ending)
         for ending in (*(_ENDING[at:] for at in reversed(range(len(_ENDING)))), f"x:{_ENDING}")

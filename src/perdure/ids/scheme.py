@@ -12,6 +12,7 @@ that a field here answers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -89,6 +90,15 @@ class Minting(msgspec.Struct, frozen=True, kw_only=True):
     """The number of characters of a random text. With 29 letters: 14 million million texts."""
 
 
+class PlainName(NamedTuple):
+    """A name without a part, as far as a request needs it."""
+
+    key: str
+    """Identity of the record (`Identifier.key`)."""
+    path: str
+    """The name as part of the path of a URL (`Identifier.path`)."""
+
+
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """One identifier scheme, as data."""
 
@@ -124,6 +134,9 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """True if the text after a registered beginning is appended to its location."""
     has_inflections: bool = False
     """True if a final `?` or `??` asks for a description."""
+    plain_spellings: tuple[tuple[str, Callable[[str], PlainName | None]], ...] = ()
+    """Beginnings of names in their usual spelling, each with a function that reads such a name
+    without parsing it; it returns None for every name that is spelled in another way."""
     minting: Minting | None = None
     """The rules for new names; None if names of the scheme are made only elsewhere."""
 

@@ -32,6 +32,7 @@ from msgspec.structs import replace
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
+from perdure.ids.scheme import PlainName
 from perdure.ids.strays import find_reach, find_stray
 
 # RFC 3986 sections 2.1 to 3.3
@@ -60,6 +61,13 @@ _NAMESTRING = re.compile(
     rf"[Uu][Rr][Nn]:({_NID}):({_NSS})(?:\?\+({_R}))?(?:\?=({_Q}))?(?:\#({_F}))?"
 )
 _ESCAPE = re.compile(_PCT)
+
+# the usual spelling: an assigned name without escapes, its namespace in lower case
+_PLAIN_URN = re.compile(
+    r"urn:[a-z0-9][a-z0-9-]{1,31}+(?<!-):[A-Za-z0-9._~!$&'()+,;=:-]++"
+    r"(?:/[A-Za-z0-9._~!$&'()+,;=:-]++)*(?<!:::)",
+    re.ASCII,
+)
 
 
 class Urn(Keyed, frozen=True, gc=False):
@@ -129,6 +137,10 @@ def parse_urn(text: str) -> Urn:
     return Urn(nid.lower(), nss, r, q, f, text)
 
 
+def _read_plain_urn(text: str) -> PlainName | None:
+    return None if _PLAIN_URN.fullmatch(text) is None else PlainName(text, text)
+
+
 def _are_equivalent(one: Identifier, other: Identifier) -> bool:
     # RFC 8141 section 3: r-, q- and f-components are not compared
     return one.key == other.key
@@ -153,6 +165,7 @@ SCHEME = Scheme(
         Label(text="urn:", datacite_type="URN"),
     ),
     delimiters=("%23",),
+    plain_spellings=(("urn:", _read_plain_urn),),
 )
 
 

@@ -39,7 +39,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.errors.naming import MalformedSchemeName
 from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
-from perdure.ids.scheme import NewName
+from perdure.ids.scheme import NewName, PlainName
 from perdure.ids.strays import find_reach, find_stray
 
 _SPEC = "draft-ietf-uri-resource-names-00"
@@ -51,6 +51,11 @@ _SYNTAX = f"{_SPEC} section 5"
 _XALPHAS = re.compile("[A-Za-z0-9_.@-]+")
 _NAME = re.compile(
     rf"[Uu][Rr][Nn]:({_XALPHAS.pattern})(?::({_XALPHAS.pattern}))?::({_XALPHAS.pattern}):::"
+)
+# the usual spelling: the naming scheme as the draft writes it
+_PLAIN_NAME = re.compile(
+    "URN:((?:IANA:[0-9]++|ISBN_Publisher_ID:[0-9]{1,5}+(?:_[0-9]{1,7}+)+)::)([A-Za-z0-9_.-]++):::",
+    re.ASCII,
 )
 _ENDINGS = (("x:::", "x"),)
 _TRAILER = re.compile(":{1,3}")
@@ -125,6 +130,11 @@ class Urn1993(Keyed, frozen=True, gc=False):
 def parse_urn1993(text: str) -> Urn1993:
     """Parse a URN of 1993 in one of the draft's two naming schemes. Raises MalformedIdentifier."""
     return _parse_known(_DRAFT, text)
+
+
+def _read_plain_urn1993(text: str) -> PlainName | None:
+    plain = _PLAIN_NAME.fullmatch(text)
+    return None if plain is None else PlainName(f"urn1993:{plain[1]}{plain[2].lower()}", text)
 
 
 def register_scheme(
@@ -221,6 +231,7 @@ SCHEME = Scheme(
     labels=(Label(text="urn:", datacite_type="URN"),),
     folds_case=True,
     endings=_ENDINGS,
+    plain_spellings=tuple((f"URN:{naming.name}:", _read_plain_urn1993) for naming in _DRAFT),
     minting=Minting(
         kind="naming authority",
         setting="naming_authorities",

@@ -150,12 +150,15 @@ def describe_resource(
     url: str,
     derived: About | None = None,
     part: str | None = None,
+    *,
+    own: bool = False,
 ) -> DescribedResource:
     """Describe what a name names for its formats. `url` is the actionable form of the identifier.
 
     The descriptions of its version, format and part precede that of the resource. If no one
     has described the resource, the description comes from its plain name-value pairs, or else from
-    the document itself (`derived`). `part` is a part that the identifier does not include.
+    the document itself (`derived`). `part` is a part that the identifier does not include. With
+    `own`, the description is exactly the one that was given at the level of the name.
     # ruling: version-metadata
     """
     if derived is not None:
@@ -164,10 +167,13 @@ def describe_resource(
         )
         derived = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
     level = levels.pin_part(identifier, record, levels.find_level(identifier, part))
-    about = split_names(levels.describe_level(record, level, derived))
+    if own:
+        about = levels.describe_own(record, level)
+    else:
+        about = split_names(levels.describe_level(record, level, derived))
     ending = find_withdrawal(identifier, record)
     withdrawn = ending.at[:10] if ending else ""
-    if withdrawn and not about.first_date("Withdrawn"):
+    if withdrawn and not own and not about.first_date("Withdrawn"):
         date = DescriptionDate(value=withdrawn, kind="Withdrawn")
         about = msgspec.structs.replace(about, dates=(*about.dates, date))
     version, held = _find_representation(identifier, record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perdure.errors.root import count_things
 from perdure.ids import scheme_of
 from perdure.metadata import xml_text
 from perdure.metadata.datacite_words import (
@@ -95,7 +96,9 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
     yield wrap_elements("alternateIdentifiers", map(_write_alternate, codes))
     if about.relations:
         yield wrap_elements("relatedIdentifiers", map(_write_relation, about.relations))
-    sizes = about.sizes or ((f"{described.length} bytes",) if described.length is not None else ())
+    sizes = about.sizes or (
+        (count_things(described.length, "byte"),) if described.length is not None else ()
+    )
     yield wrap_elements("sizes", (write_element("size", one) for one in sizes))
     formats = about.formats or ((described.media_type,) if described.media_type else ())
     yield wrap_elements("formats", (write_element("format", one) for one in formats))

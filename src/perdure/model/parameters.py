@@ -3,16 +3,37 @@
 How it works: `Parameters` is a mapping from names to values. It refuses a name that the query gives
 with different values, but only when the value is asked for: other sites append parameters of their
 own to shared links, and these are not read. `list_values` returns the values of a parameter that
-may be repeated.
+may be repeated. `decode_names` decodes the names in a query, before anything is looked up in it.
 
-What must stay true: no interface chooses the first or the last of several values silently.
+What must stay true: no interface chooses the first or the last of several values silently; every
+spelling of a name asks the same question.
+
+Specification: RFC 3986 section 6.2.2.2.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
 
 from perdure.errors.requests import RepeatedParameter
+
+_NAME = re.compile("(?:^|(?<=&))[^&=]+")
+_UNRESERVED = re.compile("(?:%(?:2[dDeE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE]))+")
+
+
+def decode_names(query: str) -> str:
+    """Return a query in which the names of parameters contain no escaped unreserved characters.
+
+    Such an escape means the same as the character. Values and other escapes stay as they are.
+
+    >>> decode_names("p%61rt=%61&%6dine")
+    'part=%61&mine'
+    """
+    if "%" not in query:
+        return query
+    return _NAME.sub(lambda name: _UNRESERVED.sub(lambda one: unquote(one[0]), name[0]), query)
 
 
 class Parameters(Mapping[str, str]):

@@ -35,9 +35,10 @@ _decode = msgspec.json.Decoder(Record).decode
 NONE = "-"
 """Represents a missing value."""
 _UNSAYABLE = {"", NONE}  # values that a charset or language in a line cannot have
-_DOCUMENT = "="
-NO_LOCATION = "{" + _DOCUMENT  # the first characters of other forms
-_NO_TIME = re.compile(f"[ {NO_LOCATION}]")
+DOCUMENT = "="
+"""The first character of the line of a record that has one document."""
+_NO_LOCATION = "{" + DOCUMENT  # the first characters of other forms
+_NO_TIME = re.compile(f"[ {_NO_LOCATION}]")
 _LAST = 9  # field of a document: its media type, the only one that may contain spaces
 
 Alike = Callable[[int, str, int, int], str]
@@ -70,7 +71,7 @@ def _write_document_line(record: Record) -> str | None:
     if one.at or one.corrections or {one.charset, one.language} & _UNSAYABLE:
         return None
     line = (
-        f"{_DOCUMENT}{record.at} {record.by} {one.format} {one.charset or NONE} "
+        f"{DOCUMENT}{record.at} {record.by} {one.format} {one.charset or NONE} "
         f"{one.language or NONE} {one.length} {one.sha512} {one.segment} {one.offset} "
         f"{one.media_type}"
     )
@@ -83,7 +84,7 @@ def _make_holding_record(at: str, by: str, one: Representation) -> Record:
 
 def decode_stored(text: str) -> Record:
     """Parse a stored record. Raises msgspec.DecodeError, TypeError or ValueError."""
-    if text[:1] == _DOCUMENT:
+    if text[:1] == DOCUMENT:
         return _read_document_line(text)
     found = read_only_location(text)
     if found is None:
@@ -104,7 +105,7 @@ def read_only_location(text: str) -> tuple[str, Location] | None:
 
 def split_location_line(text: str) -> list[str] | None:
     """Return time, version, format and URI of a location line as written, or None."""
-    return None if text[:1] in NO_LOCATION else text.split(" ", 3)
+    return None if text[:1] in _NO_LOCATION else text.split(" ", 3)
 
 
 def _read_document_line(text: str) -> Record:
@@ -144,7 +145,7 @@ class DocumentLine(NamedTuple):
 
     def place_at(self, segment: int, offset: int) -> str:
         """Return the line of the same document at another place."""
-        return f"{_DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
+        return f"{DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
 
 
 class ShortLine(NamedTuple):
@@ -175,7 +176,7 @@ def parse_short_line(text: str) -> ShortLine | None:
 
 def parse_document_line(text: str) -> DocumentLine | None:
     """Split the line of a document; None if the text is not one."""
-    return DocumentLine(*_split_document_line(text)) if text[:1] == _DOCUMENT else None
+    return DocumentLine(*_split_document_line(text)) if text[:1] == DOCUMENT else None
 
 
 def _as_json(
@@ -190,7 +191,7 @@ def encode_alike(at: str, by: str, one: Representation) -> Alike:
     found = parse_document_line(encode_stored(_make_holding_record(at, by, one)).decode())
     if found is None:
         return partial(_as_json, at, by, one)
-    before, media_type = _DOCUMENT + " ".join(found[:5]), found.media_type
+    before, media_type = DOCUMENT + " ".join(found[:5]), found.media_type
     return lambda length, sha512, segment, offset: (
         f"{before} {length} {sha512} {segment} {offset} {media_type}"
     )

@@ -3,9 +3,10 @@
 How it works: the identifier names a version and a format, and the record lists those that exist.
 Bytes held here come before locations elsewhere. If no version is named, the highest one answers; if
 no format is named, it is negotiated (RFC 9110 section 12). A format without a version means the
-highest version that has this format. A withdrawn resource is answered with
-its tombstone. A location without a version holds the newest one. It answers a name without a
-version, and a name with a version only if no version is known (ruling: http-errors).
+highest version that has this format. A withdrawn resource is answered with its tombstone. A
+version or format that does not exist has no description either. A location without a version holds
+the newest one. It answers a name without a version, and a name with a version only if no version is
+known (ruling: http-errors).
 
 Of several locations, only those that are valid today count. They are ordered by these properties:
 not known to be dead, accepted most by the reader (format and language), for the reader's region,
@@ -61,6 +62,7 @@ def decide_step(query: Query, record: Record | None) -> Step:
     if record is None:
         raise NotFound(identifier=str(identifier))
     if query.want in (Want.DESCRIPTION, Want.NAMES):
+        require_existing(query, record)
         return Description(identifier=identifier, record=record)
     if record.tombstone:
         return Gone(identifier=identifier, tombstone=record.tombstone)
@@ -80,6 +82,16 @@ def decide_step(query: Query, record: Record | None) -> Step:
             raise _make_not_acceptable(query, fetches)
         return Description(identifier=identifier, record=record)
     return _decide_resource(query, record, fetches, locations)
+
+
+def require_existing(query: Query, record: Record) -> None:
+    """Raise NoSuchVersion or NotAcceptable if the name has a version or format that does not exist.
+
+    A description, a citation or a page of such a name would be one of nothing. All versions of a
+    withdrawn resource are gone, and a resource elsewhere may have any.  # ruling: part-exists
+    """
+    if record.tombstone is None and read_qualifiers(query.identifier) != (None, None):
+        _find_candidates(query, record)
 
 
 def decide_part(query: Query, record: Record | None) -> Step:

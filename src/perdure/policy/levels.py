@@ -69,13 +69,34 @@ def settle_level(identifier: Identifier, record: Record, level: Level) -> Level:
     Raises NoSuchVersion or NotAcceptable if the record has no such version or format, and
     VersionNotSaid for a part of an open version. A format is accepted if a location may have it.
     """
-    level = _name_document(record, pin_part(identifier, record, level))
+    level = name_document(record, pin_part(identifier, record, level))
     _check_level(identifier, record, level)
     held = _list_held(record, level)
     if level.part and level.version is None and held and _can_name_versions(identifier):
         versions = tuple(str(qualify_identifier(identifier, *one)) for one in held)
         raise VersionNotSaid(identifier=str(identifier), versions=versions)
     return level
+
+
+def require_level(identifier: Identifier, record: Record, level: Level) -> None:
+    """Raise as `settle_level` if a line of an import describes a level that its record never had.
+
+    A line does not list the formats of withdrawn versions and of locations that were broken, so
+    their formats are accepted: every export can be imported again.
+    """
+    try:
+        settle_level(identifier, record, level)
+    except NotAcceptable:
+        if not _may_have_had(record, level):
+            raise
+
+
+def _may_have_had(record: Record, level: Level) -> bool:
+    """Return True if a level may have had a format that the record does not list."""
+    if record.locations or record.drifted or record.broken is not None:
+        return True
+    within = (one for one in record.versions if level.version in (None, one.number))
+    return any(not one.representations for one in within)
 
 
 def pin_part(identifier: Identifier, record: Record, level: Level) -> Level:
@@ -104,7 +125,7 @@ def _list_held(record: Record, level: Level) -> list[tuple[int, str]]:
     ]
 
 
-def _name_document(record: Record, level: Level) -> Level:
+def name_document(record: Record, level: Level) -> Level:
     """Return the level with the format under which its document is held.
 
     A correction gives a document another format in names; it is the same document by both.
@@ -148,11 +169,17 @@ def find_own(record: Record, level: Level) -> NarrowDescription:
     """Return the description of exactly this level; it may be empty."""
     if level == WHOLE_RESOURCE:
         return NarrowDescription(about=record.about, attached=record.attached)
-    level = _name_document(record, level)
+    level = name_document(record, level)
     return next(
-        (one for one in record.narrower if _is_same(one, level)),
+        (one for one in record.narrower if is_same_level(one, level)),
         NarrowDescription(version=level.version, format=level.format, part=level.part),
     )
+
+
+def describe_own(record: Record, level: Level) -> About:
+    """Return the description that was given at exactly this level, which a merge patch changes."""
+    pairs = record.metadata if level == WHOLE_RESOURCE else {}
+    return find_own(record, level).about or read_pairs(pairs)
 
 
 def describe_level(record: Record, level: Level, derived: About | None = None) -> About:
@@ -163,14 +190,14 @@ def describe_level(record: Record, level: Level, derived: About | None = None) -
     found = record.about or read_pairs(record.metadata)
     if derived is not None and found == About():
         found = derived
-    for one in _list_containing(record, level):
+    for one in list_containing(record, level):
         found = lay_over(found, one.about or About())
     return found
 
 
 def is_described(record: Record, level: Level) -> bool:
     """Return True if a reader of a level sees more than plain names and values."""
-    containing = _list_containing(record, level)
+    containing = list_containing(record, level)
     return record.about is not None or any(one.about is not None for one in containing)
 
 
@@ -182,12 +209,12 @@ def is_resource_described(record: Record) -> bool:
 def list_attached(record: Record, level: Level) -> tuple[Attachment, ...]:
     """Return the attached records that a reader of a level sees: of each format the narrowest."""
     found = {one.format: one for one in record.attached}
-    for narrow in _list_containing(record, level):
+    for narrow in list_containing(record, level):
         found |= {one.format: one for one in narrow.attached}
     return tuple(found.values())
 
 
-def _list_containing(record: Record, level: Level) -> list[NarrowDescription]:
+def list_containing(record: Record, level: Level) -> list[NarrowDescription]:
     """Return the levels of a record that contain a level, itself included, the widest first."""
     one = _find_document(record, level)
     others = () if one is None else (one.format, *list_reading_aliases(one))
@@ -207,7 +234,8 @@ def _contains(wide: Level, level: Level) -> bool:
     )
 
 
-def _is_same(one: Level, other: Level) -> bool:
+def is_same_level(one: Level, other: Level) -> bool:
+    """Return True if two levels are the same, in any token of the format."""
     return _contains(one, other) and _contains(other, one)
 
 
@@ -245,7 +273,7 @@ def put_description(record: Record, said: NarrowDescription) -> Record:
     """Return a record with this description of a level in place of the earlier one."""
     if said.level == WHOLE_RESOURCE:
         return replace(record, about=said.about, attached=said.attached)
-    kept = [one for one in record.narrower if not _is_same(one, said)]
+    kept = [one for one in record.narrower if not is_same_level(one, said)]
     return replace(record, narrower=sort_levels([*kept, said]))
 
 

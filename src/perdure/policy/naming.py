@@ -180,6 +180,12 @@ def list_reading_aliases(held: Representation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in tokens if not same_format(one, held.format)))
 
 
+def list_located_types(record: Record) -> list[str]:
+    """The media types of the formats that the locations of a record name, without parameters."""
+    found = (formats.find_media_type(one.format) for one in record.locations if one.format)
+    return [one.essence for one in found if one is not None]
+
+
 def select_format(held: Sequence[Representation], format: str) -> tuple[Representation, ...]:
     """The representations that a format names: by exactly this token, by another token of the same
     format or, if there are none, by a reading alias."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from perdure import formats, parts
+from perdure import parts
 from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.naming import DocumentOpen, PartNotStored
 from perdure.extractors.indexes import DirectoryIndexes
@@ -33,7 +33,7 @@ from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
 from perdure.policy.levels import is_resource_described
-from perdure.policy.naming import read_qualifiers, select_format
+from perdure.policy.naming import list_located_types, read_qualifiers, select_format
 from perdure.policy.rules import require_one
 from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
@@ -89,23 +89,28 @@ class Documents:
         part = self._parts.cut_part(source, selector)
         return part, iterate_body(part.body, source)
 
-    def describe_resolved(self, resolved: Resolved, url: str) -> DescribedResource:
+    def describe_resolved(
+        self, resolved: Resolved, url: str, *, own: bool = False
+    ) -> DescribedResource:
         """Describe a resource, or a part of one, for metadata and citations.
 
         `url` is the actionable form of the identifier, or of the part. If the record has a
         description, only the record is read; otherwise the description comes from the document,
         unless that was withdrawn.  # ruling: tombstone-silence
 
+        With `own`, the description has only the members that were set for the level of the name,
+        and none of a wider level or of the document.  # ruling: version-metadata
+
         Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
         other errors of cutting the part, also NoSuchVersion and NotAcceptable.
         """
         identifier, record = resolved.identifier, resolved.citable
         part = resolved.part_beside
-        held = describe_resource(identifier, record, url, part=part)
+        held = describe_resource(identifier, record, url, part=part, own=own)
         source = self._find_source(identifier, record)
         if source is not None and source.essence == collection.MEDIA_TYPE:
             held = msgspec.structs.replace(held, members=self._list_members(source, url))
-        if source is not None and not is_resource_described(record):
+        if source is not None and not own and not is_resource_described(record):
             about = self._read_about(source)
             members = held.members
             held = describe_resource(identifier, record, url, about, part)
@@ -242,8 +247,7 @@ def _select_elsewhere(identifier: Identifier, record: Record, part: str | None) 
     The media type comes from the locations of the record, or is the first that has such parts.
     Raises MalformedPart or PartNotSupported.
     """
-    known = (formats.find_media_type(one.format) for one in record.locations if one.format)
-    kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
+    kinds = [*list_located_types(record), *_MEDIA]
     for kind in kinds:
         found = parts.select_part(identifier, kind)
         if found is not None:

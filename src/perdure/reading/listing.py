@@ -27,7 +27,7 @@ from perdure.model.references import PROPOSAL
 from perdure.policy.equality import find_same_record
 from perdure.policy.naming import identify_record, list_members, qualify_identifier, read_qualifiers
 from perdure.policy.proposals import find_standing
-from perdure.policy.showing import show_to_readers
+from perdure.policy.showing import find_withdrawal, show_to_readers
 from perdure.reading.namesakes import Namesakes
 from perdure.reading.resolve import Resolved
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
@@ -344,6 +344,16 @@ def _write_cursor(key: str, last: Identifier) -> str:
     """The cursor after a representation, of whose record more follow. No key has a space."""
     version, format = read_qualifiers(last)
     return f"{key} {version} {format}"
+
+
+def list_citable(page: ListingPage) -> tuple[Identifier, ...]:
+    """The identifiers of a page that a bibliography contains: those that were not withdrawn.
+
+    A pattern with a version or a format lists representations, so these are cited, and not the
+    resource.  # ruling: pdi-patterns-everywhere
+    """
+    records = {one.identifier.key: one.record for one in page.records}
+    return tuple(one for one in page.identifiers if find_withdrawal(one, records[one.key]) is None)
 
 
 def _read_cursor(names: NameSet, text: str) -> _Cursor:

@@ -54,12 +54,12 @@ from perdure.model.queries import (
 )
 from perdure.model.records import IdentifiedRecord, Level, Location, Record, Value
 from perdure.policy.access import may_read
-from perdure.policy.decide import decide_part, decide_step
+from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
-from perdure.policy.levels import find_level, list_attached, pin_part
+from perdure.policy.levels import find_level, find_own, list_attached, pin_part
 from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.preference import prefers_other_than_page
@@ -174,25 +174,29 @@ class Resolved:
 
     @property
     def known(self) -> Record:
-        """The record. Raises NotFound if there is none."""
+        """The record. Raises NotFound, NoSuchVersion or NotAcceptable if the name names nothing."""
         return self.require_known()
 
     def require_known(self) -> Record:
-        """Return the record, or raise NotFound if there is none."""
+        """Return the record, or raise NotFound if there is none.
+
+        Raises NoSuchVersion or NotAcceptable if the record has no such version or format.
+        """
         if self.record is None:
             raise NotFound(identifier=str(self.asked))
+        require_existing(Query(identifier=self.whole), self.record)
         return self.record
 
     @property
     def citable(self) -> Record:
-        """The record to describe or cite. Raises NotFound if there is none.
+        """The record to describe or cite. Raises as `known`.
 
         For a PWID that is not registered here, it is empty: the PWID itself says enough.
         """
         return self.require_citable()
 
     def require_citable(self) -> Record:
-        """Return the record to describe or cite, or raise NotFound if there is none."""
+        """Return the record to describe or cite. Raises as `require_known`."""
         return Record() if self.pwid is not None else self.require_known()
 
     @property
@@ -201,10 +205,11 @@ class Resolved:
         level = find_level(self.identifier, self.part_beside)
         return pin_part(self.identifier, self.record or Record(), level)
 
-    def find_attached(self, format: str) -> Attachment | None:
+    def find_attached(self, format: str, *, own: bool = False) -> Attachment | None:
         """The record in a community's format that is attached to the level of the name, or to a
-        wider one. Raises NotFound if there is no record."""
-        known = list_attached(self.citable, self.level)
+        wider one unless only its `own` is wanted. Raises NotFound if there is no record."""
+        record, level = self.citable, self.level
+        known = find_own(record, level).attached if own else list_attached(record, level)
         return next((one for one in known if one.format == format), None)
 
     @property

@@ -12,10 +12,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import NamedTuple
 
-from perdure.errors import Corrupt, PerdureError
+from perdure.errors import Corrupt, MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.corruption import KeyUnreadable
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
+from perdure.ids.keys import spell_key
 from perdure.model.records import Record
 from perdure.policy.naming import identify_record
 from perdure.storage.ports import Records
@@ -59,16 +59,20 @@ def scan_readable(records: Records, low: str, high: str, *, limit: int) -> Scann
 
 def _identify_row(key: str, record: Record | Corrupt) -> ScannedRecord | DamagedRecord:
     if isinstance(record, Corrupt):
-        return DamagedRecord(key, _name_damage(record))
+        return DamagedRecord(key, record)
     try:
         return ScannedRecord(key, identify_record(key, record), record)
     except (PerdureError, ValueError) as error:
-        return DamagedRecord(key, _name_damage(KeyUnreadable(identifier=key, fault=str(error))))
+        return DamagedRecord(key, KeyUnreadable(identifier=spell_key(key), fault=str(error)))
 
 
-def _name_damage(error: Corrupt) -> Corrupt:
-    """The same error with the name in place of the key, if the key tells the name."""
-    name = error.identifier.encode("utf-8", "backslashreplace").decode()
-    with suppress(PerdureError, ValueError, IndexError):
-        name = str(Pdi.from_key(name))
-    return error.replace_fields(identifier=name) if "identifier" in error.fields else error
+def name_key(records: Records, key: str) -> str:
+    """Return the canonical text of the resource with a key.
+
+    If its record is missing or damaged, the text is what the key alone tells.
+    """
+    with suppress(Corrupt, MalformedIdentifier, UnknownScheme):
+        record = records.find_record(key)
+        if record is not None:
+            return str(identify_record(key, record))
+    return spell_key(key)

@@ -38,11 +38,12 @@ from perdure.errors.requests import (
     EmptyPart,
     MalformedNumber,
     SeveralQuestions,
+    UnknownLevel,
     UnknownQuestion,
 )
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
 from perdure.ids.name_set import NameSet
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, decode_names
 from perdure.model.queries import LocationAttribute
 from perdure.parts import media
 from perdure.policy.named_parts import Name, split_part
@@ -53,7 +54,7 @@ _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
     r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|nearest|metadata|cite"
     r"|register|correct|bind|break|alias|withdraw|erase|refuse"
-    r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+    r"|(?:cursor|limit|metadata|level|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
@@ -74,9 +75,10 @@ _BARE = ("metadata", "cite")
 _ANSWERED = (*_BARE, "quote")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play")
+_LEVELS = ("own",)
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
-_PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
+_PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region", "index", "type", "locatt")  # fmt: skip
 
 
@@ -113,6 +115,8 @@ class Question(msgspec.Struct, frozen=True):
     """The text to append to the address of the redirect."""
     metadata: str | None = None
     """A format of metadata; empty for the one that the reader prefers."""
+    level: str | None = None
+    """The level of metadata: `own` for the description of the name itself; None for all levels."""
     cite: str | None = None
     """A style of citation; empty for the default."""
     locale: str | None = None
@@ -148,7 +152,8 @@ def read_target(raw: bytes) -> RequestTarget:
         return _read_escaped(text, at)
     if at >= 0 and _PWID.match(text):
         at = text.rfind("?")
-        asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
+        allowed = _OF_PWID_URN if _URN.match(text) else _OF_PWID
+        asks = allowed.match(f"?{decode_names(text[at + 1 :])}")
         return RequestTarget(text[:at], text[at + 1 :]) if asks else RequestTarget(text, None)
     if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
         return RequestTarget(text, None)
@@ -174,6 +179,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     """
     if text is None:
         return Question()
+    text = decode_names(text)
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
     found, words = Parameters(), dict[str, None]()
@@ -207,6 +213,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         limit=_read_positive(found["limit"]) if "limit" in found else None,
         nearest="nearest" in found,
         metadata=found.get("metadata"),
+        level=_read_level(found) if "metadata" in found else None,
         cite=found.get("cite"),
         locale=found.get("locale"),
         region=found.get("region"),
@@ -227,10 +234,18 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     )
 
 
+def _read_level(given: Parameters) -> str | None:
+    """The level of metadata. Raises UnknownLevel."""
+    level = given.get("level")
+    if level not in (None, *_LEVELS):
+        raise UnknownLevel(text=level or "", known=_LEVELS)
+    return level
+
+
 def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     """Return True if a piece of a query is a word without a value."""
     if name in _OF_PROXIES:
-        return "info" in verbs and value.lower() in ("", "true")
+        return "info" in verbs and unquote(value).lower() in ("", "true")
     return name == "nearest" and not value
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from perdure.errors.corruption import FileEndsEarly
+from perdure.errors.importing import DirectoryObstructed
 from perdure.errors.processes import InUse
 
 _PIECE = 1 << 20
@@ -72,6 +74,37 @@ def copy_durably(source: Path, target: Path, *, length: int | None = None) -> No
         writing.flush()
         os.fsync(writing.fileno())
     replace_durably(beside, target)
+
+
+def resolve_path(path: Path) -> Path:
+    """Return a path without symbolic links. A link in a loop stays, so that opening it fails."""
+    return Path(os.path.realpath(path))
+
+
+def check_directory(path: Path, *within: str) -> None:
+    """Raise DirectoryObstructed if a path, or a name in it, is no directory and cannot become one.
+
+    Each directory above is looked at, too. Another process may change them afterwards.
+    """
+    for place in (*reversed(path.parents), path, *(path / name for name in within)):
+        try:
+            is_directory = stat.S_ISDIR(place.stat().st_mode)
+        except FileNotFoundError:
+            if place.is_symlink():
+                target = str(place.readlink())
+                raise DirectoryObstructed(
+                    directory=str(path), obstacle=str(place), target=target
+                ) from None
+        except PermissionError:
+            return  # the first write says which one
+        except OSError as error:
+            fault = error.strerror or str(error)
+            raise DirectoryObstructed(
+                directory=str(path), obstacle=str(place), fault=fault
+            ) from error
+        else:
+            if not is_directory:
+                raise DirectoryObstructed(directory=str(path), obstacle=str(place))
 
 
 def sync_file(path: Path) -> None:

@@ -12,6 +12,7 @@ What must stay true: if the database refuses something, the adapter raises `Jour
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ import msgspec
 
 from perdure.errors import Corrupt, StorageFailed
 from perdure.errors.processes import FileUnusable
+from perdure.errors.root import quote
+from perdure.errors.unavailable import WritingNotAllowed
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
@@ -59,6 +62,9 @@ class JournalFailed(JournalError):
     passes = False
 
 
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
 @contextmanager
 def storage_errors(what: str) -> Iterator[None]:
     """Raise our own errors if the disk is full or failing, or if a database is busy.
@@ -69,8 +75,17 @@ def storage_errors(what: str) -> Iterator[None]:
         yield
     except JournalBusy as error:
         raise FileUnusable(file=what, fault=str(error)) from error
-    except (OSError, JournalError) as error:
+    except OSError as error:
+        kind = WritingNotAllowed if error.errno in _NOT_ALLOWED else StorageFailed
+        raise kind(what=what, reason=_describe_fault(error)) from error
+    except JournalError as error:
         raise StorageFailed(what=what, reason=str(error)) from error
+
+
+def _describe_fault(error: OSError) -> str:
+    """The words of the system, and the path to which they apply."""
+    path = f": {quote(error.filename)}" if error.filename is not None else ""
+    return f"{error.strerror}{path}" if error.strerror else str(error)
 
 
 # Records

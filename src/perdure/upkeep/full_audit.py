@@ -21,11 +21,14 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.archives import withholding
+from perdure.archives.index.sqlite_index import FILE
+from perdure.archives.library import DIRECTORY
 from perdure.archives.withholding import Withholdings
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
+from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
-from perdure.ids.pdi import Pdi
 from perdure.model import collection, stored
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
@@ -128,6 +131,8 @@ class _Audit:
             yield from self._describe(self._records.check_integrity())
             yield from self._describe(self._held.check_root())
             yield from self._check_files()
+            self._report(0, "captures")
+            yield from self._check_captures()
         size = 0
         for number, length in self._list_segments():
             self._report(size, f"segment {number}")
@@ -158,6 +163,15 @@ class _Audit:
                 check()
             except (PerdureError, OSError) as error:
                 yield make_finding(name, str(error))
+
+    def _check_captures(self) -> Iterator[IntegrityFinding]:
+        """Check the index of captures. The archive files have a check of their own."""
+        try:
+            for error in self._registry.archive.check_index():
+                identifier = getattr(error, "identifier", "") or f"{DIRECTORY}/{FILE}"
+                yield make_finding(identifier, str(error))
+        except PerdureError as error:
+            yield make_finding(f"{DIRECTORY}/{FILE}", str(error))
 
     def _describe(self, errors: Iterator[Corrupt]) -> Iterator[IntegrityFinding]:
         for error in errors:
@@ -331,7 +345,7 @@ class _Audit:
             for lost in self._records.find_unlinked(list(waiting)):
                 text, name = waiting[lost]
                 problem = f"the index of references does not have {text}"
-                yield make_finding(str(name or Pdi.from_key(lost[1])), problem)
+                yield make_finding(str(name or spell_key(lost[1])), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 
@@ -443,7 +457,8 @@ def _make_unnamed_finding(kept: KeptRecord) -> IntegrityFinding:
         segment=held.segment,
         offset=0,  # it is no representation
         length=0,
-        problem=f"segment {held.segment} has {held.length} bytes of it, from offset {held.offset}, "
+        problem=f"segment {held.segment} has {count_things(held.length, 'byte')} of it, from "
+        f"offset {held.offset}, "
         "that no record names",
     )
 

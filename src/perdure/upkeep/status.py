@@ -55,6 +55,8 @@ class RegistryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Number of records that cannot be read."""
     captures: int
     archive_files: int
+    outdated_files: int
+    """Archive files that an earlier release indexed, see `perdure archive reindex`."""
     series: tuple[str, ...]
     """Series that are resolved here, at most 1000, sorted.  # ruling: series-resolved"""
     minted: tuple[str, ...]
@@ -113,6 +115,7 @@ def measure_registry(registry: Registry) -> RegistryStatus:
         damaged=damaged,
         captures=sum(one.captures for one in files),
         archive_files=len(files),
+        outdated_files=sum(one.is_outdated for one in files),
         series=registry.listings.list_series(registry.settings.series),
         minted=tuple(registry.settings.series),
         closed=tuple(one for one in registry.settings.series if days.is_closed(one, today)),

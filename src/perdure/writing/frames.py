@@ -13,6 +13,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
+from perdure.errors.root import count_things
+
 LARGEST = 256 << 20
 """The most bytes of a frame."""
 _LENGTH = struct.Struct("!I")
@@ -75,7 +77,7 @@ class Frames:
             if length > LARGEST:
                 if found:
                     break  # the frames before it are valid
-                raise OSError(f"a frame of {length} bytes")
+                raise OSError(f"a frame of {count_things(length, 'byte')}")
             end = start + _LENGTH.size + length
             if end > len(received):
                 break

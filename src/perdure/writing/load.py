@@ -38,7 +38,7 @@ from perdure.model.commands import (
     Receipt,
     make_representation,
 )
-from perdure.model.records import Record, Representation, Version
+from perdure.model.records import NarrowDescription, Record, Representation, Version
 from perdure.policy import correcting, levels, naming, rules
 from perdure.policy.joining import join_records
 from perdure.writing.ledger import IMPORT, Ledger
@@ -101,18 +101,20 @@ def _take_rows(
     keys = [row.key for row in rows]
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
-    if not rows or ledger.is_empty(keys[0], keys[-1]):
+    is_new = not rows or ledger.is_empty(keys[0], keys[-1])
+    if is_new and not any(map(_has_levels, rows)):
         _add_rows(ledger, rows, by)
         return len(rows), len(rows), []
     fresh: list[LoadRow] = []
     refused: list[Refused] = []
     changed = 0
     for row in rows:
-        held = ledger.find_record(row.key)
-        if held is None:
-            fresh.append(row)
-            continue
+        held = None if is_new else ledger.find_record(row.key)
         try:
+            if held is None:
+                check_new_row(row, ledger.now)
+                fresh.append(row)
+                continue
             changed += _join_row(ledger, held, row, by, how)
         except PerdureError as error:
             refused.append((row.line, str(error)))
@@ -154,16 +156,19 @@ def _find_refusals(
 ) -> Iterator[Refused]:
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
-    if ledger.is_empty(rows[0].key, rows[-1].key):
+    is_new = ledger.is_empty(rows[0].key, rows[-1].key)
+    if is_new and not any(map(_has_levels, rows)):
         return
     for row in rows:
-        held = ledger.find_record(row.key)
-        if held is not None:
-            try:
-                changed = join_row(held, row, ledger.now, how)
-                ledger.check_alone(naming.identify_record(row.key, changed), held, changed)
-            except PerdureError as error:
-                yield row.line, str(error)
+        held = None if is_new else ledger.find_record(row.key)
+        try:
+            if held is None:
+                check_new_row(row, ledger.now)
+                continue
+            changed = join_row(held, row, ledger.now, how)
+            ledger.check_alone(naming.identify_record(row.key, changed), held, changed)
+        except PerdureError as error:
+            yield row.line, str(error)
 
 
 def _split_runs(ledger: Ledger, rows: Sequence[LoadRow]) -> Iterator[Sequence[LoadRow]]:
@@ -246,9 +251,30 @@ def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
     for number, content in row.contents:
         _check_content(identifier, held, asked, number, content)
     joined = join_records(identifier, held, asked, how, frozenset(row.given), row.located)
-    for one in asked.narrower:
-        levels.settle_level(identifier, joined, one.level)
+    known = {one.level for one in held.narrower}
+    _check_levels(identifier, joined, (one for one in asked.narrower if one.level not in known))
     return joined
+
+
+def check_new_row(row: LoadRow, at: str) -> None:
+    """Raise NoSuchVersion or NotAcceptable if the row of a new identifier describes a version or a
+    format that it does not bring."""
+    if _has_levels(row):
+        record = promise_contents(row, at)
+        _check_levels(naming.identify_record(row.key, record), record, record.narrower)
+
+
+def _has_levels(row: LoadRow) -> bool:
+    """Return True if the row may describe single versions, formats or parts."""
+    return b'"narrower"' in row.record
+
+
+def _check_levels(
+    identifier: Identifier, record: Record, described: Iterable[NarrowDescription]
+) -> None:
+    """Raise NoSuchVersion or NotAcceptable for a level that the record never had."""
+    for one in described:
+        levels.require_level(identifier, record, one.level)
 
 
 def _check_content(

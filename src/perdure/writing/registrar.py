@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -31,8 +31,8 @@ from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.ids import Identifier, pdi
+from perdure.ids.keys import spell_key
 from perdure.ids.pdi import Pdi
-from perdure.model.about import read_pairs
 from perdure.model.commands import (
     Alias,
     Answer,
@@ -81,13 +81,10 @@ from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
 from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
 from perdure.writing.shares import Shares
+from perdure.writing.silencing import DeleteIndexes
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Registrar:
@@ -100,7 +97,8 @@ class Registrar:
         open_journal: Callable[[Path], Journal],
         bytes: Bytes,
         *,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime],
+        delete_indexes: DeleteIndexes,
         learn: Callable[[], Settings] | None = None,
     ) -> None:
         """`learn` returns the settings with the authorities that were added meanwhile."""
@@ -133,7 +131,13 @@ class Registrar:
             ledger.journal.commit_batch()
             self._ledger = ledger
             self._withdrawing = Withdrawing(
-                root, settings, ledger, bytes, self._enter_name, self._read_name
+                root,
+                settings,
+                ledger,
+                bytes,
+                self._enter_name,
+                self._read_name,
+                delete_indexes,
             )
             self._withdrawing.finish_work()  # what a crash has left
             opened.pop_all()
@@ -422,7 +426,7 @@ class Registrar:
         for key, revision in command.keys:  # all are checked before one is changed
             record = self._ledger.find_record(key)
             if record is None:
-                raise NotFound(identifier=key)
+                raise NotFound(identifier=spell_key(key))
             identifier = naming.identify_record(key, record)
             rules.check_revision(identifier, record, revision)
             changed, _ = moves.move_locations(record, rows)
@@ -473,8 +477,7 @@ class Registrar:
         level = levels.settle_level(identifier, record, level)
         about = command.about
         if command.patch is not None:
-            pairs = record.metadata if level == WHOLE_RESOURCE else {}
-            held = levels.find_own(record, level).about or read_pairs(pairs)
+            held = levels.describe_own(record, level)
             about = patch_description(held, read_patch(command.patch))
         changed, outcome = levels.describe_record(record, level, about, command.attached)
         receipt = self._ledger.revise_record(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ import msgspec
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
 from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
-from perdure.extractors.indexes import INDEXES, delete_indexes
+from perdure.ids.keys import spell_key
 from perdure.model.records import Record, Representation
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import sync_directory
@@ -33,6 +33,9 @@ from perdure.storage.ports import Blanking, Bytes
 
 PLACE = "erasing"
 _log = logging.getLogger(__name__)
+
+DeleteIndexes = Callable[[Collection[str]], None]
+"""Deletes everything that was computed from the bytes with these SHA-512s. Raises OSError."""
 
 
 class Silencing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,11 +57,14 @@ class SilencingQueue:
         self,
         root: Path,
         held: Bytes,
+        *,
+        delete_indexes: DeleteIndexes,
         erase_captures: Callable[[Sequence[CaptureBlanking]], list[str]],
     ) -> None:
         """`erase_captures` overwrites records, and returns the places that may still have them."""
         self._root = root
         self._bytes = held
+        self._delete_indexes = delete_indexes
         self._erase_captures = erase_captures
 
     def add(self, work: Silencing) -> None:
@@ -93,7 +99,7 @@ class SilencingQueue:
         return sorted((self._root / PLACE).glob("[0-9a-f]*.json"))
 
     def _carry_out(self, work: Silencing) -> Iterator[str]:
-        delete_indexes(self._root / INDEXES, work.digests)
+        self._delete_indexes(work.digests)
         if work.captures:
             yield from self._erase_captures(work.captures)
         if not work.blankings:
@@ -101,7 +107,7 @@ class SilencingQueue:
         try:
             linked = self._bytes.blank_bytes(work.blankings, work.at)
         except Corrupt as error:  # there is nothing to overwrite
-            _log.warning("erasing %s: %s", work.key, error)
+            _log.warning("erasing %s: %s", spell_key(work.key), error)
             yield str(error)
             linked = []
         for number in linked:

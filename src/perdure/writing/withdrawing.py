@@ -33,7 +33,7 @@ from perdure.storage.ports import Blanking, Bytes
 from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.capture_erasing import NO_CAPTURES, CaptureErasing, Plan
 from perdure.writing.ledger import Ledger
-from perdure.writing.silencing import Silencing, SilencingQueue, digest_rest
+from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
 
 WITHDRAW, ERASE = "withdraw", "erase"
 """Acts of changes."""
@@ -53,6 +53,7 @@ class Withdrawing:
         held: Bytes,
         enter: Enter,
         read_name: ReadName,
+        delete_indexes: DeleteIndexes,
     ) -> None:
         """`read_name` finds the known spelling of a name, and checks that it is one resource."""
         self._root = root
@@ -62,7 +63,12 @@ class Withdrawing:
         self._enter = enter
         self._read_name = read_name
         self._captures = CaptureErasing(root, settings)
-        self._queue = SilencingQueue(root, held, self._captures.erase_captures)
+        self._queue = SilencingQueue(
+            root,
+            held,
+            delete_indexes=delete_indexes,
+            erase_captures=self._captures.erase_captures,
+        )
         self._waiting = False
         """True if this batch has noted work that follows its commit."""
         ledger.persons = settings.withdrawal_persons

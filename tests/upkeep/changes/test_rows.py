@@ -5,15 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import closing
 from typing import Any
 
+import apsw
 from tests.conftest import TODAY, Desk, text
 
-from perdure.model.changes import Change
+from perdure.model.changes import Change, ChangeMark
 from perdure.model.commands import Mint, SaveToken
 from perdure.model.records import Location, Token
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.records import SqliteRecords
 from perdure.upkeep.changes.rows import write_full_lines, write_public_line
 from perdure.writing.door import Turn
+
+TRIGGERS = "SELECT name FROM sqlite_master WHERE type='trigger'"
 
 
 def sha256(*parts: bytes) -> bytes:
@@ -65,6 +71,7 @@ def test_the_full_view_verifies_what_was_written(desk: Desk) -> None:
         first, *lines = map(json.loads, write_full_lines(records, change, records.list_epochs()))
         if change.act in ("begin", "token"):
             assert lines == []
+            assert first.get("token") == ("press" if change.act == "token" else None)
             continue
         salt, actor = bytes.fromhex(first["salt"]), first["actor"].encode()
         (line,) = lines
@@ -108,3 +115,17 @@ def test_a_run_names_its_first_and_last(desk: Desk) -> None:
     (stored,) = {one["stored"] for one in lines}
     said = b"\0".join((row["actor"].encode(), stored.encode(), *keys))
     assert sha256(bytes.fromhex(row["salt"]), said).hex() == row["digest"]
+
+
+def test_a_damaged_record_hides_no_change(desk: Desk) -> None:
+    """Its key tells the name, which the change says, too."""
+    write(desk)
+    desk.registry.close()
+    with closing(apsw.Connection(str(desk.root / FILE))) as connection:
+        for (name,) in connection.execute(TRIGGERS).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE records SET sum=1 WHERE key LIKE '%/a2'").fetchall()
+    with closing(SqliteRecords(desk.root)) as records:
+        (change,) = records.list_changes(ChangeMark(1, 2), limit=1)
+        row = json.loads(write_public_line(records, change, records.list_epochs()))
+    assert row["name"] == f"{TODAY}/2"

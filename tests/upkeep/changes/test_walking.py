@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from tests.conftest import SERIES, TODAY, Desk, text
 
 from perdure.errors import Corrupt
 from perdure.model.changes import ChainHead, ChangeMark
-from perdure.model.commands import SaveToken
+from perdure.model.commands import Mint, SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.sums import SUMMED, sum_row
 from perdure.upkeep.changes.rows import write_full_lines
 from perdure.upkeep.changes.walking import check_changes
+from perdure.writing.door import Turn
 
 
 @pytest.fixture
@@ -109,18 +111,24 @@ def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> Non
 @pytest.mark.parametrize(
     ("done", "told"),
     [
-        ("DELETE FROM records WHERE key='hdl:1/1'", "1.40: it wrote 1 lines, but 0 are here"),
-        ("DELETE FROM history", "it wrote 1 lines, but 0 are here"),
+        (
+            "DELETE FROM records WHERE key='hdl:1/1'",
+            "it wrote 1 line at hdl:1/1, but 0",
+        ),
+        ("DELETE FROM history", "it wrote 1 line at "),
         ("DELETE FROM changes WHERE position=20", "1.20: "),
-        ("UPDATE records SET position=5 WHERE key='hdl:1/1'", "it wrote 1 lines, but 0 are here"),
+        (
+            "UPDATE records SET position=5 WHERE key='hdl:1/1'",
+            "it wrote 1 line at hdl:1/1, but 0",
+        ),
         (
             """
             INSERT INTO records(key, record, position)
               SELECT 'hdl:1/2', record, 40 FROM records WHERE key='hdl:1/1'
             """,
-            "None: 39 revisions are stored, but changes wrote 38 of them",
+            "None: 39 revisions stored, but changes wrote 38",
         ),
-        ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote at  has another digest"),
+        ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote has another digest"),
         (
             "UPDATE epochs SET previous_epoch=0, previous_number=1, previous_chain='no chain'",
             "1.1: its epoch names no chain before it",
@@ -140,6 +148,49 @@ def test_what_was_taken_away_or_slipped_in_is_found(full: Desk, done: str, told:
     with closing(unlocked(full.root)) as connection:
         connection.execute(done).fetchall()
     assert any(told in one for one in problems(full.root)), problems(full.root)
+
+
+@pytest.mark.parametrize(
+    ("done", "problem"),
+    [
+        (
+            "UPDATE records SET record=replace(record, 'press', 'Press') WHERE key LIKE '%/a7'",
+            f"1.8: what it wrote at {TODAY}/7 has another digest",
+        ),
+        (
+            "DELETE FROM records WHERE key LIKE '%/a7'",
+            f"1.8: it wrote 1 line at {TODAY}/7, but 0 can be found",
+        ),
+        (
+            "UPDATE records SET record='?' WHERE key LIKE '%/a7'",
+            f"1.8: what it wrote at {TODAY}/7 has another digest",
+        ),
+        (
+            "UPDATE token_changes SET after=replace(after, 'mint', 'bind')",
+            "1.37: what it wrote to the token press has another digest",
+        ),
+    ],
+)
+def test_a_problem_names_the_record_as_people_write_it(full: Desk, done: str, problem: str) -> None:
+    with closing(unlocked(full.root)) as connection:
+        connection.execute(done).fetchall()
+        forge_sums(connection)
+    assert problem in problems(full.root)
+
+
+def test_a_change_of_many_records_is_named_by_the_first_and_the_last(desk: Desk) -> None:
+    desk.mint(text("x"))
+    committer = desk.registry.door.committer
+    assert committer is not None
+    done = threading.Event()
+    turn: Turn = [(Mint(authority=SERIES), lambda _: None)] * 3
+    committer.enqueue_turn(turn, lambda _: done.set())
+    done.wait()
+    desk.registry.close()
+    with closing(unlocked(desk.root)) as connection:
+        connection.execute("DELETE FROM records WHERE key LIKE '%/a3'").fetchall()
+    named = f"1.3: it wrote 3 lines from {TODAY}/2 to {TODAY}/4, but 2 can be found"
+    assert named in problems(desk.root)
 
 
 def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: Path) -> None:

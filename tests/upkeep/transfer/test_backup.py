@@ -33,7 +33,7 @@ IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
 EXAMPLE = _CORPUS / "webrecorder+pywb__sample_archive_warcs_example.warc.gz"
 
 
-def backed_up(desk: Desk, target: Path, **options: bool) -> list[BackupProgress]:
+def backed_up(desk: Desk, target: Path, **options: Any) -> list[BackupProgress]:
     return list(back_up(desk.root, target, SqliteStore(), Segments, **options))
 
 

@@ -15,6 +15,8 @@ from perdure import testing
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
+from perdure.model.about import About
+from perdure.model.commands import Describe
 from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer import exporting
@@ -70,6 +72,44 @@ def test_an_export_of_an_import_of_an_export_is_the_export(full: Desk, place: Pa
     assert copy.names("urn:isbn:0-395-36341-1") == full.names("urn:isbn:0-395-36341-1")
     assert copy.problems() == []
     copy.registry.close()
+
+
+def test_descriptions_of_what_is_gone_are_imported_again(desk: Desk, place: Path) -> None:
+    """A line has neither the formats of withdrawn versions nor those of broken locations.
+
+    # ruling: version-metadata
+    """
+    about = About(edition="proof")
+
+    def describe(*names: str) -> None:
+        for name in names:
+            command = Describe(identifier=parse(name), about=about)
+            desk.registry.door.execute_command(command)
+
+    for uid in (1, 2):
+        desk.register(f"{DAY}/{uid}", text("one"))
+        desk.commit(f"{DAY}/{uid}", html("<p>two"))
+        describe(*(f"{DAY}/{uid}{level}" for level in (".*.1", ".text", ".text.1", ".html")))
+    desk.withdraw(f"{DAY}/1")
+    desk.withdraw(f"{DAY}/2.text.1", version=1)
+    for uid, levels in ((3, (".html.3", ".*.3")), (4, (".html",)), (5, (".html", ".pdf"))):
+        name, format = f"{DAY}/{uid}", "html"
+        version = 3 if uid == 3 else None
+        desk.bind(
+            name, Location(uri="https://a.example/", version=version, format=format), register=True
+        )
+        if uid == 5:
+            desk.bind(name, Location(uri="https://b.example/", format="pdf"))
+        describe(*(f"{name}{level}" for level in levels))
+        desk.break_(name, "https://a.example/")
+    first = exported(desk)
+    copy = copied(first, place / "copy")
+    assert exported(copy) == first
+    copy.registry.close()
+    source = ImportSource(io.BytesIO(first), place)
+    (*_, end) = import_lines(desk.registry, source, processes=0)
+    assert (end.accepted, end.refused) == (5, 0)
+    assert exported(desk) == first
 
 
 def test_bytes_go_into_files_named_by_their_digest(full: Desk, place: Path) -> None:

@@ -18,11 +18,12 @@ from tests.conftest import SERIES, TODAY, Desk
 from tests.trials import Tally
 
 from perdure.ids import parse
-from perdure.model.commands import Load
+from perdure.model.commands import Joining, Load
 from perdure.registry import Registry
 from perdure.storage.spool import IN_MEMORY
 from perdure.upkeep.transfer import blocks, importing
 from perdure.upkeep.transfer.importing import ImportProgress, ImportSource, import_lines
+from perdure.upkeep.transfer.previewing import preview_lines
 from perdure.writing.peers import SharedDoor
 
 DAY = f"pdi://{SERIES}/1997/09/01"
@@ -147,6 +148,61 @@ def test_what_a_name_or_a_record_cannot_have_is_a_bad_line(desk: Desk, atomic: b
     end = take(desk, given)
     assert (end.accepted, sorted(bad(end))) == (4, [3, 5, 6, 7, 8])
     assert listed(desk) == [f"{DAY}/1", f"{DAY}/2", f"{DAY}/4"]
+
+
+TITLE = {"about": {"titles": [{"value": "T"}]}}
+THIRD = {"version": 3, **TITLE}
+PDF = {"format": "pdf", **TITLE}
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ({"id": f"{DAY}/1.text.3", **TITLE}, "none"),
+        ({"id": f"{DAY}/1.text.1", **TITLE}, "none"),
+        ({"id": f"{DAY}/1", "narrower": [THIRD], "metadata": {"a": "b"}}, "none"),
+        ({"id": f"{DAY}/1", "content": {"text": "one"}, "narrower": [THIRD]}, "1"),
+        ({"id": f"{DAY}/1", "content": {"text": "one"}, "narrower": [PDF]}, "text"),
+    ],
+    ids=["full name", "first version", "nothing held", "another version", "another format"],
+)  # fmt: skip
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("how", [Joining.ADD, Joining.MERGE, Joining.REPLACE])
+def test_a_level_that_does_not_exist_is_not_described(
+    desk: Desk, atomic: bool, line: dict[str, Any], known: str, *, is_known: bool, how: Joining
+) -> None:
+    """A new name is no exception.  # rulings: version-metadata, part-exists"""
+    if is_known:
+        take(desk, [{"id": f"{DAY}/1", "metadata": {"c": "d"}}])
+    before = desk.registry.listings.find_record(parse(f"{DAY}/1"))
+    end = take(desk, [line, bound(2)], atomic=atomic, how=how)
+    assert bad(end) == [1]
+    assert known in str(end.faults[0].error["message"])
+    source = ImportSource(io.BytesIO(lines([line])), desk.root.parent)
+    (fault,) = preview_lines(desk.registry, source, how)
+    assert isinstance(fault, blocks.Fault)
+    assert desk.registry.listings.find_record(parse(f"{DAY}/1")) == before
+    assert (f"{DAY}/2" in listed(desk)) is not atomic
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"id": f"{DAY}/1.text.3", "content": {"text": "three"}, **TITLE},
+        {"id": f"{DAY}/1.text.3", "locations": ["https://a.example/3"], **TITLE},
+        {"id": f"{DAY}/1", "contents": [{"version": 3, "text": "x"}], "narrower": [THIRD]},
+        {"id": f"{DAY}/1.html", "locations": ["https://a.example/3"], **TITLE},
+    ],
+    ids=["content", "location", "contents", "format"],
+)
+def test_a_level_that_the_line_creates_is_described(
+    desk: Desk, atomic: bool, line: dict[str, Any]
+) -> None:
+    end = take(desk, [line], atomic=atomic)
+    assert (end.accepted, end.refused) == (1, 0), end.faults
+    (said,) = desk.record(f"{DAY}/1").narrower
+    assert said.about is not None
+    assert said.about.title == "T"
 
 
 def test_a_contradiction_with_the_registry_stops_all_or_nothing(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,18 +25,21 @@ from perdure.errors.importing import (
 )
 from perdure.errors.processes import HasWriter
 from perdure.model.changes import BEGIN
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
 from perdure.registry import initialise
 from perdure.settings import load_settings
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import hold_lock
 from perdure.storage.handover import Handover
 from perdure.storage.segments.store import Segments
+from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.changes.rows import make_public_row
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.transfer.backup import back_up
 from perdure.upkeep.transfer.predecessors import (
-    LaterNames,
+    LaterWrites,
     PredecessorDirectory,
     PredecessorUrl,
     _add_names,
@@ -269,6 +273,76 @@ def test_withdrawals_of_the_predecessor_are_not_forgotten(desk: Desk, copied: Pa
     assert Withholdings(copied).list_lines() == (takedown,)
 
 
+# Tokens
+# ------
+
+
+def save_tokens(desk: Desk, *names: str, **fields: Any) -> None:
+    for name in names:
+        token = Token(name=name, digest=name, operations=("mint",), authorities=("*",), **fields)
+        desk.registry.door.execute_command(SaveToken(token=token))
+
+
+@pytest.fixture
+def credentials(desk: Desk, place: Path) -> Path:
+    """A copy with two valid tokens; then one is revoked in the registry, and another one made."""
+    save_tokens(desk, "lost", "press")
+    save_tokens(desk, "late", expires="2026-11-20T00:00:00Z")
+    save_tokens(desk, "old", revoked="2026-11-20T00:00:00Z")
+    desk.registry.close()
+    copy = Path(shutil.copytree(desk.root, place / "copied"))
+    desk.reopen()
+    save_tokens(desk, "lost", revoked="2026-11-21T10:00:00Z")
+    save_tokens(desk, "new")
+    desk.registry.close()
+    return copy
+
+
+def list_revoked(root: Path) -> dict[str, str | None]:
+    with closing(STORE.open_records(root)) as records:
+        assert [one.problem for one in check_changes(records) if one.problem] == []
+        return {one.name: one.revoked for one in records.list_tokens()}
+
+
+def test_tokens_that_may_have_been_revoked_are_named(credentials: Path) -> None:
+    """A backup revives a token that was revoked after it: only an administrator can know."""
+    done = promote(credentials)
+    assert (done.revoked, done.tokens, done.unknown_tokens) == ((), ("lost", "press"), ())
+    assert list_revoked(credentials)["lost"] is None
+
+
+def test_all_tokens_can_be_revoked(credentials: Path) -> None:
+    plan = promote(credentials, revoke_all=True, dry_run=True)
+    assert (plan.revoked, plan.tokens) == (("lost", "press"), ())
+    assert list_revoked(credentials)["press"] is None
+    assert promote(credentials, revoke_all=True).revoked == ("lost", "press")
+    ended = "2026-11-20T00:00:00Z"
+    assert list_revoked(credentials) == {"late": None, "lost": NOW, "old": ended, "press": NOW}
+
+
+def test_a_predecessor_tells_its_revocations(desk: Desk, credentials: Path) -> None:
+    done = promote(credentials, predecessor=PredecessorDirectory(desk.root, STORE))
+    assert (done.revoked, done.tokens, done.unknown_tokens) == (("lost",), (), ("new",))
+    found = list_revoked(credentials)
+    assert (found["lost"], found["press"]) == ("2026-11-21T10:00:00Z", None)
+    assert "new" not in found
+
+
+def test_a_predecessor_that_is_a_copy_does_not_know_all_revocations(
+    desk: Desk, credentials: Path, place: Path
+) -> None:
+    list(back_up(desk.root, place / "backup", STORE, Segments))
+    done = promote(credentials, predecessor=PredecessorDirectory(place / "backup", STORE))
+    assert (done.revoked, done.tokens) == (("lost",), ("press",))
+
+
+def test_damaged_tokens_of_the_predecessor_end_no_promotion(desk: Desk, credentials: Path) -> None:
+    with closing(apsw.Connection(str(desk.root / FILE))) as connection:
+        connection.execute("UPDATE tokens SET sum=1").fetchall()
+    done = promote(credentials, predecessor=PredecessorDirectory(desk.root, STORE))
+    assert (done.is_complete, done.revoked, done.tokens) == (True, (), ("lost", "press"))
+
+
 def test_a_withdrawal_is_read_from_a_public_row() -> None:
     names: dict[str, Any] = {}
     withdrawn: dict[str, Any] = {}
@@ -292,8 +366,8 @@ def test_rows_without_all_names_are_counted() -> None:
 
 
 def test_a_registry_without_numbers_has_a_predecessor_too(desk: Desk) -> None:
-    found = PredecessorDirectory(desk.root, STORE).list_later_names(None)
-    assert found == LaterNames(names={})
+    found = PredecessorDirectory(desk.root, STORE).list_later_writes(None)
+    assert found == LaterWrites(names={}, tokens={})
 
 
 # Backups

@@ -24,9 +24,13 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
+from pathlib import Path
+
+import msgspec
 
 from perdure.archives.digests import ALGORITHMS, algorithm_of
 from perdure.archives.files import heads
+from perdure.archives.files.blank_frames import encode_frame, list_beginnings
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.files.windows import (
@@ -34,9 +38,13 @@ from perdure.archives.files.windows import (
     GzipMember,
     Window,
     detect_codec,
+    open_member,
+    read_dictionary,
+    read_pieces,
 )
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
+from perdure.errors.root import count_things
 
 _PIECE = 1 << 20
 _ZEROS = bytes(_PIECE)
@@ -88,19 +96,18 @@ def plan_blanking(
     `path`: the file, as its index names it; `length`: the bytes of the record in the file, as
     indexed. Raises RecordNotBlankable, or OSError if the file cannot be read.
     """
-    if place.base:
-        raise RecordNotBlankable("it is in a WACZ package, whose digests would no longer match")
     if place.shared:
         raise RecordNotBlankable("its file is compressed as one stream, not record by record")
     with place.open_window() as window:
         codec = detect_codec(window, offset)
-        if codec not in ("", "gzip"):
+        if codec not in ("", "gzip", "zstd"):
             raise RecordNotBlankable(f"its file is compressed with {codec}")
         text, count = record.head_text, record.head.length
         if count is None:
             raise RecordNotBlankable("its head does not say how long it is")
         try:
-            size, tail = _measure_record(window, codec, offset, length, len(text) + count)
+            measure = _measure_frame if codec == "zstd" else _measure_record
+            size, tail = measure(window, codec, offset, length, len(text) + count)
             start = _read_start(record)
             left = _keep_http(record.head, start)
         except (Corrupt, DamagedBytes) as error:
@@ -108,14 +115,14 @@ def plan_blanking(
         if not codec and window.read_at(offset, len(text)) != text:
             raise RecordNotBlankable("it does not begin where its index says")
         left = left if len(left) <= count else b""
-        block = _Block(left, count - len(left))
+        block = BlankBlock(left, count - len(left))
         new_text = _blank_head(text, block)
         if _read_identity(new_text) != _read_identity(text):
             raise RecordNotBlankable("its head cannot be read for certain")
         blanking = CaptureBlanking(
             path=path,
-            size=window.size,
-            offset=offset,
+            size=Path(place.path).stat().st_size,
+            offset=place.base + offset,
             length=size,
             codec=codec,
             head=new_text + left,
@@ -124,7 +131,7 @@ def plan_blanking(
         )
         if _is_blank(record, text, blanking):
             return None
-    return _check_fit(blanking) if codec else blanking
+        return _check_fit(blanking, window) if codec else blanking
 
 
 def _read_identity(text: bytes) -> tuple[str, str, str, int | None, str, str] | None:
@@ -162,6 +169,22 @@ def _measure_record(
     return size, tail
 
 
+def _measure_frame(
+    window: Window, codec: str, offset: int, length: int, extent: int
+) -> tuple[int, bytes]:
+    """Measure a record in frames whose end only the index knows. See `_measure_record`."""
+    if not length or offset + length > window.size:
+        raise RecordNotBlankable("its index does not say how long it is")
+    total, tail = 0, b""
+    for piece in read_pieces(open_member(window, codec, offset, length)):
+        total += len(piece)
+        tail = (tail + piece)[-_MOST_TAIL:]
+    after = total - extent
+    if not 0 <= after <= _MOST_TAIL or (tail := tail[len(tail) - after :]).strip(b"\r\n"):
+        raise RecordNotBlankable("it does not have the length that its head says")
+    return length, tail
+
+
 def _read_start(record: WarcRecord) -> bytes:
     """Return the first bytes of the block."""
     start = b""
@@ -183,7 +206,7 @@ def _keep_http(head: heads.ArchivedHead, start: bytes) -> bytes:
     return found[0] + b" \r\n\r\n" if found else b""
 
 
-class _Block:
+class BlankBlock:
     """A blank block: what is left of an HTTP head, and zeros."""
 
     def __init__(self, left: bytes, zeros: int) -> None:
@@ -204,7 +227,7 @@ def _zeros(count: int) -> Iterator[bytes]:
         yield _ZEROS[: count - start]
 
 
-def _blank_head(text: bytes, block: _Block) -> bytes:
+def _blank_head(text: bytes, block: BlankBlock) -> bytes:
     """Return a head of the same length that says nothing of the erased block.
 
     The head of an ARC record stays as it is: it has no digest.
@@ -216,29 +239,30 @@ def _blank_head(text: bytes, block: _Block) -> bytes:
     keeps = True
     for line in lines[1:]:
         if line[:1] in (b" ", b"\t"):  # goes on with the field before it
-            blanked.append(line if keeps else _hyphenate(line))
+            blanked.append(line if keeps else hyphenate(line))
             continue
         found = _LINE.fullmatch(line)
         if found is None:
             keeps = not line.strip()
-            blanked.append(line if keeps else _hyphenate(line))
+            blanked.append(line if keeps else hyphenate(line))
             continue
         name = found[1].strip().lower()
         keeps = name in _STANDARD
         value = found[3]
         if name in _DIGESTS:
-            value = _renew_digest(value, block, is_payload=name == _DIGESTS[1])
+            value = renew_digest(value, block, is_payload=name == _DIGESTS[1])
         elif not keeps:
-            value = _hyphenate(value)
+            value = hyphenate(value)
         blanked.append(found[1] + b":" + found[2] + value + found[4])
     return b"".join(blanked)
 
 
-def _hyphenate(text: bytes) -> bytes:
+def hyphenate(text: bytes) -> bytes:
+    """Replace everything but spaces."""
     return re.sub(rb"[^\s]", b"-", text)
 
 
-def _renew_digest(value: bytes, block: _Block, *, is_payload: bool) -> bytes:
+def renew_digest(value: bytes, block: BlankBlock, *, is_payload: bool) -> bytes:
     """Return the digest of the blank block in the notation of another; hyphens if it is unknown."""
     label, colon, text = value.partition(b":")
     algorithm = algorithm_of(value.decode("latin-1"))
@@ -282,40 +306,45 @@ def write_blanking(fd: int, blanking: CaptureBlanking) -> None:
     """Overwrite a record in a file. It is durable once the file is flushed. Raises OSError."""
     offset = blanking.offset
     for piece in _encode_blanking(blanking):
-        left = memoryview(piece)
-        while left:
-            written = os.pwrite(fd, left, offset)
-            left, offset = left[written:], offset + written
+        write_at(fd, offset, piece)
+        offset += len(piece)
+
+
+def write_at(fd: int, offset: int, data: bytes) -> None:
+    """Write all of some bytes at an offset. Raises OSError."""
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(fd, left, offset)
+        left, offset = left[written:], offset + written
 
 
 def _encode_blanking(blanking: CaptureBlanking) -> Iterator[bytes]:
+    if blanking.codec == "zstd":
+        frame = encode_frame(blanking.begin, blanking.zeros, blanking.tail, blanking.length)
+        if frame is None:
+            raise RecordNotBlankable("no frame has its length")
+        return frame
     if blanking.codec:
         return encode_member(blanking.head, blanking.zeros, blanking.tail, blanking.length)
     return chain((blanking.head,), _zeros(blanking.zeros))
 
 
-def _check_fit(blanking: CaptureBlanking) -> CaptureBlanking:
+def _check_fit(blanking: CaptureBlanking, window: Window) -> CaptureBlanking:
     """Return a plan that fits into its member: if need be, without the digests of the blank record.
 
     Raises RecordNotBlankable.
     """
+    dictionary = read_dictionary(window) if blanking.codec == "zstd" else None
     for head in (blanking.head, _drop_digests(blanking.head)):
-        one = CaptureBlanking(
-            path=blanking.path,
-            size=blanking.size,
-            offset=blanking.offset,
-            length=blanking.length,
-            codec=blanking.codec,
-            head=head,
-            zeros=blanking.zeros,
-            tail=blanking.tail,
-        )
-        try:
-            total = sum(map(len, _encode_blanking(one)))
-        except RecordNotBlankable:
-            continue
-        if total == one.length:  # otherwise it would overwrite the next record
-            return one
+        is_zstd = blanking.codec == "zstd"
+        for begin in list_beginnings(head, dictionary) if is_zstd else (b"",):
+            one = msgspec.structs.replace(blanking, head=head, begin=begin)
+            try:
+                total = sum(map(len, _encode_blanking(one)))
+            except RecordNotBlankable:
+                continue
+            if total == one.length:  # otherwise it would overwrite the next record
+                return one
     raise RecordNotBlankable("it is compressed so well that no blank record has the same length")
 
 
@@ -343,7 +372,7 @@ def encode_member(head: bytes, zeros: int, tail: bytes, length: int) -> Iterator
     blocks = -(-stored // _STORED)
     room = length - fixed - len(begin) - stored - blocks * len(_EMPTY_BLOCK)
     if room < 0:
-        raise RecordNotBlankable(f"{-room} bytes too long")
+        raise RecordNotBlankable(f"{count_things(-room, 'byte')} too long")
     empty, comment = divmod(room, len(_EMPTY_BLOCK))
     return chain(
         _gzip_head(comment),

@@ -31,6 +31,7 @@ from perdure.archives.files.windows import (
     open_member,
 )
 from perdure.archives.port import Capture
+from perdure.errors.root import count_things
 
 _BITE = 32
 _GAP = b"\r\n"
@@ -149,7 +150,9 @@ def _read_members(window: Window, codec: str, file: str, start: int, stop: int) 
             source, opened = _open_member_head(window, start, source)
         except DamagedBytes as error:
             after = _find_next_member(window, codec, start + 1, stop)
-            yield Flaw(start, f"{after - start} bytes cannot be read as a record: {error}")
+            yield Flaw(
+                start, f"{count_things(after - start, 'byte')} cannot be read as a record: {error}"
+            )
             start = after
             continue
         begin, digest, flaw = _read_through_block(source, opened)
@@ -234,7 +237,7 @@ def _read_and_hash(
                 begin += have[:left]
             if not have:
                 return begin[:most], (
-                    f"the block is {left} bytes shorter than the {opened.head.length} "
+                    f"the block lacks {count_things(left, 'byte')} of the {opened.head.length} "
                     "that Content-Length announces"
                 )
         behind = have[left:]
@@ -250,7 +253,8 @@ def _read_and_hash(
         return begin[:most], str(error)
     if more:
         return begin[:most], (
-            f"{more} more bytes follow the {opened.head.length} that Content-Length announces"
+            f"{count_things(more, 'more byte')} follow the {opened.head.length} that "
+            "Content-Length announces"
         )
     if opened.newline_only:
         return begin[:most], _LINE_ENDS
@@ -280,7 +284,7 @@ def _read_plain(window: Window, file: str, start: int, stop: int) -> Iterator[Me
         opened = _parse_head(text)
         if opened is None:
             after = _find_next_record(window, start + 1, stop)
-            yield Flaw(start, f"{after - start} bytes cannot be read as a record")
+            yield Flaw(start, f"{count_things(after - start, 'byte')} cannot be read as a record")
             start = after
             continue
         body = start + opened.size
@@ -322,10 +326,16 @@ def _find_extent(window: Window, opened: _OpenedHead, body: int, stop: int) -> t
         return after, "no valid Content-Length"
     missing = body + length - after
     if missing < 0:
-        return after, f"{-missing} more bytes follow the {length} that Content-Length announces"
+        return after, (
+            f"{count_things(-missing, 'more byte')} follow the {length} that Content-Length "
+            "announces"
+        )
     return (
         after,
-        f"the block is {missing} bytes shorter than the {length} that Content-Length announces",
+        (
+            f"the block lacks {count_things(missing, 'byte')} of the {length} that Content-Length "
+            "announces"
+        ),
     )
 
 

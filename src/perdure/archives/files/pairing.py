@@ -19,7 +19,7 @@ from perdure.archives.files.careful import Flaw, Met
 from perdure.archives.port import Capture
 
 _NEAR = 64  # records
-_ANSWERS = ("response", "revisit")
+ANSWERS = ("response", "revisit")
 
 
 def pair_requests(records: Iterable[Met]) -> Iterator[Met]:
@@ -43,7 +43,7 @@ def pair_requests(records: Iterable[Met]) -> Iterator[Met]:
                     requests |= {met.id: met, met.concurrent_to: met}
                     while len(requests) > 2 * _NEAR:
                         requests.popitem(last=False)
-            elif met.kind in _ANSWERS:
+            elif met.kind in ANSWERS:
                 request = previous if pair else _find_named(met, requests) if requests else None
                 found = _complete_response(met, request) if request else met
             previous = None if pair else met
@@ -67,7 +67,7 @@ def _find_named(response: Capture, requests: OrderedDict[str, Capture]) -> Captu
 def _complete_waiting(waiting: deque[Met], request: Capture, neighbour: Capture | None) -> None:
     """Complete the response of a request, if it is waiting."""
     for place, met in enumerate(waiting):
-        if not isinstance(met, Capture) or met.kind not in _ANSWERS or met.uri != request.uri:
+        if not isinstance(met, Capture) or met.kind not in ANSWERS or met.uri != request.uri:
             continue
         if (
             met is neighbour
@@ -82,7 +82,7 @@ def _are_neighbours(one: Capture, other: Capture) -> bool:
     kinds = {one.kind, other.kind}
     return (
         "request" in kinds
-        and not kinds.isdisjoint(_ANSWERS)
+        and not kinds.isdisjoint(ANSWERS)
         and (one.uri, one.date) == (other.uri, other.date)
     )
 

@@ -34,12 +34,14 @@ from perdure.archives.files.windows import (
     begins_within,
     compile_needle,
     detect_codec,
+    find_first_frame,
     open_member,
     open_whole,
     read_pieces,
     search_codec,
 )
 from perdure.archives.libraries import import_library
+from perdure.errors.root import count_things
 
 _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
@@ -105,7 +107,8 @@ def _scan_fast(window: Window, codec: str, name: str) -> Iterator[Met]:
     warc: Any = import_library("fastwarc.warc")
     # FastWARC reuses one object for all records, so each is read before the next is requested.
     records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True, inplace=True)
-    offset, size, head, block = 0, 0, _UNREAD, ArchivedBlock()
+    offset = find_first_frame(window)
+    size, head, block = 0, _UNREAD, ArchivedBlock()
     while True:
         try:
             record = next(records, None)
@@ -234,7 +237,10 @@ def _scan_inflated(place: ArchivePlace, name: str) -> Iterator[Met]:
             for piece in read_pieces(open_whole(window, detect_codec(window))):
                 plain.write(piece)
                 if plain.tell() > limit:
-                    problem = f"inflates to more than {limit} bytes; the rest was not read"
+                    problem = (
+                        f"inflates to more than {count_things(limit, 'byte')}; "
+                        "the rest was not read"
+                    )
                     break
         except DamagedBytes as error:
             problem = str(error)

@@ -22,6 +22,9 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.archives.files.careful import Flaw
+from perdure.archives.files.wacz_signing import SignedData, verify_signature
+from perdure.errors.archive_corruption import PackageSignatureWrong
+from perdure.errors.root import count_things
 
 MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
@@ -30,7 +33,7 @@ _STEEPEST_TAKEN = 100  # times; text from the Web reaches a tenth of that
 _UNMEASURED = 64 << 20  # bytes; an entry may always inflate to this size
 _LOCAL_HEADER = 30
 _PIECE = 1 << 20
-_BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
+BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
 _PACKAGE = "datapackage.json"
 _DAMAGED = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error)
 _DIGEST = "datapackage-digest.json"
@@ -59,19 +62,10 @@ class DataPackage(msgspec.Struct, frozen=True):
     wacz_version: str = ""
 
 
-class _Signature(msgspec.Struct, frozen=True):
-    """A signature according to https://specs.webrecorder.net/wacz-auth/."""
-
-    hash: str = ""
-    created: str = ""
-    software: str = ""
-    domain: str = ""
-
-
 class _PackageDigest(msgspec.Struct, frozen=True):
     path: str = _PACKAGE
     hash: str = ""
-    signed: _Signature | None = msgspec.field(name="signedData", default=None)
+    signed: SignedData | None = msgspec.field(name="signedData", default=None)
 
 
 class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +99,7 @@ def read_package(path: Path, suffixes: tuple[str, ...]) -> Package:
             entries = list(_read_entries(package, file, path.stat().st_size, flaws))
             try:
                 named = {entry.name: entry for entry in entries}
-                signature = _describe_signature(package, named, flaws)
+                signature = _describe_signature(package, path.name, named, flaws)
                 _check_package(package, named, flaws)
             except _DAMAGED as error:
                 flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
@@ -127,7 +121,9 @@ def _read_entries(
 ) -> Iterator[PackageEntry]:
     infos = package.infolist()
     if len(infos) > MOST_ENTRIES:
-        raise ValueError(f"it has {len(infos)} entries; at most {MOST_ENTRIES} are read")
+        raise ValueError(
+            f"it has {count_things(len(infos), 'entry')}; at most {MOST_ENTRIES} are read"
+        )
     if sum(info.compress_size for info in infos) > size:
         raise ValueError("its entries overlap")
     end = -1
@@ -138,7 +134,7 @@ def _read_entries(
             raise ValueError(f"{_show_name(info)} begins before the package")
         if info.is_dir():
             continue
-        base = _find_beginning(file, info.header_offset)
+        base = find_beginning(file, info.header_offset)
         if info.header_offset < end or base + info.compress_size > size:
             raise ValueError(f"the entries at {info.header_offset} overlap")
         end = base + info.compress_size
@@ -177,7 +173,7 @@ def _read_entries(
         )
 
 
-def _find_beginning(file: BinaryIO, offset: int) -> int:
+def find_beginning(file: BinaryIO, offset: int) -> int:
     """Return the offset of an entry's bytes: its local header has lengths of its own (4.3.7)."""
     file.seek(offset)
     head = file.read(_LOCAL_HEADER)
@@ -233,7 +229,8 @@ def _check_package(
             flaws.append(
                 Flaw(
                     entry.base,
-                    f"{entry.name[:120]!a} has {entry.inflated} bytes, not {resource.bytes}",
+                    f"{entry.name[:120]!a} has {count_things(entry.inflated, 'byte')}, not "
+                    f"{resource.bytes}",
                 )
             )
         problem = _find_mismatch(promised, lambda entry=entry: read_contents(package, entry))  # type: ignore[misc]  # the default binds the loop's value
@@ -248,9 +245,9 @@ def _check_package(
 
 
 def _describe_signature(
-    package: zipfile.ZipFile, entries: dict[str, PackageEntry], flaws: list[Flaw]
+    package: zipfile.ZipFile, name: str, entries: dict[str, PackageEntry], flaws: list[Flaw]
 ) -> str:
-    """Describe the signature of a package; append to `flaws` if it is of another package."""
+    """Verify the signature of a package; append to `flaws` if it is wrong, or of another one."""
     if _DIGEST not in entries or _PACKAGE not in entries:
         return ""
     try:
@@ -266,17 +263,18 @@ def _describe_signature(
     problem = _find_mismatch(signed.hash, lambda: iter([text]))
     if problem:
         flaws.append(Flaw(entries[_DIGEST].base, f"its signature is not of {_PACKAGE}: {problem}"))
-    who = f"by {signed.domain[:253]!a}" if signed.domain else "anonymously"
-    return (
-        f"signed {who} on {signed.created[:40]!a}; perdure compares the hash that was signed, but "
-        "does not verify the signature: use `wacz validate --verify-auth`"
-    )
+    report = verify_signature(signed)
+    if report.fault:
+        error = PackageSignatureWrong(package=name, fault=report.fault)
+        flaws.append(Flaw(entries[_DIGEST].base, str(error)))
+    return report.text
 
 
 def _read_description(package: zipfile.ZipFile, entry: PackageEntry) -> bytes:
     if entry.inflated > LARGEST_DESCRIPTION:
         raise ValueError(
-            f"{entry.name} has {entry.inflated} bytes; at most {LARGEST_DESCRIPTION} are read"
+            f"{entry.name} has {count_things(entry.inflated, 'byte')}; at most "
+            f"{LARGEST_DESCRIPTION} are read"
         )
     return b"".join(read_contents(package, entry))
 
@@ -284,8 +282,8 @@ def _read_description(package: zipfile.ZipFile, entry: PackageEntry) -> bytes:
 def _find_mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     algorithm, colon, digits = promised.partition(":")
     if not colon:  # the form before version 1.1
-        algorithm, digits = _BY_LENGTH.get(len(promised), ""), promised
-    if algorithm not in _BY_LENGTH.values():
+        algorithm, digits = BY_LENGTH.get(len(promised), ""), promised
+    if algorithm not in BY_LENGTH.values():
         return f"its digest is of an unknown kind ({promised[:40]!a})"
     digest = hashlib.new(algorithm, usedforsecurity=False)
     try:
@@ -306,7 +304,9 @@ def read_contents(package: zipfile.ZipFile, entry: PackageEntry) -> Iterator[byt
             yield piece
         if not left and not file.read(1):
             return
-    raise zipfile.BadZipFile(f"{entry.name} does not have the {entry.inflated} bytes it claims")
+    raise zipfile.BadZipFile(
+        f"{entry.name} does not have the {count_things(entry.inflated, 'byte')} it claims"
+    )
 
 
 def extract_entry(path: Path, entry: PackageEntry, target: BinaryIO) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from perdure.archives.libraries import import_library
+from perdure.errors.root import count_things
 
 PIECE = 64 << 10
 GZIP = b"\x1f\x8b\x08"
@@ -243,7 +244,7 @@ class FramedMember:
         source = _StretchFile(self._window, self._offset, self._stop)
         if self._codec == "lz4":
             return stream_io.Lz4Reader(source)
-        return stream_io.ZstdReader(source, dictionary=_read_dictionary(self._window))
+        return stream_io.ZstdReader(source, dictionary=read_dictionary(self._window))
 
 
 class _StretchFile:
@@ -276,19 +277,27 @@ class _StretchFile:
         """Do nothing: the window stays open."""
 
 
-def _read_dictionary(window: Window) -> bytes | None:
+def read_dictionary(window: Window) -> bytes | None:
     """Return the dictionary at the start of a `.warc.zst` file (the WARC-zstd proposal of 2019)."""
     start = window.read_at(0, 8)
     if start[:4] != _ZSTD_DICTIONARY:
         return None
     length = int.from_bytes(start[4:8], "little")
     if length > _LONGEST_DICTIONARY:
-        raise DamagedBytes(f"its dictionary of {length} bytes is too large")
+        raise DamagedBytes(f"its dictionary of {count_things(length, 'byte')} is too large")
     text = window.read_at(8, length)
     if text[:4] == ZSTD:
         stream_io: Any = import_library("fastwarc.stream_io")
         text = stream_io.ZstdReader(_StretchFile(window, 8, 8 + length)).read(_LONGEST_DICTIONARY)
     return text
+
+
+def find_first_frame(window: Window) -> int:
+    """Return the offset at which records begin: after the dictionary, if the file has one."""
+    start = window.read_at(0, 8)
+    if start[:4] != _ZSTD_DICTIONARY or len(start) < 8:
+        return 0
+    return min(8 + int.from_bytes(start[4:8], "little"), window.size)
 
 
 def open_member(window: Window, codec: str, offset: int, length: int = 0) -> Readable:

@@ -17,7 +17,7 @@ import apsw
 import msgspec
 
 from perdure.archives.index.exporting import is_exported
-from perdure.archives.index.rows import COLUMNS, Row, make_row
+from perdure.archives.index.rows import COLUMNS, WRITTEN, Row, make_row
 from perdure.archives.index.sqlite_index import (
     BUSY,
     FILE,
@@ -30,8 +30,11 @@ from perdure.archives.index.sqlite_index import (
 from perdure.archives.port import Capture
 from perdure.errors.conflicts import ArchiveFileTaken
 
-_INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?,?)"
-_ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
+_INSERT = f"INSERT INTO captures({WRITTEN}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?,?,?)"
+_MOVABLE = (
+    f"SELECT {COLUMNS} FROM captures WHERE listed IS NULL "  # noqa: S608
+    "ORDER BY key, date, file, offset"
+)
 
 
 class FileAddition:
@@ -184,15 +187,18 @@ class Compaction:
         self._connection.close()
 
     def read_captures(self, index: SqliteCaptures) -> Iterator[Capture]:
-        """Return all captures in SQLite, in order."""
-        return (index.read_row(*row) for row in self._connection.execute(_ALL))
+        """Return the captures in SQLite that can move, in order.
+
+        Those that lists have under another key stay: runs have one order only.
+        """
+        return (index.read_row(*row) for row in self._connection.execute(_MOVABLE))
 
     def read_file_names(self) -> set[str]:
         return {name for (name,) in self._connection.execute(NAMES)}
 
     def commit_spill(self, run: RunRow) -> None:
-        """Commit a run that replaces all captures in SQLite."""
-        self._commit_run([], run, "DELETE FROM captures")
+        """Commit a run that replaces the captures of `read_captures`."""
+        self._commit_run([], run, "DELETE FROM captures WHERE listed IS NULL")
 
     def commit_merge(self, rows: Iterable[RunRow], run: RunRow) -> None:
         """Commit a run that replaces several runs."""

@@ -16,7 +16,8 @@
 
 How it works: parameters and fields have the names of pywb and those of the Internet Archive's
 server, because clients use both. Every query is a stretch of the index, read from one of its ends
-or from the middle outwards, and never held in memory.
+or from the middle outwards, and never held in memory. The captures of many URLs come in the order
+of a CDXJ file, so that clients can merge answers.
 
 What must stay true: one query reads at most `MOST_READ` captures, and reports an error if it needs
 more.
@@ -35,13 +36,14 @@ import msgspec
 from perdure.archives.dates import seconds_between
 from perdure.archives.index import cdx_lines, filters
 from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
-from perdure.archives.index.cdxj import make_exchanged_key
+from perdure.archives.index.cdxj import format_listed_place, make_exchanged_key
 from perdure.archives.index.filters import Filter
 from perdure.archives.index.ranges import (
     KINDS,
     IndexRange,
     format_place,
     make_range,
+    walk_listed,
     walk_outwards,
     walk_range,
 )
@@ -75,6 +77,13 @@ _UNLISTED = frozenset(("request", "continuation", "warcinfo"))
 """Kinds of record that a listing leaves out, unless a filter names a kind."""
 _BESIDE = 2  # neighbouring records of a capture: the capture and its request
 _REQUEST = re.compile("[?&]__wb_method=")
+_UNESCAPED = re.compile(r"(?:\A|&)url=(?=[^&]*\?)")
+_PARAMETERS = frozenset((
+    "url", "matchType", "from", "from_ts", "to", "closest", "sort", "reverse", "limit", "filter",
+    "fl", "fields", "output", "collapse", "page", "pageSize", "showNumPages", "resumeKey",
+    "showResumeKey", "resolveRevisits",
+))  # fmt: skip
+"""Names of the parameters that `parse_query` reads."""
 _RULE = "docs/reference/web-archives.md"
 
 
@@ -132,12 +141,13 @@ class Paging(NamedTuple):
 
 def parse_query(question: str) -> CdxQuery:
     """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
+    before, unescaped = _cut_unescaped_request(question)
     try:
-        pairs = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        pairs = parse_qsl(before, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:
         raise TooManyParameters(what="query", most=_MOST_PARAMETERS) from None
     given = Parameters(pairs)
-    url = given.get("url", "")
+    url = unescaped or given.get("url", "")
     if not url:
         raise MissingParameter(request="query", parameter="url", manual=_RULE)
     kind = given.get("matchType") or ""
@@ -180,6 +190,26 @@ def parse_query(question: str) -> CdxQuery:
         shows_resume=_parse_flag(given, "showResumeKey"),
         resolves=_parse_flag(given, "resolveRevisits"),
     )
+
+
+def _cut_unescaped_request(question: str) -> tuple[str, str]:
+    """Return a query without its `url`, and this, if it is a request that was not escaped.
+
+    pywb inserts its `{alt_url}` into a query as it is: `url=http://a.org/?__wb_method=POST&q=1`.
+    The parameters of the query follow it, so the URL ends before the last words with their names.
+    """
+    start = _UNESCAPED.search(question) if _REQUEST.search(question) else None
+    if start is None:
+        return question, ""
+    words = question[start.end() :].split("&")
+    end = len(words)
+    while end > 1 and words[end - 1].partition("=")[0] in _PARAMETERS:
+        end -= 1
+    url = "&".join(words[:end])
+    if not _REQUEST.search(url):
+        return question, ""
+    before = question[: start.end()].removesuffix("url=")
+    return before + "&".join(words[end:]), url
 
 
 def _split_request(url: str) -> tuple[str, str]:
@@ -304,18 +334,27 @@ def _read_in_order(captures: Captures, query: CdxQuery) -> Iterator[Capture]:
     if query.is_exact:  # the times narrow the stretch
         low, high = low + (query.first or ""), low + (query.last or "") + "~"
     batch = min((query.limit or 0) + 1, 512) if few else 64 if query.is_exact else 512
+    # the captures of one URL are listed by time, all others as in a file of CDXJ
+    walk = walk_range if query.is_exact else walk_listed
     if query.resume is None:
-        return walk_range(captures, IndexRange(low, high), backwards=query.reverse, batch=batch)
+        return walk(captures, IndexRange(low, high), backwards=query.reverse, batch=batch)
     at, given = query.resume
     rest = IndexRange(low, at + "~") if query.reverse else IndexRange(max(low, at), high)
-    again = walk_range(captures, rest, backwards=query.reverse, batch=batch)
-    return _skip_given(again, at, given)
+    again = walk(captures, rest, backwards=query.reverse, batch=batch)
+    return _skip_given(again, query, at, given)
 
 
-def _skip_given(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
+def _find_place(query: CdxQuery, capture: Capture) -> str:
+    """Return the position of a capture in the order of a query."""
+    return format_place(capture) if query.is_exact else format_listed_place(capture)
+
+
+def _skip_given(
+    found: Iterator[Capture], query: CdxQuery, at: str, given: int
+) -> Iterator[Capture]:
     """Skip the first `given` captures of a place."""
     for one in found:
-        if given and format_place(one) == at:
+        if given and _find_place(query, one) == at:
             given -= 1
             continue
         yield one
@@ -362,8 +401,9 @@ def report_resume_key(
     """Pass captures on, and at the end report the key with which the next query resumes."""
     last, given = query.resume or ("", 0)
     for one in found:
-        given = given + 1 if format_place(one) == last else 1
-        last = format_place(one)
+        place = _find_place(query, one)
+        given = given + 1 if place == last else 1
+        last = place
         yield one
     if last:
         at_end(quote_plus(f"{last} {given}"))

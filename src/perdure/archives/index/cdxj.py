@@ -52,6 +52,16 @@ def make_exchanged_key(capture: Capture) -> str:
     return make_url_key(append_request(capture.uri, capture.method, capture.request_body))
 
 
+def is_moved(capture: Capture) -> bool:
+    """Return whether lists have a capture under another key than the index."""
+    return bool(capture.method) and make_exchanged_key(capture) != capture.key
+
+
+def format_listed_place(capture: Capture) -> str:
+    """Return the position of a capture in a list for other programs, `key SP time`."""
+    return f"{make_exchanged_key(capture)} {capture.time}"
+
+
 def format_exchanged_line(capture: Capture) -> bytes:
     """Format a capture as a line for other programs, under `make_exchanged_key`."""
     if capture.method:

@@ -1,8 +1,7 @@
 """Write an index of captures as CDXJ for other programs, in the order of its lines.
 
 How it works: captures of requests other than GET are listed under another key than in the index
-(`perdure.archives.index.cdxj.make_exchanged_key`), which may be before or after it. They are few:
-a first pass collects and sorts their lines, and the second pass merges them with all others.
+(`perdure.archives.index.cdxj.make_exchanged_key`); `walk_listed` merges them with all others.
 
 What must stay true: the lines are sorted as `LC_ALL=C sort` does; a reader of the file takes no
 record about a capture, and no answer to a POST request, for the page.
@@ -10,7 +9,6 @@ record about a capture, and no answer to a POST request, for the page.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -22,27 +20,18 @@ _ABOUT_TYPES = ("application/warc-fields", "text/anvl")
 _EVERYTHING = ranges.IndexRange("", "\U0010ffff")
 
 
-def export_lines(captures: Captures, *, every: bool, has_methods: bool) -> Iterator[bytes]:
-    """Yield the lines of an index. `every`: also requests and other records about captures.
-
-    `has_methods`: the index has captures of other methods than GET, so that two passes are needed.
-    """
-    moved = sorted(_format_moved(captures, every=every)) if has_methods else []
-    walk = (one for one in ranges.walk_range(captures, _EVERYTHING) if not one.method)
-    yield from heapq.merge(sort_lines(walk, every=every), moved)
-
-
-def _format_moved(captures: Captures, *, every: bool) -> Iterator[bytes]:
-    for one in ranges.walk_range(captures, _EVERYTHING):
-        if one.method and is_exported(one, every=every):
-            yield cdxj.format_exchanged_line(one)
+def export_lines(captures: Captures, *, every: bool) -> Iterator[bytes]:
+    """Yield the lines of an index. `every`: also requests and other records about captures."""
+    yield from sort_lines(ranges.walk_listed(captures, _EVERYTHING), every=every)
 
 
 def sort_lines(found: Iterable[Capture], *, every: bool) -> Iterator[bytes]:
-    """Yield the lines of captures that are in the order of an index."""
-    for _, second in groupby(found, key=ranges.format_place):
+    """Yield the lines of captures that are in the order of a list."""
+    for _, second in groupby(found, key=cdxj.format_listed_place):
         # lines of one URL and second are in the order of `sort`
-        yield from sorted(cdxj.format_line(one) for one in second if is_exported(one, every=every))
+        yield from sorted(
+            cdxj.format_exchanged_line(one) for one in second if is_exported(one, every=every)
+        )
 
 
 def is_exported(one: Capture, *, every: bool) -> bool:

@@ -8,7 +8,8 @@ How it works: keys are canonical URLs with the host reversed, so that all of the
     host     dk,dr)/…                      this host
     domain   dk,dr)/… and dk,dr,…)/…       this host and those below it
 
-`walk_range` reads a stretch of any length in batches.
+`walk_range` reads a stretch of any length in batches. `walk_listed` reads it in the order of a list
+for other programs, which has captures of other methods than GET under keys of their own.
 
 What must stay true: `walk_range` yields every capture once and in order, however many captures a
 URL has in one second, and holds at most one batch in memory.
@@ -16,10 +17,13 @@ URL has in one second, and holds at most one batch in memory.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from perdure.archives.dates import seconds_between
+from perdure.archives.index.cdxj import format_listed_place, is_moved
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import make_url_key
 from perdure.errors.captures import UnknownMatchType
@@ -88,22 +92,30 @@ def format_place(capture: Capture) -> str:
 
 
 def walk_range(
-    captures: Captures, found: IndexRange, *, backwards: bool = False, batch: int = _BATCH
+    captures: Captures,
+    found: IndexRange,
+    *,
+    backwards: bool = False,
+    batch: int = _BATCH,
+    by_request: bool = False,
 ) -> Iterator[Capture]:
     """Yield all captures of a stretch, in order or in reverse.
 
-    Raises OverBudget if one URL has more than 131,072 captures in one second.
+    `by_request`: those of `Captures.scan_by_request`. Raises OverBudget if one URL has more than
+    131,072 captures in one second.
     """
     low, high = found
+    scan = captures.scan_by_request if by_request else captures.scan_range
+    place = format_listed_place if by_request else format_place
     size = batch
     while True:  # batches get longer as the caller reads on
-        some = captures.scan_range(low, high, backwards=backwards, limit=size)
+        some = scan(low, high, backwards=backwards, limit=size)
         if len(some) < size:
             yield from some
             return
-        last = format_place(some[-1])
+        last = place(some[-1])
         whole = len(some)
-        while whole and format_place(some[whole - 1]) == last:  # more of this second may follow
+        while whole and place(some[whole - 1]) == last:  # more of this second may follow
             whole -= 1
         if not whole:
             size *= 4
@@ -116,6 +128,25 @@ def walk_range(
         else:
             low = last
         size = batch = min(batch * 2, _BATCH)
+
+
+def walk_listed(
+    captures: Captures, found: IndexRange, *, backwards: bool = False, batch: int = _BATCH
+) -> Iterator[Capture]:
+    """Yield the captures of a stretch in the order of a CDXJ file, or in reverse.
+
+    The stretch is one of the keys in such a file, `make_exchanged_key`. Raises OverBudget.
+    """
+    here = walk_range(captures, found, backwards=backwards, batch=batch)
+    others = walk_range(captures, found, backwards=backwards, batch=batch, by_request=True)
+    listed = (one for one in here if not is_moved(one))
+    first = next(others, None)
+    if first is None:
+        yield from listed
+        return
+    yield from heapq.merge(
+        listed, chain((first,), others), key=format_listed_place, reverse=backwards
+    )
 
 
 def walk_outwards(

@@ -66,6 +66,17 @@ class RemoteCaptures:
                 raise StretchTooLong(most=MOST_LINES)
             size = min(size * 8, MOST_LINES)
 
+    def scan_by_request(
+        self,
+        low: str,  # noqa: ARG002  # the port has it, like the other parameters
+        high: str,  # noqa: ARG002
+        *,
+        backwards: bool = False,  # noqa: ARG002
+        limit: int,  # noqa: ARG002
+    ) -> list[Capture]:
+        """Return nothing: the keys of a server are those of lists, so `scan_range` has all."""
+        return []
+
     def count_captures(self) -> int:
         """Return 0: CDX servers do not report how many captures they have."""
         return 0

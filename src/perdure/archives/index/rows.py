@@ -13,10 +13,14 @@ from functools import lru_cache
 from typing import Any
 
 from perdure.archives.dates import format_second
+from perdure.archives.index.cdxj import format_listed_place, is_moved
 from perdure.archives.port import Capture
 
 KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
 COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers, request"
+"""The columns from which a capture is read."""
+WRITTEN = f"{COLUMNS}, listed"
+"""The columns of `make_row`, and the file in the third place."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _PREFIXES = ("http://", "https://", "http://www.", "https://www.")
 _PREFIX_NUMBERS = {prefix: number for number, prefix in enumerate(_PREFIXES) if "www" in prefix}
@@ -29,7 +33,10 @@ def make_row(capture: Capture) -> Row:
     refers: str | None = None
     if capture.refers_to_uri or capture.refers_to_date:
         refers = f"{capture.refers_to_uri}\n{capture.refers_to_date}"
-    request = f"{capture.method}\n{capture.request_body}" if capture.method else None
+    request = listed = None
+    if capture.method:
+        request = f"{capture.method}\n{capture.request_body}"
+        listed = format_listed_place(capture) if is_moved(capture) else None
     return (
         f"{key} {time}",
         "" if capture.date == _whole_second(time) else capture.date,
@@ -42,6 +49,7 @@ def make_row(capture: Capture) -> Row:
         capture.digest,
         refers,
         request,
+        listed,
     )
 
 

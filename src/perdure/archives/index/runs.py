@@ -1,8 +1,9 @@
 """Move captures that are too many for SQLite to sorted runs, and merge these (an LSM tree).
 
 How it works: captures are always added to SQLite. When there are more of them than the setting
-`captures_in_sqlite`, all of them move to a run of ZipNum blocks, and SQLite starts empty again. As
-soon as a level has eight runs, they are merged into one run of the next level, so each capture is
+`captures_in_sqlite`, they move to a run of ZipNum blocks, and SQLite starts empty again; only the
+few answers to other methods than GET stay there, because lists have them in another order. As soon
+as a level has eight runs, they are merged into one run of the next level, so each capture is
 rewritten once for each power of eight. The table `runs` lists the valid runs.
 
 What must stay true: a run is complete and durable before a transaction names it, and is deleted
@@ -52,6 +53,12 @@ class LocalCaptures:
         ]
         return merge_captures([found, *parts], backwards=backwards, limit=limit)
 
+    def scan_by_request(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
+        """See `Captures`. None of them is in a run."""
+        return self._index.scan_by_request(low, high, backwards=backwards, limit=limit)
+
     def _open_runs(self) -> list[zipnum.Run]:
         for attempt in range(_ATTEMPTS):
             names = [row.name for row in self._index.list_runs(fresh=attempt > 0)]
@@ -76,7 +83,8 @@ def settle_index(root: Path, index: SqliteCaptures, *, most: int) -> None:
     Raises StorageFailed if the disk is full, and then leaves the index unchanged.
     """
     directory = root / DIRECTORY
-    if index.count_captures() - sum(run.lines for run in index.list_runs(fresh=True)) > most:
+    in_runs = sum(run.lines for run in index.list_runs(fresh=True))
+    if index.count_captures() - in_runs - index.count_by_request() > most:
         with Compaction(root) as compaction:
             name = f"0-{secrets.token_hex(8)}"
             lines = (cdxj.format_line(capture) for capture in compaction.read_captures(index))

@@ -25,13 +25,14 @@ import msgspec
 
 from perdure.archives.dates import format_second
 from perdure.archives.files.scanning import ArchivePlace
+from perdure.archives.index.cdxj import format_listed_place, is_moved
 from perdure.archives.index.rows import COLUMNS, KINDS, Row, lengthen_uri
 from perdure.archives.port import Capture
 from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable, OtherFormat
 
 FILE = "index.sqlite"
-_FORMAT = 2
+_FORMAT = 3
 _OLDEST = 1
 BUSY = 60_000
 """Milliseconds to wait for another process that writes."""
@@ -53,15 +54,21 @@ CREATE TABLE flaws (
 CREATE TABLE captures (
   key TEXT NOT NULL, date TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL,
   length INTEGER NOT NULL, kind, uri NOT NULL, status INTEGER, media_type TEXT NOT NULL,
-  digest TEXT NOT NULL, refers TEXT, request TEXT,
+  digest TEXT NOT NULL, refers TEXT, request TEXT, listed TEXT,
   PRIMARY KEY (key, date, file, offset)
 ) WITHOUT ROWID;
 """
+_LISTED_INDEX = """
+CREATE INDEX captures_listed ON captures(listed, date, file, offset) WHERE listed IS NOT NULL;
+"""
 _SCAN = f"SELECT {COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
+_SCAN_LISTED = f"SELECT {COLUMNS} FROM captures WHERE listed>=? AND listed<? ORDER BY listed"  # noqa: S608
 # The limit is part of the text, rounded up so that there are few texts: SQLite plans a query again
 # whenever a parameter in LIMIT is bound, which costs more than the query.
 _FORWARDS = [f"{_SCAN}, date, file, offset LIMIT {1 << n}" for n in range(63)]
 _BACKWARDS = [f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT {1 << n}" for n in range(63)]
+_LISTED_FORWARDS = [text.replace(_SCAN, _SCAN_LISTED) for text in _FORWARDS]
+_LISTED_BACKWARDS = [text.replace(_SCAN, _SCAN_LISTED) for text in _BACKWARDS]
 _UNUSABLE = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -70,6 +77,7 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 NAMES = "SELECT name FROM files"
+_OUTDATED = f"{NAMES} WHERE methods IS NULL"
 _FLAWS_AT = "SELECT what FROM flaws WHERE file=(SELECT id FROM files WHERE name=?) AND offset=?"
 _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
 
@@ -141,7 +149,7 @@ def create_index(root: Path) -> None:
                 connection.pragma("journal_mode", "WAL")
                 connection.pragma("synchronous", "FULL")
                 with connection:
-                    connection.execute(_SCHEMA)
+                    connection.execute(_SCHEMA + _LISTED_INDEX)
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
             finally:
                 connection.close()
@@ -154,7 +162,7 @@ def create_index(root: Path) -> None:
 class _Reader:
     """The connection with which a thread reads the index, and values that it remembers."""
 
-    __slots__ = ("connection", "cursor", "names", "runs", "version")
+    __slots__ = ("connection", "cursor", "names", "outdated", "runs", "version")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -162,6 +170,7 @@ class _Reader:
         self.version: int | None = None
         self.runs: list[RunRow] = []
         self.names: set[str] | None = None
+        self.outdated: frozenset[str] = frozenset()
 
 
 class SqliteCaptures:
@@ -191,7 +200,7 @@ class SqliteCaptures:
             connection.set_busy_timeout(BUSY)
             connection.execute(f"PRAGMA mmap_size={_MAPPED}")
             version = connection.execute("PRAGMA user_version").get
-            if version == _OLDEST:
+            if _OLDEST <= version < _FORMAT:
                 version = _extend_index(connection)
             if version != _FORMAT:
                 raise OtherFormat(
@@ -215,7 +224,15 @@ class SqliteCaptures:
         self, low: str, high: str, *, backwards: bool = False, limit: int
     ) -> list[Capture]:
         """See `Captures`. Within one key and date, files are in the order of their addition."""
-        texts = _BACKWARDS if backwards else _FORWARDS
+        return self._scan(_BACKWARDS if backwards else _FORWARDS, low, high, limit)
+
+    def scan_by_request(
+        self, low: str, high: str, *, backwards: bool = False, limit: int
+    ) -> list[Capture]:
+        """See `Captures`."""
+        return self._scan(_LISTED_BACKWARDS if backwards else _LISTED_FORWARDS, low, high, limit)
+
+    def _scan(self, texts: list[str], low: str, high: str, limit: int) -> list[Capture]:
         rows = self._fetch_rows(texts[(limit - 1).bit_length()], (low, high))
         if len(rows) > limit:
             del rows[limit:]
@@ -267,6 +284,11 @@ class SqliteCaptures:
         """Return the number of records of all registered files, whichever index has them."""
         return sum(count for (count,) in self._fetch_rows("SELECT captures FROM files"))
 
+    def count_by_request(self) -> int:
+        """Return the number of captures of `scan_by_request`."""
+        rows = self._fetch_rows("SELECT count(*) FROM captures WHERE listed IS NOT NULL")
+        return rows[0][0] if rows else 0
+
     def list_files(self) -> list[ArchiveFile]:
         return [_read_file(row) for row in self._fetch_rows("SELECT * FROM files ORDER BY id")]
 
@@ -287,6 +309,11 @@ class SqliteCaptures:
         if reader.names is None:
             reader.names = {name for (name,) in self._fetch_rows(NAMES)}
         return reader.names
+
+    def list_outdated(self) -> frozenset[str]:
+        """Return the names of files whose entries are outdated, see `ArchiveFile.is_outdated`."""
+        reader = self._refresh_reader()
+        return reader.outdated if reader else frozenset()
 
     def list_runs(self, *, fresh: bool = False) -> list[RunRow]:
         """Return the ZipNum runs with further captures, as of this thread's last read of captures.
@@ -309,6 +336,7 @@ class SqliteCaptures:
         if fresh or reader.version != version:
             reader.version, reader.names = version, None
             reader.runs = [_read_run(row) for row in self._fetch_rows(_RUNS)]
+            reader.outdated = frozenset(name for (name,) in self._fetch_rows(_OUTDATED))
         return reader
 
     def list_flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
@@ -337,19 +365,48 @@ class SqliteCaptures:
 
 
 def _extend_index(connection: apsw.Connection) -> int:
-    """Give an index of format 1 the columns of format 2, at once. Return its format.
+    """Give an index of an earlier format the columns of this one, at once. Return its format.
 
-    The files in it count as outdated until they are read again; until then, it answers as before.
+    Format 1 lacks the methods of requests, and format 2 the order in which lists have their
+    answers. Files count as outdated, until they are read again, if their entries lack methods, or
+    if runs may have answers to other methods than GET.
     """
     connection.execute("BEGIN IMMEDIATE")
     version: int = connection.execute("PRAGMA user_version").get
-    if version == _OLDEST:  # else another process was faster
-        connection.execute("ALTER TABLE captures ADD COLUMN request TEXT")
-        connection.execute("ALTER TABLE files ADD COLUMN methods INTEGER")
-        connection.execute("ALTER TABLE files ADD COLUMN content INTEGER")
+    if version < _FORMAT:  # else another process was faster
+        if version == _OLDEST:
+            connection.execute("ALTER TABLE captures ADD COLUMN request TEXT")
+            connection.execute("ALTER TABLE files ADD COLUMN methods INTEGER")
+            connection.execute("ALTER TABLE files ADD COLUMN content INTEGER")
+        connection.execute("ALTER TABLE captures ADD COLUMN listed TEXT")
+        connection.execute(_LISTED_INDEX)
+        connection.create_scalar_function("listed_place", _find_listed_place)
+        connection.execute(
+            "UPDATE captures SET listed=listed_place(key, uri, request) WHERE request IS NOT NULL"
+        )
+        connection.execute(
+            "UPDATE files SET methods=NULL WHERE methods>0 AND EXISTS (SELECT 1 FROM runs)"
+        )
         connection.execute(f"PRAGMA user_version={_FORMAT}")
     connection.execute("COMMIT")
-    return _FORMAT if version == _OLDEST else version
+    return max(version, _FORMAT)
+
+
+def _find_listed_place(*columns: Any) -> str | None:
+    """Return the column `listed` of a row, given its columns key, uri and request."""
+    place, uri, request = columns
+    key, time = place[:-15], place[-14:]
+    method, _, body = request.partition("\n")
+    capture = Capture(
+        key=key,
+        time=time,
+        date="",
+        uri=uri if isinstance(uri, str) else lengthen_uri(uri, key),
+        kind="",
+        method=method,
+        request_body=body,
+    )
+    return format_listed_place(capture) if is_moved(capture) else None
 
 
 def resolve_place(file: ArchiveFile, root: Path) -> ArchivePlace:

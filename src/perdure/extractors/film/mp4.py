@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.errors.limits import PiecesTooMany
+from perdure.errors.root import count_seconds
 from perdure.extractors import lasting
 from perdure.extractors.film import boxes, movie
 from perdure.extractors.film.boxes import BadBox
@@ -405,7 +406,7 @@ def _make_out_of_range(source: Source, selector: Selector, film: Movie) -> PartO
     return PartOutOfRange(
         identifier=source.name,
         selector=str(selector),
-        extent=f"{float(film.duration):g} seconds",
+        extent=count_seconds(float(film.duration)),
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
 from perdure.errors.damage import FilmTruncated
+from perdure.errors.root import count_seconds
 from perdure.extractors import lasting
 from perdure.extractors.container import EXTRA
 from perdure.extractors.film import mp4
@@ -256,11 +257,11 @@ def _explain_missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undeco
 
 def _make_out_of_range(footage: Footage, selector: Selector) -> PartOutOfRange:
     with open_footage(footage.source, selector) as again:
-        seconds = f"{float(again.find_duration()):.3f}".rstrip("0").rstrip(".")
+        seconds = count_seconds(round(float(again.find_duration()), 3))
     return PartOutOfRange(
         identifier=footage.source.name,
         selector=str(selector),
-        extent=f"{footage.width} x {footage.height} pixels and {seconds} seconds",
+        extent=f"{footage.width} x {footage.height} pixels and {seconds}",
     )
 
 

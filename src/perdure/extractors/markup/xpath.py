@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from perdure.errors import PartNotSupported
 from perdure.errors.limits import DocumentTooLongForXPath, NestingTooDeep
+from perdure.errors.root import count_things
 from perdure.extractors.libraries import import_library
 from perdure.extractors.markup import css
 from perdure.extractors.markup.tagged import XML_TYPES
@@ -259,10 +260,10 @@ class _Evaluation:
         chosen = int(match[4]) if match[4] else 1
         if match[4] is None and len(starts) > 1:
             raise self._evaluator.make_not_found(
-                f"a set of {len(starts)} ranges; the first is {expression}[1]"
+                f"a set of {count_things(len(starts), 'range')}; the first is {expression}[1]"
             )
         if not 1 <= chosen <= len(starts):
-            raise self._evaluator.make_not_found(f"a set of {len(starts)} ranges")
+            raise self._evaluator.make_not_found(f"a set of {count_things(len(starts), 'range')}")
         start = starts[chosen - 1] + offset - 1
         stop = start + (len(wanted) - offset + 1 if length is None else int(length))
         if not 0 <= start < stop <= len(content.text):

@@ -15,6 +15,7 @@ from typing import Any
 
 from perdure.errors import MalformedPart, PartNotFound, PartNotSupported
 from perdure.errors.limits import ExpressionTooLong, ExpressionTooSlow
+from perdure.errors.root import count_things
 from perdure.extractors.port import Source
 from perdure.parts import Selector, XPath
 
@@ -86,7 +87,9 @@ class Evaluator:
             return nodes[0]
         if not nodes:
             raise self.make_not_found(f"no node for {expression!r}")
-        raise self.make_not_found(f"a set of {len(nodes)} nodes; the first is ({expression})[1]")
+        raise self.make_not_found(
+            f"a set of {count_things(len(nodes), 'node')}; the first is ({expression})[1]"
+        )
 
     def evaluate_expression(self, expression: str, context: Any) -> Any:
         """Return a value of XPath. Raises MalformedPart."""

@@ -36,6 +36,7 @@ from perdure.errors.damage import (
     SoundMissing,
     TimeUnitMissing,
 )
+from perdure.errors.root import count_things
 from perdure.extractors import container, lasting
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.extractors.sound import samples, wav
@@ -138,7 +139,7 @@ class AudioExtractor:
             form, lasts = sound.form, sound.container.duration
             seconds = None if lasts is None else Fraction(lasts, 1_000_000)
             return lasting.list_time_extents(
-                seconds, f", {form.channels} channels at {form.rate} Hz"
+                seconds, f", {count_things(form.channels, 'channel')} at {form.rate} Hz"
             )
 
 

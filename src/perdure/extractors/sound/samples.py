@@ -18,6 +18,7 @@ from typing import Protocol
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.root import count_seconds, count_things
 from perdure.extractors import lasting
 from perdure.extractors.port import Extent, Part, Source, Span
 from perdure.parts import Instant, Interval, Media, Selector
@@ -80,7 +81,10 @@ def cut_samples(
 def list_extents(sound: StoredSound) -> tuple[Extent, ...]:
     """Return the extents of a sound."""
     count = sound.data.length // sound.block
-    about = f", {sound.channels} channels of {count} samples at {sound.rate} Hz"
+    about = (
+        f", {count_things(sound.channels, 'channel')} of {count_things(count, 'sample')} at "
+        f"{sound.rate} Hz"
+    )
     return lasting.list_time_extents(Fraction(count, sound.rate), about)
 
 
@@ -120,5 +124,6 @@ def _make_out_of_range(source: Source, selector: Selector, rate: int, count: int
     return PartOutOfRange(
         identifier=source.name,
         selector=str(selector),
-        extent=f"{float(Fraction(count, rate)):g} seconds, {count} samples at {rate} per second",
+        extent=f"{count_seconds(float(Fraction(count, rate)))}, {count_things(count, 'sample')} at "
+        f"{rate} per second",
     )

@@ -346,7 +346,11 @@ def find_ttl(values: Iterable[Value], uri: str) -> int | None:
     found = [
         one.ttl
         for one in values
-        if is_public(one) and any(location.uri == uri for location in list_locations(one))
+        if is_public(one)
+        and (
+            (one.data == uri and is_url(one))
+            or any(location.uri == uri for location in list_locations(one))
+        )
     ]
     return min(found, default=None)
 

@@ -29,6 +29,7 @@ import msgspec
 from perdure.errors import Forbidden, NoSuchToken
 from perdure.errors.requests import MalformedBody
 from perdure.model.commands import SaveToken
+from perdure.model.parameters import decode_names
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
 from perdure.policy.proposals import show_proposal
@@ -65,7 +66,7 @@ async def manage_tokens(service: Service, request: Request) -> Answer:
         rights.check_valid(one, auth.current_time(service))
     name = unquote(request.target.text.partition("/")[2])
     question = request.target.question
-    word = None if question is None else question.removesuffix("=")  # ?revoke equals ?revoke=
+    word = None if question is None else decode_names(question).removesuffix("=")  # ?revoke=
     match request.method, word, bool(name):
         case (("GET" | "HEAD"), None, False):
             managed = [

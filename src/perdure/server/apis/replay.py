@@ -46,6 +46,7 @@ from perdure.archives.pwid.verdict import (
     look_up_evidence,
 )
 from perdure.errors import quote
+from perdure.errors.captures import MalformedDigest, MalformedTime, UnknownModifier
 from perdure.parts.media_types import strip_parameters
 from perdure.server.apis import memento
 from perdure.server.common import payloads, problems
@@ -57,6 +58,8 @@ from perdure.server.common.target_kinds import TargetKind
 
 _PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({memento.DIGEST}))?)?/")
 _ALL = re.compile(r"replay/\*/.")
+_SHAPE = re.compile(r"replay/([0-9]*)([^/]*)/.")
+_TIME_LENGTHS = range(4, 15)
 _FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _UNPRINTABLE = re.compile("[^ -~]")
 _KEPT = frozenset(("content-type", "content-language", "last-modified"))
@@ -96,6 +99,7 @@ async def replay_capture(service: Service, request: Request) -> Answer:
             HTTPStatus.FOUND, (b"location", escape_uri(f"/timemap/html/{uri}"))
         )
     if path is None:
+        _refuse_malformed(request.target.text)
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     memento.require_open(service)
     sent = memento.read_original_uri(request, path[0])
@@ -116,6 +120,20 @@ async def replay_capture(service: Service, request: Request) -> Answer:
     if raw:
         return await _answer_raw(service, request, archived, judgement)
     return await _show_page(service, request, archived, judgement)
+
+
+def _refuse_malformed(text: str) -> None:
+    """Raise InvalidRequest if a path has the shape of a replay path, with the part to repair."""
+    shape = _SHAPE.match(text)
+    if shape is None:
+        return
+    time, modifier = shape.groups()
+    if len(time) not in _TIME_LENGTHS:
+        raise MalformedTime(parameter="time", text=time + modifier)
+    bytes_asked, mark, digest = modifier.partition("~")
+    if bytes_asked == "id_" and mark:
+        raise MalformedDigest(text=digest)
+    raise UnknownModifier(text=modifier)
 
 
 async def serve_replay_origin(service: Service, request: Request) -> Answer:

@@ -30,6 +30,7 @@ from perdure.errors import (
 from perdure.errors.requests import MissingOperand, TwoOperandsNeeded, UnknownService
 from perdure.ids import Identifier, are_equivalent
 from perdure.ids.name_set import NameSet
+from perdure.model.parameters import decode_names
 from perdure.model.queries import Choices, Gone, Redirect, Want
 from perdure.model.records import Location
 from perdure.reading.resolve import Resolved
@@ -63,7 +64,7 @@ from perdure.server.resource.listings import list_set, write_urn
 from perdure.server.resource.locating import find_by_url, list_locations, list_urls
 
 PREFIX = "uri-res/"
-_PAGING = re.compile(r"\?((?:(?:cursor|limit)=[^&?#]*(?:&|\Z))+)\Z")
+_PAGING = re.compile(r"(?:(?:cursor|limit)=[^&?#]*(?:&|\Z))+")
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
 
 
@@ -224,7 +225,15 @@ def _answer_list(
 
 def _resolve_operand(service: Service, request: Request, operand: str) -> Resolved:
     """Resolve the operand. It may be a set of names, with a cursor and a limit behind it."""
-    return asking.resolve_name(service, request, _PAGING.sub("", operand))
+    return asking.resolve_name(service, request, _split_paging(operand)[0])
+
+
+def _split_paging(operand: str) -> tuple[str, str | None]:
+    """Split an operand into the name, and the cursor and limit behind it."""
+    name, mark, paging = operand.rpartition("?")
+    if mark and _PAGING.fullmatch(decode_names(paging)):
+        return name, paging
+    return operand, None
 
 
 async def _answer_set(
@@ -235,14 +244,14 @@ async def _answer_set(
     "When submitting a PDI to a URN resolver, wildcards may be used to obtain information for sets
     of PDIs" (draft-mallery-urn-pdi-00 section 3.6.3).
     """
-    paging = _PAGING.search(operand)
-    question = read_question(paging[1] if paging else None)
+    operand, paging = _split_paging(operand)
+    question = read_question(paging)
     return await list_set(
         service,
         request,
         names,
         msgspec.structs.replace(question, verb=verb),
-        operand=_PAGING.sub("", operand),
+        operand=operand,
     )
 
 

@@ -21,6 +21,7 @@ from perdure.errors import PerdureError
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone
 from perdure.errors.requests import BodyEncoded
+from perdure.errors.root import count_things
 from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
 from perdure.policy.rates import Rate
@@ -184,7 +185,7 @@ def no_such_range(length: int) -> Problem:
     return Problem(
         status=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         code="range-not-satisfiable",
-        detail=f"no requested range overlaps the {length} bytes of the content",
+        detail=f"no requested range overlaps the {count_things(length, 'byte')} of the content",
         members={"length": length},
         fields=(_NOT_STORED, (b"content-range", b"bytes */%d" % length)),
     )

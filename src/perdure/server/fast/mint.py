@@ -40,6 +40,7 @@ from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (
     LARGE,
     make_receipt_answer,
+    minting_authority,
     needs_look,
     read_declared_language,
     read_declared_type,
@@ -58,6 +59,7 @@ _UNUSUAL = CONDITIONS | {
     b"repr-digest",
     ECHO.lower().encode(),
 }
+_SERIES = b"/pdi://"
 _MOST_HEADERS = 1024
 _SECOND = timedelta(seconds=1)
 
@@ -102,7 +104,8 @@ class FastMint:
     def __init__(self, service: Service) -> None:
         self._service = service
         settings = service.settings
-        self._series = {f"/pdi://{one}/".encode("ascii"): one for one in settings.series}
+        self._series: dict[bytes, str] = {}
+        """Targets that mint, by the function of the plain way, and their series."""
         self._longest = min(LARGE, settings.largest_upload)
         self._headers: dict[bytes, UsualUpload | None] = {}
         self._allowed_last: _MintingRight | None = None
@@ -114,7 +117,7 @@ class FastMint:
 
     def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
         service = self._service
-        series = self._series.get(target)
+        series = self._series.get(target) or self._find_series(target)
         door = service.registry.door
         if series is None or len(body) > self._longest or not door.is_open:
             return False
@@ -135,6 +138,20 @@ class FastMint:
         command = Mint(by=token.name, bearer=token.name, authority=series, contents=(document,))
         door.hand_in(command, partial(self._send_answer, target, fields, usual, send))
         return True
+
+    def _find_series(self, target: bytes) -> str | None:
+        """Return the series in which a target mints, or None if the plain way must decide."""
+        if not (target.startswith(_SERIES) and target.endswith(b"/") and target.isascii()):
+            return None
+        text = target[1:].decode("ascii")
+        try:
+            series = minting_authority(text, self._service.registry)
+        except PerdureError:
+            return None
+        if series is None or text != f"pdi://{series}/":  # another spelling
+            return None
+        self._series[target] = series
+        return series
 
     def _find_token(self, digest: str, series: str) -> Token | None:
         """Return the token if it may mint in this series. Checked once a second, or on a change."""

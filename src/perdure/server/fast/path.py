@@ -7,9 +7,10 @@ the order of their cost:
    block is cached;
 2. the recent results of resolving targets. They are valid as long as `perdure.storage.generation`
    reports no change to any record, in this process or another;
-3. the record, and the decision of `perdure.policy.decide` about it. For a record that is one
-   location (see `perdure.model.stored`), the only question is if the location has the requested
-   version and format. The functions of the plain way make the answer.
+3. the record, and the decision of `perdure.policy.decide` about it. A name in its usual spelling
+   is read without a parser (`perdure.ids.plain_names`), and a record with one location leads to it
+   without a decision (`perdure.policy.sole_location`). The functions of the plain way make the
+   answer.
 
 Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
 of one URL (`/cdx?…`) are answered from the index, without a cache.
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -34,6 +36,7 @@ from perdure.archives.index import cdx
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import read_plain_key
+from perdure.ids.plain_names import read_plain_name
 from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
@@ -44,6 +47,7 @@ from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import depends_on_reader
 from perdure.policy.showing import show_to_readers
+from perdure.policy.sole_location import find_sole_location
 from perdure.reading.targets import spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
@@ -82,6 +86,7 @@ _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
 _NO_END = 1 << 62
 _MOST_HEADERS = 1024
+_MOST_FRAMES = 64  # there is one for each time to live
 _LONGEST_KNOWN = 4096  # bytes of a header that is remembered
 _MOST_ANSWERS = 8192  # in each of two halves; an answer takes some 600 bytes
 
@@ -306,24 +311,39 @@ class FastPath:
 
     def _resolve_target(self, target: bytes) -> bytes | ReadyRepresentation | None:
         """Resolve a target to a redirect, as bytes, or to a representation."""
+        if target[0] != _SLASH:
+            return None
         written = target[1:]
         text = written.decode("ascii")
-        plain = read_plain_key(text)
-        if plain is None or target[0] != _SLASH:
+        pdi = read_plain_key(text)
+        if pdi is not None:
+            key, format, version = pdi
+            return self._resolve_name(text, written, key, version, format)
+        if text[:1].isdigit():  # a handle or DOI without its label
+            text = f"{'doi' if text.startswith('10.') else 'hdl'}:{text}"
+        plain = read_plain_name(text)
+        if plain is None:
             return self._resolve_any(target, text)
-        key, format, version = plain
+        return self._resolve_name(plain.path, plain.path.encode(), plain.key, None, None)
+
+    def _resolve_name(
+        self, text: str, path: bytes, key: str, version: str | None, format: str | None
+    ) -> bytes | ReadyRepresentation | None:
+        """Resolve a name, given with its path, its key and, for a PDI, its version and format."""
         stored_text = self._find_record(key)
         if stored_text is None:
             return None
         try:
-            uri_text = find_only_uri(stored_text, version, format)
+            sole = find_sole_location(stored_text, version, format, self._day)
         except _NO_RECORD:
             return None
-        if uri_text is None:
+        if sole is None:
             return self._decide_step(parse(text), stored_text)
-        before, first, second, third, behind = self._frame
-        place = escape_uri(uri_text)
-        return b"".join((before, place, first, written, second, written, third, written, behind))
+        uri, ttl = sole
+        frame = self._frame if ttl is None else _make_frame(ttl, self._base_url)
+        before, first, second, third, behind = frame
+        place = escape_uri(uri)
+        return b"".join((before, place, first, path, second, path, third, path, behind))
 
     def _find_record(self, key: str) -> str | None:
         """Return the stored form of a record. It is at most one turn of the event loop old."""
@@ -396,23 +416,7 @@ def find_public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
     return f"http://{host.decode('ascii')}"
 
 
-def find_only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:
-    """Return the URI of the only location of the most common record: no bytes, one location.
-
-    Version and format are those of a PDI. Return None for all other records, and if the location
-    may have another version or format. `perdure.policy.decide.decide_step` is the authority; this
-    function decides the same in a tenth of the time, and a test keeps the two equal.
-    """
-    if stored_text[0] in stored.NO_LOCATION:
-        return None
-    _, of_version, of_format, location = stored_text.split(" ", 3)
-    if version is not None and of_version != version and of_version != stored.NONE:
-        return None
-    if format is not None and of_format != format and of_format != stored.NONE:
-        return None
-    return location
-
-
+@lru_cache(_MOST_FRAMES)
 def _make_frame(fresh: int, base: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """Return the text of a redirect around its location and around the identifier, three times."""
     location, name = Location(uri="x:location"), parse("urn:x-example:name")

@@ -49,6 +49,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from perdure.errors.configuring import TargetsNotPassed
+from perdure.errors.root import count_seconds
 from perdure.server.protocol.ending import Ending, close_gently
 from perdure.server.protocol.head import (
     BAD_HOST,
@@ -616,7 +617,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._start_timer()
         elif self._head_begun:
             self._refuse_message(
-                Refusal(408, f"no complete header within {self.head_seconds:g} seconds")
+                Refusal(408, f"no complete header within {count_seconds(self.head_seconds)}")
             )
         else:
             self.transport.close()

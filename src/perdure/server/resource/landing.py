@@ -47,7 +47,7 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import Trail, find_page, make_trail
-from perdure.server.resource import describing, playing, quoting, signposting
+from perdure.server.resource import describing, facts, playing, quoting, signposting
 from perdure.server.resource.describing import make_public_record, make_record_etag
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
@@ -88,8 +88,10 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         get_url=append_question(what.url, "bytes") if shown["status"] == "held" else what.url,
         title=_strip_directions(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
-        facts=_list_facts(what),
-        abstract=_list_abstracts(what),
+        facts=facts.list_facts(what.about),
+        abstract=facts.list_abstracts(what.about),
+        inherited=facts.find_inherited(resolved.whole, record, resolved.level),
+        levels=facts.list_levels(resolved.whole, record, resolved.level),
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
@@ -100,6 +102,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),
+        changed=facts.list_changed_content(identifier, record, findings)[:_LONGEST],
         locations=_show_locations(shown["locations"][:_LONGEST], findings),
         more_locations=max(0, len(shown["locations"]) - _LONGEST),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
@@ -184,7 +187,7 @@ def answer_erc(service: Service, request: Request, resolved: Resolved, *, full: 
     if about != read_pairs(record.metadata):
         said = {
             "who": "; ".join(
-                _name_agent(one.name, one.given, one.family) for one in about.creators
+                facts.name_agent(one.name, one.given, one.family) for one in about.creators
             ),
             "what": about.title,
             "when": about.year or about.first_date("Issued", "Created"),
@@ -212,7 +215,12 @@ def _make_page_tag(record: Record, findings: dict[str, LinkFinding]) -> bytes:
     plain_tag = make_record_etag(record, "text/html")
     if not findings:
         return plain_tag
-    known = json.dumps(sorted((one.uri, one.verdict) for one in findings.values()))
+    known = json.dumps(
+        sorted(
+            (one.uri, one.verdict, one.checked[:10], one.sha512 or "", one.size or 0)
+            for one in findings.values()
+        )
+    )
     return plain_tag[:-1] + f"-{hashlib.sha256(known.encode()).hexdigest()[:8]}".encode() + b'"'
 
 
@@ -246,38 +254,6 @@ def _find_schema_type(about: dict[str, Any]) -> str:
 def _escape_json(about: dict[str, Any]) -> str:
     text = json.dumps(about, ensure_ascii=False, indent=1)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _list_facts(what: DescribedResource) -> list[tuple[str, list[str]]]:
-    """List the statements about the resource, each a name and its values."""
-    about = what.about
-    rows = [
-        ("Creator", [_name_agent(one.name, one.given, one.family) for one in about.creators]),
-        (
-            "Contributor",
-            [_name_agent(one.name, one.given, one.family) for one in about.contributors],
-        ),
-        ("Publisher", [about.publisher.name] if about.publisher else []),
-        ("Year", [about.year] if about.year else []),
-        ("Date", [f"{one.value} ({one.kind.lower()})" for one in about.dates]),
-        ("Kind", [one for one in (about.resource_type, about.resource_kind) if one]),
-        ("Language", [about.language] if about.language else []),
-        ("Subject", [one.value for one in about.subjects]),
-        ("Edition", [one for one in (about.version, about.edition) if one]),
-        ("Rights", [one.value or one.uri for one in about.rights]),
-        ("Also known as", [f"{one.value} ({one.scheme})" for one in about.codes]),
-        ("Related", [f"{one.relation}: {one.value}" for one in about.relations]),
-        ("Funding", [" ".join((one.funder, one.award)).strip() for one in about.fundings]),
-    ]
-    return [(name, values) for name, values in rows if values]
-
-
-def _name_agent(name: str, given: str, family: str) -> str:
-    return name or " ".join(one for one in (given, family) if one)
-
-
-def _list_abstracts(what: DescribedResource) -> list[str]:
-    return [one.value for one in what.about.descriptions if one.kind in ("", "Abstract")]
 
 
 def _show_locations(

@@ -27,8 +27,10 @@ from perdure.ids.name_set import NameSet
 from perdure.metadata import load_formats
 from perdure.metadata.citing import join_citations, write_citation
 from perdure.metadata.port import DescribedResource
+from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingPage
 from perdure.policy.showing import show_to_readers
+from perdure.reading.listing import list_citable
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
 from perdure.server.common import asking, lists, logs
 from perdure.server.common.answers import (
@@ -157,7 +159,7 @@ def _write_following(
     paging = f"cursor={escape(page.cursor, safe='')}&limit={limit}"
     if operand is not None:
         return f"?{operand}?{paging}"
-    asked = (request.target.question or "").split("&")
+    asked = decode_names(request.target.question or "").split("&")
     kept = [one for one in asked if one and not one.startswith(("cursor=", "limit="))]
     return "?" + "&".join((*kept, paging))
 
@@ -240,7 +242,7 @@ def _write_bibliography(
     question: Question,
     following: str | None,
 ) -> Answer:
-    """Answer with a citation of each resource of a page that was not withdrawn.
+    """Answer with a citation of each identifier of a page that was not withdrawn.
 
     Raises InvalidRequest if the style or the language is unknown, PatternNotAllowed if another
     format of metadata is requested.
@@ -248,10 +250,8 @@ def _write_bibliography(
     style = _find_style(names, question)
     language = question.locale or metadata.choose_language(request)
     texts = [
-        write_citation(what, style, language)
-        for one in page.records
-        if one.record.tombstone is None
-        for what in (_describe_resource(service, request, one.identifier),)
+        write_citation(_describe_resource(service, request, one), style, language)
+        for one in list_citable(page)
     ]
     form = load_formats().get(style.removesuffix("-json"))
     kind = form.media_types[0] if form is not None else f"{metadata.BIBLIOGRAPHY}; charset=utf-8"

@@ -15,7 +15,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import make_trail
 from perdure.server.resource import landing, signposting
-from perdure.upkeep.linkcheck.verdict import LinkFinding
+from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
 
 def list_locations(
@@ -75,12 +75,15 @@ def _show_locations(service: Service, record: Record) -> list[dict[str, object]]
 def _show_health(finding: LinkFinding | None) -> dict[str, object] | None:
     if finding is None:
         return None
-    return {
+    shown: dict[str, object] = {
         "verdict": finding.verdict,
         "reason": finding.reason,
         "moved_to": finding.moved_to,
         "checked": finding.checked,
     }
+    if finding.verdict is LinkVerdict.DRIFT:  # the evidence, as the landing page has it
+        shown |= {"found_sha512": finding.sha512, "found_size": finding.size}
+    return shown
 
 
 def _answer_linkset(

@@ -12,7 +12,7 @@ so that two of them lose nothing; a script inside a record never runs.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
 
 import msgspec
@@ -27,6 +27,7 @@ from perdure.metadata.citing import write_citation
 from perdure.metadata.port import LARGEST, DescribedResource
 from perdure.model.about import Attachment
 from perdure.model.commands import Describe
+from perdure.model.parameters import decode_names
 from perdure.model.queries import Preference
 from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
@@ -118,12 +119,13 @@ async def answer_metadata(
     """
     resolved.require_citable()
     if question.metadata is not None:
+        own = question.level is not None
         name = (
             question.metadata
             or _map_types().get(_find_best_type(request.accept) or "")
-            or "datacite"
+            or ("json" if own else "datacite")
         )
-        return await _give_metadata(service, request, resolved, name)
+        return await _give_metadata(service, request, resolved, name, own=own)
     style = question.cite or "apa"
     return await _give_citation(service, request, resolved, style, question.locale or "")
 
@@ -199,19 +201,26 @@ def _read_parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
 
 
 async def _give_metadata(
-    service: Service, request: Request, resolved: Resolved, name: str
+    service: Service, request: Request, resolved: Resolved, name: str, *, own: bool = False
 ) -> Answer:
     identifier, record = resolved.identifier, resolved.citable
-    attached = resolved.find_attached(name.lower())
+    attached = resolved.find_attached(name.lower(), own=own)
+    mark = "-own" if own else ""  # another entity tag
     if attached is not None:
         return _make_answer(
-            service, request, identifier, record, name, attached.media_type, attached.content
+            service,
+            request,
+            identifier,
+            record,
+            name + mark,
+            attached.media_type,
+            attached.content,
         )
     if name.lower() == cmdi.NAME:
         offered = tuple(metadata.load_formats())
         raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
     form = metadata.find_format(name)
-    what = await _describe_resource(service, request, resolved)
+    what = await _describe_resource(service, request, resolved, own=own)
     asked = _list_accepted(request)
     kind = next((one for one in form.media_types if one in asked), form.media_types[0])
     if form.is_text:
@@ -221,7 +230,7 @@ async def _give_metadata(
         body = await service.run_cutter(form.write, what)
     else:
         body = form.write(what)
-    return _make_answer(service, request, identifier, record, form.name, kind, body)
+    return _make_answer(service, request, identifier, record, form.name + mark, kind, body)
 
 
 async def _give_citation(
@@ -305,13 +314,13 @@ def _clean_name(name: str) -> str:
 
 
 async def _describe_resource(
-    service: Service, request: Request, resolved: Resolved
+    service: Service, request: Request, resolved: Resolved, *, own: bool = False
 ) -> DescribedResource:
     """Return the description of the resource, or of the requested part of it."""
     identifier, part = resolved.identifier, resolved.part_beside
     path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
     url = f"{request.base_url}/{path}"
-    describe = service.registry.documents.describe_resolved
+    describe = partial(service.registry.documents.describe_resolved, own=own)
     if resolved.citable.about is not None and resolved.inside is None:
         return describe(resolved, url)
     found: DescribedResource = await service.run_cutter(describe, resolved, url)
@@ -340,7 +349,7 @@ async def answer_post(service: Service, request: Request) -> Answer:
 
 
 def _is_description(request: Request) -> bool:
-    pieces = (request.target.question or "").split("&")
+    pieces = decode_names(request.target.question or "").split("&")
     return any(one.partition("=")[0] == "metadata" for one in pieces)
 
 

@@ -10,22 +10,18 @@ What must stay true: the answer is that of the PWID.  # ruling: pwid-endpoint
 
 from __future__ import annotations
 
-import re
 from urllib.parse import parse_qsl, unquote
 
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors import UnknownArchive
 from perdure.errors.requests import MissingParameter
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, decode_names
 from perdure.reading.targets import is_escaped
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import reading
-
-_ITEM = re.compile("(?:^|&)item=")
-_AFTER = re.compile("&(?:time|coverage)=[^&]*(?=&|$)")
 
 
 async def answer_pwid_query(service: Service, request: Request) -> Answer:
@@ -54,14 +50,16 @@ def parse_pwid_query(question: str) -> Parameters:
     >>> dict(parse_pwid_query("time=2016-01-22T11:20:29Z&coverage=page&item=http://a.dk/?x=1&y=2"))
     {'time': '2016-01-22T11:20:29Z', 'coverage': 'page', 'item': 'http://a.dk/?x=1&y=2'}
     """
-    begin = _ITEM.search(question)
-    if begin is None:
+    pieces = question.split("&")
+    names = [decode_names(one).partition("=")[0] for one in pieces]
+    if "item" not in names:
         return Parameters(parse_qsl(question))
-    before, item = question[: begin.start()], question[begin.end() :]
-    missing = {"time", "coverage"} - dict(parse_qsl(before)).keys()
-    beside = [one[0] for one in _AFTER.finditer(item)] if missing else []
-    for one in beside:
-        item = item.replace(one, "", 1)
-    given = Parameters(parse_qsl("&".join((before, *beside))))
+    begin = names.index("item")
+    before, after = pieces[:begin], list(zip(names, pieces, strict=True))[begin:]
+    beside = ("time", "coverage") if {"time", "coverage"} - {*names[:begin]} else ()
+    given = Parameters(
+        parse_qsl("&".join((*before, *(piece for name, piece in after if name in beside))))
+    )
+    item = "&".join(piece for name, piece in after if name not in beside).partition("=")[2]
     given.add("item", unquote(item) if is_escaped(item) else item)
     return given

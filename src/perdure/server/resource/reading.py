@@ -228,6 +228,7 @@ def _choose_step(request: Request, resolved: Resolved) -> Step:
     except NotAcceptable:
         if not for_record or record is None:
             raise
+        resolved.require_known()
         return Description(identifier=identifier, record=record)
     if for_record and record is not None and _differs_from_wish(request, identifier, step):
         return Description(identifier=identifier, record=record)
@@ -313,6 +314,8 @@ def answer_history(service: Service, request: Request, resolved: Resolved) -> An
     Only administrators of the identifier see the authors of the revisions.
     """
     identifier = resolved.identifier
+    if resolved.pwid is None:
+        resolved.require_known()
     past = service.registry.records.list_revisions(identifier.key)
     if not past:
         raise NotFound(identifier=str(identifier))

@@ -76,6 +76,13 @@ QUESTIONS = (
         text="its description, in [a metadata format](metadata.md)",
     ),
     Parameter(
+        name="level",
+        shown="?metadata&level=own",
+        text="only [the description of this name itself](metadata.md#levels), not what it inherits "
+        "from the resource, its version or its format: the description that a merge patch changes. "
+        "In perdure's own JSON, unless you name a format",
+    ),
+    Parameter(
         name="cite",
         shown="?cite`, `?cite=<style>&locale=<tag>",
         text="its [citation](metadata.md)",

@@ -23,6 +23,7 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.errors import Corrupt
+from perdure.errors.root import count_things
 from perdure.errors.segment_corruption import (
     HeadFlaw,
     SegmentHeadAltered,
@@ -132,7 +133,7 @@ def make_head(
     label = b"\r\nPerdure-Padding: "
     missing = size - len(text) - len(label)
     if missing < 1:
-        raise ValueError(f"a head of {len(text)} bytes does not fit into {size}")
+        raise ValueError(f"a head of {count_things(len(text), 'byte')} does not fit into {size}")
     return text.removesuffix(TRAILER) + label + b"." * missing + TRAILER
 
 

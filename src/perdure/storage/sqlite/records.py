@@ -25,10 +25,10 @@ from zlib import crc32
 import apsw
 import msgspec
 
-from perdure.errors import Corrupt, MalformedIdentifier
+from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
 from perdure.errors.corruption import RowAltered, RowContents, RowUnreadable
-from perdure.ids.pdi import Pdi
+from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
@@ -97,7 +97,7 @@ def decode_record(key: str, text: str) -> Record:
     try:
         return stored.decode_stored(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise make_unreadable(_name_key(key), "a record", error) from error
+        raise make_unreadable(spell_key(key), "a record", error) from error
 
 
 def decode_token(text: str) -> Token:
@@ -111,7 +111,7 @@ def decode_token(text: str) -> Token:
 def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:
     """Decode a record. Raises Corrupt if it has another checksum, or is not a record."""
     if sum is not None and not is_sound_line(key, text, position, sum):
-        raise make_altered(_name_key(key))
+        raise make_altered(spell_key(key))
     return decode_record(key, text)
 
 
@@ -121,7 +121,7 @@ def _check_lines(rows: list[Any]) -> list[Line]:
         if sum is None:
             decode_record(f"{key}", text)
         elif not is_sound_line(key, text, position, sum):
-            raise make_altered(_name_key(f"{key}"))
+            raise make_altered(spell_key(f"{key}"))
     return [row[:2] for row in rows]
 
 
@@ -143,7 +143,7 @@ def _decode_bytes(
         name.encode()
         return name, decode_line(name, (text or b"").decode(), position, sum)
     except UnicodeError as error:
-        return name, make_unreadable(name, "text in UTF-8", error)
+        return name, make_unreadable(spell_key(name), "text in UTF-8", error)
     except Corrupt as error:
         return name, error
 
@@ -179,20 +179,16 @@ def make_altered(identifier: str) -> Corrupt:
     return RowAltered(identifier=identifier, file=FILE)
 
 
-def _name_key(key: str) -> str:
-    """The identifier that a key spells, or the key if only the record spells it."""
-    try:
-        return str(Pdi.from_key(key))
-    except MalformedIdentifier:
-        return key
-
-
-def _name_row(table: str, key: Any) -> Corrupt:
-    """The error that a row does not have its checksum, named by its table and its key."""
+def name_row(table: str, key: Any) -> str:
+    """The name of a row in messages: that of its record, or its kind and its first column."""
     text = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else f"{key}"
     if table in ("records", "history"):
-        return make_altered(_name_key(text))
-    return make_altered(f"{_ROWS_OF.get(table, table)} {text}")
+        return spell_key(text)
+    return f"{_ROWS_OF.get(table, table)} {text}"
+
+
+def _make_altered_row(table: str, key: Any) -> Corrupt:
+    return make_altered(name_row(table, key))
 
 
 def _end_reading(connection: apsw.Connection) -> None:
@@ -278,7 +274,7 @@ class SqliteRecords:
         """The rows without their checksums. Raises Corrupt if one has another checksum."""
         for row in rows:
             if row[-1] is not None and row[-1] != sum_row(table, row[:-1]):
-                raise make_altered(f"{_ROWS_OF.get(table, table)} {row[0]}")
+                raise make_altered(name_row(table, row[0]))
         return [row[:-1] for row in rows]
 
     def _fetch_summed(
@@ -299,12 +295,12 @@ class SqliteRecords:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_unreadable(_name_key(key), "a record", error) from error
+            raise make_unreadable(spell_key(key), "a record", error) from error
         if row is None:
             return None
         text: str = row[0]
         if row[2] is not None and not is_sound_line(key, *row):
-            raise make_altered(_name_key(key))
+            raise make_altered(spell_key(key))
         return text
 
     def open_lookup(self) -> SqliteLookUp:
@@ -494,7 +490,7 @@ class SqliteRecords:
     def check_integrity(self) -> Iterator[Corrupt]:
         connection = self.connection
         yield from checking.check_file(connection)
-        yield from checking.check_rows(connection, _name_row)
+        yield from checking.check_rows(connection, _make_altered_row)
 
     def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         try:
@@ -530,7 +526,7 @@ class SqliteLookUp:
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
-            raise make_unreadable(_name_key(key), "a record", error) from error
+            raise make_unreadable(spell_key(key), "a record", error) from error
         if row is None:
             return None
         text: str
@@ -546,7 +542,7 @@ class SqliteLookUp:
         """The text of a row whose checksum is not the usual one. Raises Corrupt."""
         if is_sound_line(key, text, position, sum) if sum is not None else not self._all_summed:
             return text
-        raise make_altered(_name_key(key))
+        raise make_altered(spell_key(key))
 
     def hold_state(self) -> None:
         self._execute("BEGIN")

@@ -21,6 +21,7 @@ import apsw
 
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.errors.processes import OpenElsewhere
+from perdure.ids.keys import spell_key
 from perdure.ids.pdi import Pdi
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
@@ -35,6 +36,7 @@ from perdure.storage.sqlite.records import (
     decode_token,
     make_altered,
     make_unreadable,
+    name_row,
 )
 from perdure.storage.sqlite.sums import SUMMED, sum_line, sum_row
 
@@ -104,7 +106,7 @@ def _check_row(table: str, row: Row) -> None:
     """Raise Corrupt if a row that is copied unchanged could not be read later."""
     if table == "history":
         if not isinstance(row[1], int):
-            raise make_unreadable(str(row[0]), "a revision", TypeError(repr(row[1])))
+            raise make_unreadable(spell_key(str(row[0])), "a revision", TypeError(repr(row[1])))
         decode_record(str(row[0]), row[2])
     elif table == "tokens":
         decode_token(row[2])
@@ -174,7 +176,9 @@ class SqliteSalvage:
         for key, text, position in self._read_rows("records", _RECORDS):
             try:
                 if not (position is None or isinstance(position, int)):
-                    raise make_unreadable(str(key), "a position", TypeError(repr(position)))
+                    raise make_unreadable(
+                        spell_key(str(key)), "a position", TypeError(repr(position))
+                    )
                 content = _read_content(str(key), text)
                 self.last_day = max(self.last_day, content.at[:10].replace("-", "/"))
                 yield SalvagedRecord(str(key), text, content, position)
@@ -404,10 +408,10 @@ class SqliteSalvage:
                 for name, value in zip(columns.split(", "), values, strict=True)
             )
             if sum is not None and sum != _sum_columns(table, columns, found):
-                raise make_altered(f"{table}, {found[0]!r}")
+                raise make_altered(name_row(table, row[0]))
             yield found
         except (Corrupt, TypeError, UnicodeDecodeError) as error:
-            what = "" if isinstance(error, Corrupt) else f"{table}, {row[0]!r}: "
+            what = "" if isinstance(error, Corrupt) else f"{name_row(table, row[0])}: "
             self.problems.append(f"{what}{error}")
             self._lost_unknown |= table == "records"  # its key may be what is damaged
 

@@ -19,6 +19,7 @@ from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
     TOKEN,
+    TOKEN_KEY,
     Change,
     Epoch,
     attest_line,
@@ -26,16 +27,11 @@ from perdure.model.changes import (
     make_row,
 )
 from perdure.policy.naming import identify_record
+from perdure.reading.scanning import name_key
 from perdure.storage.ports import Records
 from perdure.upkeep.transfer.exporting import line_without_bytes
 
 _encode = msgspec.json.Encoder().encode
-
-
-def name_of(records: Records, key: str) -> str:
-    """Return the canonical text of the identifier with this key, or the key if it is unknown."""
-    record = records.find_record(key)
-    return str(identify_record(key, record)) if record else key
 
 
 def make_public_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
@@ -55,13 +51,13 @@ def _describe_change(records: Records, change: Change, epochs: list[Epoch]) -> d
         if begun is not None:
             shown |= {"reason": begun.reason, "previous": msgspec.to_builtins(begun.previous)}
     elif change.act == TOKEN:
-        shown["token"] = change.first
+        shown["token"] = change.first.removeprefix(TOKEN_KEY)
     elif change.count == 1:
-        shown["name"] = name_of(records, change.first)
+        shown["name"] = name_key(records, change.first)
     else:
         shown |= {
-            "first": name_of(records, change.first),
-            "last": name_of(records, change.last),
+            "first": name_key(records, change.first),
+            "last": name_key(records, change.last),
         }
     return shown | {
         "keys": [change.first, change.last],

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.errors import Conflict, Corrupt
+from perdure.errors.root import count_things
 from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     TOKEN,
+    TOKEN_KEY,
     ChainHead,
     Change,
     ChangeMark,
@@ -29,6 +31,7 @@ from perdure.model.changes import (
     link_change,
     parse_mark,
 )
+from perdure.reading.scanning import name_key
 from perdure.storage.ports import Records
 
 _PAGE = 1000
@@ -80,7 +83,7 @@ class _Walk:
             yield CheckedChange(mark=self._against.mark, problem=known)
         stored = self._records.count_revisions()
         if self._seen != stored and self._epochs:
-            problem = f"{stored} revisions are stored, but changes wrote {self._seen} of them"
+            problem = f"{count_things(stored, 'revision')} stored, but changes wrote {self._seen}"
             yield CheckedChange(mark=None, problem=problem)
 
     def _read_changes(self) -> Iterator[Change | CheckedChange]:
@@ -168,11 +171,23 @@ class _Walk:
         if len(lines) < wanted and change.epoch < self._rebuilt:
             return CheckedChange(mark=change.mark, lost=wanted - len(lines))
         if len(lines) != wanted:
-            problem = f"it wrote {wanted} lines, but {len(lines)} are here"
+            problem = (
+                f"it wrote {count_things(wanted, 'line')}{self._name_scope(change)}, "
+                f"but {len(lines)} can be found"
+            )
             return CheckedChange(mark=change.mark, problem=problem)
         if change.salt is not None:
             found = digest_lines(change.salt, change.actor, lines)
             if found != change.digest:
-                problem = f"what it wrote at {change.first} has another digest"
+                problem = f"what it wrote{self._name_scope(change)} has another digest"
                 return CheckedChange(mark=change.mark, problem=problem)
         return CheckedChange(mark=change.mark)
+
+    def _name_scope(self, change: Change) -> str:
+        """The names of the first and the last record that a change wrote, or of its token."""
+        if change.act == BEGIN:
+            return ""
+        if change.act == TOKEN:
+            return f" to the token {change.first.removeprefix(TOKEN_KEY)}"
+        first, last = (name_key(self._records, key) for key in (change.first, change.last))
+        return f" at {first}" if first == last else f" from {first} to {last}"

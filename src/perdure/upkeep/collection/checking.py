@@ -48,6 +48,7 @@ from perdure.errors import (
     PartNotSupported,
     PerdureError,
 )
+from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
@@ -226,7 +227,9 @@ class MemberChecker:
         kept, lost = len(found.captures) - 1, len(found.missing)
         told = [checked.detail] if checked.detail else []
         if lost:
-            told.append(f"{lost} of {kept + lost} pieces of the page are not kept here")
+            told.append(
+                f"{lost} of {count_things(kept + lost, 'piece')} of the page are not kept here"
+            )
         if found.unread or not found.complete:
             told.append("the list of its pieces may be incomplete")
         return msgspec.structs.replace(

@@ -14,6 +14,7 @@ import enum
 
 import msgspec
 
+from perdure.errors.root import count_things
 from perdure.model.collection import Collection, CollectionMember
 from perdure.upkeep.collection.status import FAILED, CheckedMember, Report, State
 
@@ -207,5 +208,5 @@ def _change_in_check(kind: DriftKind, one: CheckedMember, before: str, after: st
 
 def _describe_state(one: CheckedMember) -> str:
     """Describe a state with its digest, place and number of pieces."""
-    pieces = f"{one.pieces} pieces" if one.pieces is not None else ""
+    pieces = count_things(one.pieces, "piece") if one.pieces is not None else ""
     return ", ".join(filter(None, (one.state.value, one.digest, one.where, pieces)))

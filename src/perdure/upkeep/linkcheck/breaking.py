@@ -49,7 +49,7 @@ def break_drifted(registry: Registry, findings: Iterable[LinkFinding]) -> Iterat
             continue
         for key in registry.records.find_referring(f"location:{finding.uri}"):
             while (record := registry.records.find_record(key)) is not None:
-                drift = next(_list_drifts(record, finding), None)
+                drift = next(list_drifts(record, finding), None)
                 if drift is None:
                     break
                 outcome = _break_binding(registry, identify_record(key, record), record, drift)
@@ -74,7 +74,7 @@ def find_evidence(
     return drift if drift.is_proven else None
 
 
-def _list_drifts(record: Record, finding: LinkFinding) -> Iterator[LocationDrift]:
+def list_drifts(record: Record, finding: LinkFinding) -> Iterator[LocationDrift]:
     """Yield the evidence for each location of a record that the finding contradicts."""
     for location in record.locations:
         if location.uri == finding.uri and record.tombstone is None:

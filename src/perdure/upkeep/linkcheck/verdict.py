@@ -17,6 +17,7 @@ from urllib.parse import urldefrag
 
 import msgspec
 
+from perdure.errors.root import count_things
 from perdure.fetching import Exchange
 
 
@@ -196,4 +197,4 @@ def _measure_content(last: Exchange, content: bytes | None) -> tuple[str | None,
 
 
 def _describe_sizes(bound: int, found: int) -> str:
-    return f"{bound} bytes were bound, {found} are there"
+    return f"{count_things(found, 'byte')} instead of {bound}"

@@ -32,14 +32,20 @@ from perdure.errors.processes import BackupRunning, CopyHasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
-from perdure.registry import SETTINGS_FILE
+from perdure.registry import SETTINGS_FILE, utc_now
 from perdure.storage import fence, handover, home
-from perdure.storage.durable import copy_durably, hold_lock, sync_directory
+from perdure.storage.durable import (
+    check_directory,
+    copy_durably,
+    hold_lock,
+    resolve_path,
+    sync_directory,
+)
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
-from perdure.writing.registrar import utc_now
+from perdure.writing.copy_fence import FULL, CopyFence
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
@@ -53,14 +59,21 @@ class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def back_up(
-    root: Path, target: Path, store: Store, open_bytes: OpenBytes, *, link: bool = False
+    root: Path,
+    target: Path,
+    store: Store,
+    open_bytes: OpenBytes,
+    *,
+    link: bool = False,
+    copy_fence: str = FULL,
 ) -> Iterator[BackupProgress]:
     """Copy the registry in `root` to `target`. Iterate to the end.
 
     `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
-    no protection against losing that disk. Raises InvalidRequest if `target` is something else,
-    Corrupt if a segment is missing or too short, StorageFailed if the disk is full, Unavailable if
-    another process writes to `target`.
+    no protection against losing that disk. `copy_fence` is the setting.
+
+    Raises InvalidRequest if `target` is something else, Corrupt if a segment is missing or too
+    short, StorageFailed if the disk is full, Unavailable if another process writes to `target`.
     """
     _check_target(root, target)
     at = format_timestamp(utc_now())
@@ -80,7 +93,7 @@ def back_up(
                 lock = hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target)))
                 opened.enter_context(lock)
                 _check_past(held, target, copy, store)  # again, now that nothing can be written
-                _check_home(target, store)
+                _check_home(target, CopyFence(target, store, copy_fence))
         except PerdureError:
             store.drop_copy(work)
             raise
@@ -103,13 +116,14 @@ def back_up(
         sync_directory(target)
         sync_directory(target.resolve().parent)
         store.install_registry(work, target)
-    if not home.list_signs(root, store.find_file(root)):
+    if not CopyFence(root, store, copy_fence).list_signs():
         ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
         note_backup(root, ended)
 
 
 def _check_target(root: Path, target: Path) -> None:
-    if target.resolve().is_relative_to(root.resolve()):
+    check_directory(target, *_DIRECTORIES)
+    if resolve_path(target).is_relative_to(resolve_path(root)):
         raise TargetInRegistry(target=str(target))
     names = [one.name for one in target.iterdir()] if target.exists() else []
     strange = not (target / "incoming").is_dir() and not set(names) <= set(_DIRECTORIES)
@@ -117,9 +131,9 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _check_home(target: Path, store: Store) -> None:
+def _check_home(target: Path, guard: CopyFence) -> None:
     """Raise InvalidRequest if `target` is a registry in its own home, and no backup."""
-    if home.find_id(target) and not home.list_signs(target, store.find_file(target)):
+    if home.find_id(target) and not guard.list_signs():
         raise TargetIsRegistry(target=str(target))
 
 

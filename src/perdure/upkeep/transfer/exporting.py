@@ -37,6 +37,7 @@ from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.policy.showing import silence_descriptions
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
+from perdure.storage.durable import check_directory
 from perdure.storage.ports import Bytes
 from perdure.upkeep.transfer.lines import (
     Line,
@@ -67,6 +68,8 @@ def export_lines(
     passed to `report` and left out; without it, the first one ends the export. Raises Corrupt,
     InvalidRequest if there are too many bytes for a line, OSError if a file cannot be written.
     """
+    if files is not None:
+        check_directory(files)
     names = None if within is None else make_set(within)
     low, high = (names.low, names.end) if names else ("", _LAST)
     following: str | None = low

@@ -1,9 +1,9 @@
-"""The names that a registry gave out after its copy was made, read from its changes.
+"""The names that a registry gave out after its copy was made, and its tokens.
 
 How it works: a predecessor is a registry directory, or the URL of a resolver with `/changes`. It
 must have the last change of the copy, with the same chain. The changes after it bring new names:
 a directory lists each of them; over HTTP a row with several names has only the first and the last,
-which is enough if all are serial numbers.
+which is enough if all are serial numbers. Only a directory tells its tokens.
 
 What must stay true: names that cannot be listed are counted, never silently left out.
 """
@@ -19,18 +19,19 @@ from typing import Any, Protocol
 
 import msgspec
 
-from perdure.errors import Conflict, MalformedIdentifier, PerdureError, UnknownScheme
+from perdure.errors import Conflict, Corrupt, MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.importing import PredecessorUnreadable, PredecessorUnrelated
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
 from perdure.model.changes import BEGIN, TOKEN, ChainHead, ChangeMark
-from perdure.model.records import Record, Tombstone
+from perdure.model.records import Record, Token, Tombstone
 from perdure.policy.naming import spell_name
 from perdure.settings import load_settings
 from perdure.storage import home
 from perdure.storage.ports import Records, Store
+from perdure.writing.copy_fence import CopyFence
 from perdure.writing.withdrawing import ERASE, WITHDRAW
 
 _PAGE = 1000
@@ -38,22 +39,24 @@ _SECONDS = 30
 _WHOLE = 64 << 20  # bytes of a page of rows
 
 
-class LaterNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Names that a predecessor gave out after a change, with records that only reserve them."""
+class LaterWrites(msgspec.Struct, frozen=True, kw_only=True):
+    """The writes of a predecessor after a change."""
 
     names: dict[str, Record]
-    """By key."""
+    """By key: the names that it gave out, with records that only reserve them."""
     withdrawn: dict[str, Record] = {}
     """By key: records with the tombstones that the predecessor has, of later withdrawals."""
     unlisted: int = 0
     """Number of names that could not be listed."""
+    tokens: dict[str, Token] | None = None
+    """By name: all its tokens, as they are now; None if they cannot be read."""
 
 
 class Predecessor(Protocol):
     """The registry of which another one is a copy."""
 
-    def list_later_names(self, head: ChainHead | None) -> LaterNames:
-        """The names that it gave out after the last change of the copy.
+    def list_later_writes(self, head: ChainHead | None) -> LaterWrites:
+        """Its writes after the last change of the copy.
 
         Raises InvalidRequest if it does not have this change, or cannot be read.
         """
@@ -69,16 +72,15 @@ class PredecessorDirectory:
     @property
     def is_original(self) -> bool:
         """True if it is a registry in its own home, and no copy. Raises BadSettings."""
-        load_settings(self.root, {})
-        there = self._store.find_file(self.root)
-        return bool(home.find_id(self.root)) and not home.list_signs(self.root, there)
+        guard = CopyFence(self.root, self._store, load_settings(self.root, {}).copy_fence)
+        return bool(home.find_id(self.root)) and not guard.list_signs()
 
-    def list_later_names(self, head: ChainHead | None) -> LaterNames:
+    def list_later_writes(self, head: ChainHead | None) -> LaterWrites:
         try:
             load_settings(self.root, {})
             with closing(self._store.open_records(self.root)) as records:
                 self._check_related(records, head)
-                return _list_names(records, head)
+                return _list_writes(records, head)
         except PredecessorUnrelated:
             raise
         except PerdureError as error:
@@ -96,7 +98,7 @@ class PredecessorDirectory:
             raise PredecessorUnrelated(predecessor=str(self.root), mark=str(head.mark))
 
 
-def _list_names(records: Records, head: ChainHead | None) -> LaterNames:
+def _list_writes(records: Records, head: ChainHead | None) -> LaterWrites:
     found: dict[str, Record] = {}
     withdrawn: dict[str, Record] = {}
     since = head.mark if head else None
@@ -110,7 +112,14 @@ def _list_names(records: Records, head: ChainHead | None) -> LaterNames:
                 found.setdefault(key, _reserve_record(record))
                 if record.tombstone or any(one.tombstone for one in record.versions):
                     withdrawn[key] = record
-    return LaterNames(names=found, withdrawn=withdrawn)
+    return LaterWrites(names=found, withdrawn=withdrawn, tokens=_read_tokens(records))
+
+
+def _read_tokens(records: Records) -> dict[str, Token] | None:
+    try:
+        return {one.name: one for one in records.list_tokens()}
+    except Corrupt:
+        return None
 
 
 def _reserve_record(there: Record) -> Record:
@@ -125,7 +134,7 @@ class PredecessorUrl:
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
 
-    def list_later_names(self, head: ChainHead | None) -> LaterNames:
+    def list_later_writes(self, head: ChainHead | None) -> LaterWrites:
         if head is not None:
             (before,) = self._read_rows(f"{head.epoch}.{head.number - 1}", 1) or [{}]
             place = (before.get("epoch"), before.get("number"), before.get("chain"))
@@ -139,7 +148,7 @@ class PredecessorUrl:
             for row in page:
                 since = f"{row['epoch']}.{row['number']}"
                 unlisted += _add_names(names, row, withdrawn)
-        return LaterNames(names=names, withdrawn=withdrawn, unlisted=unlisted)
+        return LaterWrites(names=names, withdrawn=withdrawn, unlisted=unlisted)
 
     def _read_rows(self, since: str, limit: int) -> list[dict[str, Any]]:
         """The public rows after a mark. Raises InvalidRequest."""

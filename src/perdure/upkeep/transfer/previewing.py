@@ -25,7 +25,7 @@ from perdure.upkeep.transfer.blocks import Fault, cut_blocks, make_fault, read_r
 from perdure.upkeep.transfer.exporting import line_without_bytes
 from perdure.upkeep.transfer.importing import ImportSource, make_terms
 from perdure.upkeep.transfer.rows import discard_content
-from perdure.writing.load import join_row, promise_contents
+from perdure.writing.load import check_new_row, join_row, promise_contents
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +82,8 @@ def preview_lines(
 
 def _preview_row(registry: Registry, row: LoadRow, at: str, how: Joining) -> RecordChange | None:
     held = registry.records.find_record(row.key)
+    if held is None:
+        check_new_row(row, at)
     asked = promise_contents(row, at) if held is None else join_row(held, row, at, how)
     before = {} if held is None else _list_fields(row.key, held)
     after = _list_fields(row.key, asked)

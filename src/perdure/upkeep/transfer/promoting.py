@@ -6,10 +6,11 @@ not be given again. Serial numbers: the days from this change to today are close
 operator tells the highest numbers (`perdure.storage.handover`). All names: if the predecessor can
 be reached (`perdure.upkeep.transfer.predecessors`), each of its later names is reserved here. If
 the predecessor is a directory that can be stopped, it is marked as replaced; then nothing is
-closed, because it gives out no further name.
+closed, because it gives out no further name. Tokens: `perdure.upkeep.transfer.revoking`.
 
-What must stay true: the closed days, the epoch and the reserved names are durable before the
-fence opens; after an interruption, the copy is still fenced, and the promotion can be repeated.
+What must stay true: the closed days, the epoch, the reserved names and the revocations are durable
+before the fence opens; after an interruption, the copy is still fenced, and the promotion can be
+repeated.
 # ruling: copy-fence
 """
 
@@ -28,7 +29,7 @@ from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.model import stored
 from perdure.model.changes import ChainHead, ChangeMark, Deed
-from perdure.model.records import LOCAL, Record
+from perdure.model.records import LOCAL, Record, Token
 from perdure.policy.naming import identify_record
 from perdure.settings import Settings
 from perdure.storage import fence, handover, home
@@ -37,6 +38,7 @@ from perdure.storage.generation import Generation
 from perdure.storage.handover import Handover
 from perdure.storage.ports import Journal, Records, Store, storage_errors
 from perdure.upkeep.transfer.predecessors import Predecessor, PredecessorDirectory
+from perdure.upkeep.transfer.revoking import TokenPlan, plan_tokens, revoke_tokens
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.ledger import RESERVE
 from perdure.writing.peers import LOCK
@@ -69,6 +71,12 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
     """Number of names of the predecessor that are unknown, and could not be listed."""
     withdrawn: tuple[str, ...] = ()
     """Names that the predecessor has withdrawn since, and that are served here."""
+    revoked: tuple[str, ...] = ()
+    """Names of tokens that the promotion revoked."""
+    tokens: tuple[str, ...] = ()
+    """Names of valid tokens of which it is unknown whether they were revoked since."""
+    unknown_tokens: tuple[str, ...] = ()
+    """Names of valid tokens of the predecessor that do not exist here."""
     is_complete: bool = False
     """True if the predecessor was stopped for good, so that all its names are known."""
     is_looked_up: bool = False
@@ -84,12 +92,13 @@ def promote_copy(
     highest: Mapping[str, int] | None = None,
     predecessor: Predecessor | None = None,
     is_snapshot: bool = False,
+    revoke_all: bool = False,
     dry_run: bool = False,
 ) -> Promotion:
     """Make the copy in `root` the registry.
 
     `highest`: by series, the highest serial number that was given out today. `is_snapshot`: promote
-    even what does not look like a copy. `dry_run`: change nothing.
+    even what does not look like a copy. `revoke_all`: revoke all tokens. `dry_run`: change nothing.
 
     Raises InvalidRequest if it is not a copy or the predecessor is another registry,
     UnknownAuthority for a series that is not minted here, Unavailable if a writer has the registry
@@ -111,7 +120,10 @@ def promote_copy(
             if isinstance(predecessor, PredecessorDirectory) and predecessor.is_original:
                 opened.enter_context(_hold_writer(predecessor.root, predecessor.root))
                 plan.is_complete = True
-            plan.look_up_names()
+            plan.look_up_writes()
+            plan.tokens = plan_tokens(
+                records.list_tokens(), plan.their_tokens or {}, now=now, revoke_all=revoke_all
+            )
             is_open = plan.is_complete and not _has_closed_days(predecessor, known)
             closed = known.close_days(min(plan.first_day, plan.today), plan.day)
             settled = known if is_open else closed
@@ -178,14 +190,17 @@ class _Plan:
         self.names: dict[str, Record] = {}
         self.unlisted = 0
         self.withdrawn: list[str] = []
+        self.their_tokens: dict[str, Token] | None = None
+        """By name: the tokens of the predecessor; None if they are unknown."""
+        self.tokens = TokenPlan()
         self._records = records
 
-    def look_up_names(self) -> None:
-        """Look up the names that only the predecessor has. Raises InvalidRequest."""
+    def look_up_writes(self) -> None:
+        """Look up the names and the tokens that only the predecessor has. Raises InvalidRequest."""
         if self.predecessor is None:
             return
-        found = self.predecessor.list_later_names(self._shared)
-        self.unlisted = found.unlisted
+        found = self.predecessor.list_later_writes(self._shared)
+        self.unlisted, self.their_tokens = found.unlisted, found.tokens
         for key, record in sorted(found.names.items()):
             if self._records.find_record(key) is None:
                 self.names[key] = record
@@ -232,6 +247,7 @@ def _take_over(
         journal.number_changes(now)
         journal.begin_batch()
         journal.begin_epoch(REASON, now, LOCAL)
+        revoke_tokens(journal, plan.tokens, now)
         journal.commit_batch()
         _reserve_names(journal, plan.names, now)
     if plan.is_complete and isinstance(plan.predecessor, PredecessorDirectory):
@@ -268,6 +284,7 @@ def _reserve_names(journal: Journal, names: Mapping[str, Record], now: str) -> N
 def _describe_promotion(
     plan: _Plan, signs: tuple[str, ...], settled: Handover, settings: Settings
 ) -> Promotion:
+    is_known = plan.is_complete and plan.their_tokens is not None
     return Promotion(
         signs=signs,
         epoch=plan.head.epoch + 1 if plan.head else 1,
@@ -278,6 +295,9 @@ def _describe_promotion(
         reserved=len(plan.names),
         unlisted=plan.unlisted,
         withdrawn=tuple(plan.withdrawn),
+        revoked=tuple(one.name for one in plan.tokens.revoked),
+        tokens=() if is_known else plan.tokens.valid,
+        unknown_tokens=plan.tokens.unknown,
         is_complete=plan.is_complete,
         is_looked_up=plan.predecessor is not None,
     )

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.errors.processes import HasWriter
+from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.model.references import list_references
@@ -33,6 +34,7 @@ from perdure.storage.ports import OpenBytes, Renewal, Salvage, SalvagedRecord, S
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
 from perdure.upkeep.transfer.claims import PlaceClaims
+from perdure.writing.copy_fence import FULL, CopyFence
 from perdure.writing.peers import LOCK
 
 BY = "rebuild"
@@ -58,13 +60,15 @@ def rebuild_registry(
     *,
     now: str,
     highest: Mapping[str, int] | None = None,
+    copy_fence: str = FULL,
 ) -> Iterator[RebuildStep]:
     """Rebuild the registry. Iterate to the end.
 
     If records are lost, their numbers are not given out again on the day of `now`. If it is not
     known which records are lost, no number of that day is given out any more, except in a series
     whose highest number `highest` tells (`perdure.storage.fence`). If the registry knows a later
-    day than that of `now`, the same holds up to that day.  # ruling: copy-fence
+    day than that of `now`, the same holds up to that day. `copy_fence` is the setting: a copy is
+    still one afterwards, and the registry itself is not.  # ruling: copy-fence
 
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
@@ -102,7 +106,7 @@ def rebuild_registry(
             fence.raise_fence(root, today, highest or {}, lost=lost, last_day=last_day)
             aside = _name_aside(root, now)
             here, fresh = store.find_file(root), store.find_file(work)
-            is_home = not home.list_signs(root, here)
+            is_home = not CopyFence(root, store, copy_fence).list_signs()
             if is_home and here and fresh:  # its file has another birth from now on
                 home.expect_records(root, here, fresh)
             store.install_registry(work, root, aside=aside)
@@ -163,7 +167,7 @@ def _take_over_records(
                     claims.note_kept(record)
                 references += [(reference_hash(one), key) for one in found]
             except (PerdureError, ValueError) as error:
-                old.note_lost(key, f"{key}: {error}")
+                old.note_lost(key, f"{spell_key(key)}: {error}")
         if references:  # one by one, each would be a row of its own
             journal.add_references(references)
         journal.commit_batch()

@@ -54,6 +54,7 @@ from perdure.model.references import list_references
 from perdure.policy import binding, levels, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.policy.joining import REPLACEABLE, join_records
+from perdure.storage.durable import resolve_path
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.spool import IN_MEMORY, Spool, make_content
 from perdure.upkeep.transfer.contents import DeclaredKind, settle_kind, take_in
@@ -424,9 +425,9 @@ def _take_content(held: LineContent, identifier: Identifier, version: int, terms
 
 
 def _take_file(path: str, said: DeclaredKind, terms: Terms) -> Content:
-    root = Path(terms.files).resolve()
+    root = resolve_path(Path(terms.files))
     try:
-        file = (root / path).resolve()
+        file = resolve_path(root / path)
         if not file.is_relative_to(root):
             raise LinePathOutside(path=path, root=str(root))
         with file.open("rb") as source, Spool(Path(terms.incoming)) as spool:

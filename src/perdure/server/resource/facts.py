@@ -1,0 +1,197 @@
+"""Descriptions and changed content on a landing page: values for its template.
+
+How it works: the page shows one description, in which the levels are merged. `list_levels` lists
+the description of each level on its own (resource, version, format, part), so that a reader sees
+which is which (ruling: version-metadata). `list_changed_content` lists the locations
+whose content was not the one that was bound, with the evidence (ruling: drift).
+
+What must stay true: the values come from a record as readers may see it; nothing here is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from perdure.ids import Identifier
+from perdure.model.about import About
+from perdure.model.records import WHOLE_RESOURCE, Level, LocationDrift, Record
+from perdure.policy.levels import (
+    describe_own,
+    is_resource_described,
+    is_same_level,
+    list_containing,
+    name_document,
+    name_level,
+    spell_level,
+)
+from perdure.policy.showing import find_withdrawal
+from perdure.reading.targets import append_question, spell_part_path, spell_path
+from perdure.upkeep.linkcheck.breaking import list_drifts
+from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
+
+MOST_LEVELS = 100
+"""Levels that the page lists as links; the record has all."""
+
+Facts = list[tuple[str, list[str]]]
+"""Statements, each a name and its values."""
+
+
+class ShownLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """A level of description."""
+
+    label: str
+    """The level in words, such as `version 2`."""
+    name: str
+    href: str
+    is_this: bool = False
+    """True if the page is that of this level."""
+    facts: Facts = []
+
+
+class ShownLevels(msgspec.Struct, frozen=True, kw_only=True):
+    """The levels of a description; none if only the resource has a description."""
+
+    seen: tuple[ShownLevel, ...] = ()
+    """Those that a reader of the name sees, the widest first."""
+    others: tuple[ShownLevel, ...] = ()
+    """Other levels that have a description, without their facts."""
+    more: int = 0
+    """The number of other levels that are left out."""
+
+
+class ChangedContent(msgspec.Struct, frozen=True, kw_only=True):
+    """A location whose content was not the one that was bound."""
+
+    evidence: LocationDrift
+    is_bound: bool
+    """True if the location is still bound, so that redirects only skip it."""
+
+
+def list_facts(about: About) -> Facts:
+    """List the statements of a description, without its titles and its abstract."""
+    rows = [
+        ("Creator", [name_agent(one.name, one.given, one.family) for one in about.creators]),
+        (
+            "Contributor",
+            [name_agent(one.name, one.given, one.family) for one in about.contributors],
+        ),
+        ("Publisher", [about.publisher.name] if about.publisher else []),
+        ("Year", [about.year] if about.year else []),
+        ("Date", [f"{one.value} ({one.kind.lower()})" for one in about.dates]),
+        ("Kind", [one for one in (about.resource_type, about.resource_kind) if one]),
+        ("Language", [about.language] if about.language else []),
+        ("Subject", [one.value for one in about.subjects]),
+        ("Edition", [one for one in (about.version, about.edition) if one]),
+        ("Rights", [one.value or one.uri for one in about.rights]),
+        ("Also known as", [f"{one.value} ({one.scheme})" for one in about.codes]),
+        ("Related", [f"{one.relation}: {one.value}" for one in about.relations]),
+        ("Funding", [" ".join((one.funder, one.award)).strip() for one in about.fundings]),
+    ]
+    return [(name, values) for name, values in rows if values]
+
+
+def name_agent(name: str, given: str, family: str) -> str:
+    """Return the name of a person or an organisation, or else its parts."""
+    return name or " ".join(one for one in (given, family) if one)
+
+
+def list_abstracts(about: About) -> list[str]:
+    """List the descriptions in words that are an abstract, or of no particular kind."""
+    return [one.value for one in about.descriptions if one.kind in ("", "Abstract")]
+
+
+def list_levels(identifier: Identifier, record: Record, level: Level) -> ShownLevels:
+    """List the levels that a reader of `level` sees, and the other levels of the record.
+
+    If only the resource has a description, there are none (see `find_inherited`).
+    """
+    if not record.narrower:
+        return ShownLevels()
+    level = name_document(record, level)
+    seen = list_containing(record, level)
+    chain = [WHOLE_RESOURCE, *(one.level for one in seen)]
+    if not any(is_same_level(one, level) for one in chain):
+        chain.append(level)
+    others = [one.level for one in record.narrower if one not in seen]
+    return ShownLevels(
+        seen=tuple(_show_level(identifier, record, one, level) for one in chain),
+        others=tuple(_name_level(identifier, one) for one in others[:MOST_LEVELS]),
+        more=max(0, len(others) - MOST_LEVELS),
+    )
+
+
+def find_inherited(identifier: Identifier, record: Record, level: Level) -> ShownLevel | None:
+    """Return the resource if the complete description of a narrower level is that of the resource,
+    or None."""
+    if level == WHOLE_RESOURCE or record.narrower or not is_resource_described(record):
+        return None
+    return _show_level(identifier, record, WHOLE_RESOURCE, level)
+
+
+def _show_level(identifier: Identifier, record: Record, level: Level, page: Level) -> ShownLevel:
+    about = describe_own(record, level)
+    titles = [("Title", [one.value for one in about.titles])] if about.titles else []
+    texts = [one.value for one in about.descriptions]
+    return msgspec.structs.replace(
+        _name_level(identifier, level),
+        is_this=is_same_level(level, page),
+        facts=[*titles, *list_facts(about), *([("Description", texts)] if texts else [])],
+    )
+
+
+def _name_level(identifier: Identifier, level: Level) -> ShownLevel:
+    return ShownLevel(
+        label=_label_level(level),
+        name=spell_level(identifier, level),
+        href=_find_page(identifier, level),
+    )
+
+
+def _label_level(level: Level) -> str:
+    match level:
+        case Level(version=None, format=None):
+            whole = "the resource"
+        case Level(version=version, format=None):
+            whole = f"version {version}"
+        case Level(version=None, format=format):
+            whole = f"the format {format}"
+        case Level(version=version, format=format):
+            whole = f"version {version} in the format {format}"
+    return f"the part {level.part} of {whole}" if level.part else whole
+
+
+def _find_page(identifier: Identifier, level: Level) -> str:
+    """Return the path of the page of a level, or of the list of a version in all its formats."""
+    name = name_level(identifier, level)
+    if level.part and name.whole is name:
+        return append_question(f"/{spell_part_path(name, level.part)}", "landing")
+    path = f"/{spell_path(name)}"
+    return path if name.is_pattern else append_question(path, "landing")
+
+
+def list_changed_content(
+    identifier: Identifier, record: Record, findings: Mapping[str, LinkFinding]
+) -> tuple[ChangedContent, ...]:
+    """List the locations that were broken for their content, and those that could be.
+
+    Nothing is said of what was withdrawn, unless its digest was kept.
+    # rulings: drift, tombstone-silence
+    """
+    noticed = (
+        drift
+        for finding in findings.values()
+        if finding.verdict is LinkVerdict.DRIFT and find_withdrawal(identifier, record) is None
+        for drift in list_drifts(record, finding)
+        if not _is_withdrawn(record, drift)
+    )
+    return (
+        *(ChangedContent(evidence=one, is_bound=True) for one in noticed),
+        *(ChangedContent(evidence=one, is_bound=False) for one in record.drifted),
+    )
+
+
+def _is_withdrawn(record: Record, drift: LocationDrift) -> bool:
+    version = record.version(drift.version) if drift.version is not None else None
+    return version is not None and version.tombstone is not None
