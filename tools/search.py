@@ -29,6 +29,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from perdure.errors.root import count_things
+
 COMMAND = [
     *(sys.executable, "-m", "pytest", "-q", "-x", "-m", "hypothesis and not trial", "-r", "fE"),
     *("-p", "search", "--hypothesis-profile", "perdure-search"),
@@ -118,7 +120,7 @@ def summarise_rounds(rounds: list[Round], seconds: float) -> str:
     times = Counter(name for one in rounds for name in one.ended)
     broken = sorted({name for one in rounds for name in one.broken})
     text = (
-        f"search ended after {seconds / 60:.0f} minutes and {len(rounds)} rounds:"
+        f"search ended after {seconds / 60:.0f} minutes and {count_things(len(rounds), 'round')}:"
         f" {len(times)} of {len(known)} properties were tried, {times.total()} times in all;"
         f" broken: {len(broken)}"
     )
