@@ -26,7 +26,7 @@ def read_plain_name(text: str) -> PlainName | None:
     """Return key and path of a name in its usual spelling, or None for any other text.
 
     >>> read_plain_name("doi:10.1000/182")
-    ('hdl:10.1000/182', 'doi:10.1000/182')
+    PlainName(key='hdl:10.1000/182', path='doi:10.1000/182')
     >>> read_plain_name("doi:10.1000/a%2Fb")
     """
     reader = _index_readers().get(text[:_SHORT])
