@@ -11,7 +11,8 @@ from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.storage.sqlite.renewing import RenewedJournal, SqliteSalvage
+from perdure.storage.sqlite.renewing import RenewedJournal
+from perdure.storage.sqlite.salvaging import SqliteSalvage
 
 _LOGS = ("-wal", "-shm")
 
