@@ -16,7 +16,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.errors.importing import LineLocationMalformed, LineMalformed, LineNotUtf8
 from perdure.ids import grammar
-from perdure.model.about import About, Attachment, spell_degrees
+from perdure.model.about import About, Attachment
+from perdure.model.plain_words import spell_degrees
 from perdure.model.records import Location, Value
 from perdure.policy.naming import canonical_format
 
