@@ -57,6 +57,7 @@ _LINKS = ("uri", "code.value", "codes.value", "relations.value", "attachment.sch
 _DEGREE_FIELDS = ("longitude", "latitude", "box.west", "box.east", "box.south", "box.north")
 _YEAR = re.compile("[0-9]{4}", re.ASCII)
 LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)
+"""The shape of a language tag (RFC 5646 section 2.1; RFC 4647 section 2.1)."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}", re.ASCII)
 
 
