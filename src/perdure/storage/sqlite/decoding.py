@@ -14,6 +14,7 @@ from perdure.errors import Corrupt
 from perdure.errors.corruption import RowAltered, RowContents, RowUnreadable
 from perdure.ids.keys import spell_key
 from perdure.model import stored
+from perdure.model.changes import Line
 from perdure.model.records import Record, Token
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.sums import is_sound_line
@@ -44,6 +45,16 @@ def decode_line(key: str, text: str, position: int | None, sum: int | None) -> R
     if sum is not None and not is_sound_line(key, text, position, sum):
         raise make_altered(spell_key(key))
     return decode_record(key, text)
+
+
+def check_lines(rows: list[Any]) -> list[Line]:
+    """Keys and lines of rows with positions and checksums. Raises Corrupt if one is damaged."""
+    for key, text, position, sum in rows:
+        if sum is None:
+            decode_record(f"{key}", text)
+        elif not is_sound_line(key, text, position, sum):
+            raise make_altered(spell_key(f"{key}"))
+    return [row[:2] for row in rows]
 
 
 def decode_or_report(

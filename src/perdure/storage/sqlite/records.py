@@ -42,6 +42,7 @@ from perdure.model.records import Record, Token
 from perdure.storage.sqlite import checking
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
 from perdure.storage.sqlite.decoding import (
+    check_lines,
     decode_line,
     decode_or_report,
     decode_record,
@@ -79,15 +80,17 @@ SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=
 """
 _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
 _PLACE = "position, sum"
-_PAST = "SELECT record, position FROM history WHERE key=? AND revision=?"
+_PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
+_PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
 _RUN = """
-SELECT key, record FROM records WHERE key>=? AND key<=? AND position IS ?
+SELECT key, record, position, {0} FROM records WHERE key>=? AND key<=? AND position IS ?
   UNION ALL
-SELECT key, record FROM history WHERE key>=? AND key<=? AND position IS ? AND revision=1
+SELECT key, record, position, {0} FROM history
+  WHERE key>=? AND key<=? AND position IS ? AND revision=1
   ORDER BY key
 """
 _LINES_OF_TOKENS = """
-SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
+SELECT number, name, at, actor, before, after, position, {} FROM token_changes
   WHERE name=? ORDER BY number
 """
 
@@ -375,7 +378,8 @@ class SqliteRecords:
     def find_lines(self, change: Change) -> list[Line]:
         """The keys and stored lines that a change wrote, in the order of the keys.
 
-        There are fewer than the change says if some of them were lost.
+        There are fewer than the change says if some of them were lost. Raises Corrupt if one of
+        them does not have its checksum.
         """
         if change.act == BEGIN:
             return [("", one.line) for one in self.list_epochs() if one.epoch == change.epoch]
@@ -389,24 +393,22 @@ class SqliteRecords:
         if change.count == 1:
             return self._find_one_line(change, position)
         scope = (change.first, change.last, position)
-        return self._fetch_all(_RUN, scope + scope)
+        return check_lines(self._fetch_summed(_RUN, scope + scope))
 
     def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
-        rows = self._fetch_all(_LINES_OF_TOKENS, (name,))
+        rows = self._check_rows("token_changes", self._fetch_summed(_LINES_OF_TOKENS, (name,)))
         return [
             (change.first, after)
-            for number, after, place in rows
+            for number, (*_, after, place) in enumerate(rows, 1)
             if (place == position if position else number == change.revision)
         ]
 
     def _find_one_line(self, change: Change, position: int | None) -> list[Line]:
         key = change.first
-        past = self._fetch_all(_PAST, (key, change.revision))
-        if past:
-            return [(key, text) for text, place in past if place == position]
-        found = self._fetch_all("SELECT record, position FROM records WHERE key=?", (key,))
-        return [(key, text) for text, place in found if place == position]
+        rows = self._fetch_summed(_PAST, (key, change.revision))
+        rows = rows or self._fetch_summed(_PRESENT, (key,))
+        return check_lines([row for row in rows if row[2] == position])
 
     # Checking
     # --------
