@@ -7,7 +7,8 @@ claims (a name, a prefix), and no claim is granted twice.
 
 What must stay true: a plug-in of another package that cannot be loaded, has the wrong type, or
 claims a name that is taken, is skipped and logged with the name of its package; everything else
-keeps working. The same mistake in perdure itself is raised. Nothing is loaded at import.
+keeps working. The same mistake in perdure itself, or in a plug-in that a setting chose, is raised.
+Nothing is loaded at import.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from perdure.errors import BadSettings
+from perdure.errors import BadSettings, PerdureError
 from perdure.errors.configuring import (
     ClaimFault,
     ClaimInvalid,
@@ -77,6 +78,36 @@ def load_plugins(
         else:
             loaded.append(Plugin(point.value, value))
     return tuple(loaded)
+
+
+def choose_point(points: Iterable[EntryPoint], name: str) -> EntryPoint | None:
+    """Return the entry point with a name, or None. If several packages have one, perdure's own is
+    chosen, or that of the first package; the others are logged."""
+    named = [one for one in points if one.name == name]
+    if len(named) < 2:  # as always: to rank it, the metadata of its package would be read
+        return named[0] if named else None
+    chosen, *others = sorted(named, key=_rank_point)
+    for point in others:
+        owners = _name_owner(chosen), _name_owner(point)
+        taken = ClaimTaken(
+            setting=point.group, value=_describe_point(point), claim=repr(name), owners=owners
+        )
+        _logger.error("%s: this plug-in is not used", taken)
+    return chosen
+
+
+def load_point(point: EntryPoint, *, call: bool = False) -> Any:
+    """Load the value of an entry point; with `call`, call it and return its result.
+
+    Raises BadSettings if that fails, or the error of perdure that it raises.
+    """
+    try:
+        value = point.load()
+        return value() if call else value
+    except PerdureError:
+        raise
+    except (Exception, SystemExit) as error:  # other people's code, which may raise anything
+        raise _make_fault(point, error) from error
 
 
 def select_entry_points(group: str) -> Iterable[EntryPoint]:

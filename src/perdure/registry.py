@@ -26,7 +26,7 @@ from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
-from perdure.plugins import select_entry_points
+from perdure.plugins import choose_point, load_point, select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.settings import Settings
 from perdure.storage.durable import check_directory, write_durably
@@ -61,27 +61,29 @@ def utc_now() -> datetime:
 def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
     """Load the store with this name: `sqlite`, or one from another package.
 
-    Raises BadSettings if no store has this name.
+    Raises BadSettings if no store has this name, or if it cannot be loaded.
     """
-    found = points or select_entry_points(STORES)
-    made: Callable[[], Store] = _find_entry("store", name, found).load()
-    return made()
+    made: Store = load_point(_find_entry("store", name, points or STORES), call=True)
+    return made
 
 
 def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenBytes:
     """Load the store of bytes with this name: `segments`, or one from another package.
 
-    Raises BadSettings if none has this name.
+    Raises BadSettings if none has this name, or if it cannot be loaded.
     """
-    opener: OpenBytes = _find_entry("bytes", name, points or select_entry_points(BYTES)).load()
+    opener: OpenBytes = load_point(_find_entry("bytes", name, points or BYTES))
     return opener
 
 
-def _find_entry(setting: str, name: str, points: Iterable[EntryPoint]) -> EntryPoint:
-    known = {point.name: point for point in points}
-    if name not in known:
-        raise StoreUnknown(setting=setting, value=name, installed=tuple(sorted(known)))
-    return known[name]
+def _find_entry(setting: str, name: str, points: Iterable[EntryPoint] | str) -> EntryPoint:
+    """Find the entry point with a name, in a group or among `points`."""
+    known = tuple(select_entry_points(points) if isinstance(points, str) else points)
+    chosen = choose_point(known, name)
+    if chosen is None:
+        installed = tuple(sorted({point.name for point in known}))
+        raise StoreUnknown(setting=setting, value=name, installed=installed)
+    return chosen
 
 
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:

@@ -110,7 +110,7 @@ def test_all_records_that_warcio_finds(path: Path) -> None:
         ("*ipwb*1memento.warc", Flaw(458, "its lines do not end with CRLF")),
         (
             "*Evil-Warc-Headers.warc",
-            Flaw(0, "the block is 5173 bytes shorter than the 6000 that Content-Length announces"),
+            Flaw(0, "the block lacks 5173 bytes of the 6000 that Content-Length announces"),
         ),
         (
             "*bad-length.warc",

@@ -96,3 +96,15 @@ def test_the_directory_that_is_named_counts(shell: Shell, place: Path) -> None:
     assert len(shell.lines("-C", other, "token", "list")) == 2
     assert len(shell.lines("token", "list", "-C", other)) == 2
     assert len(shell.lines("token", "list")) == 1
+
+
+def test_a_retired_setting_is_one_line(shell: Shell) -> None:
+    """An error or a note is one line on stderr, without a place in our code."""
+    settings = shell.root / "perdure.toml"
+    settings.write_text(
+        settings.read_text().replace("[perdure]\n", '[perdure]\nhttp_parser = "h11"\n')
+    )
+    result = shell.run("list")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("perdure: the setting http_parser no longer has any effect")
+    assert ".py" not in line

@@ -19,7 +19,8 @@ from perdure.metadata.citing import STYLES, write_citation
 from perdure.metadata.csl import make_item
 from perdure.metadata.extents import write_extent
 from perdure.metadata.port import DescribedResource
-from perdure.model.about import About, Agent, Code, DescriptionDate, DescriptionText, parse_person
+from perdure.model.about import About, Agent, Code, DescriptionDate, DescriptionText
+from perdure.model.plain_words import parse_person
 from perdure.model.records import Record
 from perdure.parts import Selector
 from perdure.parts.selectors import (

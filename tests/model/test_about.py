@@ -30,10 +30,9 @@ from perdure.model.about import (
     check_attached,
     check_description,
     is_safe_link,
-    parse_person,
-    read_pairs,
 )
 from perdure.model.commands import Describe, Outcome
+from perdure.model.plain_words import parse_person, read_pairs
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.writing import peers

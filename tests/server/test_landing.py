@@ -17,8 +17,9 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights, parse_person
+from perdure.model.about import About, Agent, Code, DescriptionText, Relation, Rights
 from perdure.model.commands import Alias, Break, Describe, Register, Withdraw
+from perdure.model.plain_words import parse_person
 from perdure.model.records import Location
 from perdure.upkeep.linkcheck.breaking import break_drifted
 from perdure.upkeep.linkcheck.state import BoundLocation, Links

@@ -22,9 +22,11 @@ import pytest
 import schemathesis
 from tests.server.deployment import Deployment, deployed, text
 
+from perdure.policy.rates import Rate
 from perdure.reading import targets
 from perdure.server.common import problems
 from perdure.server.common.target_kinds import TargetKind
+from perdure.server.protocol.limits import write_rate_fields
 from perdure.server.resource import operating
 from perdure.server.routes.openapi import describe_interface
 from perdure.server.routes.questions import QUESTIONS
@@ -33,6 +35,21 @@ from perdure.server.routes.table import ROUTES
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
 PREFIX = "21.T14999"
 SEED = "14"
+_READ_FIELD = re.compile(
+    r"""(?:read_field|fields\.get)\(b"([a-z-]+)"|b"([a-z-]+)" (?:not )?in request\.fields"""
+)
+_OF_EVERY_MESSAGE = {
+    "authorization",
+    "cache-control",  # of an answer
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "host",
+    "signature",
+    "trailer",
+    "transfer-encoding",
+}
 _SAME_HANDLERS = "^(askMethods|echoRequest)Of"
 """OPTIONS and TRACE of pages: one handler answers all of them."""
 
@@ -86,6 +103,30 @@ def test_every_question_is_a_parameter(document: dict[str, Any]) -> None:
     known = {*targets._VERBS, *targets._BARE, *targets._PARAMETERS, *targets._TYPED, "nearest"}
     known |= {*targets._OF_PROXIES}
     assert {one.name for one in QUESTIONS} == known
+
+
+def test_every_header_field_that_is_read_is_a_parameter() -> None:
+    """Those of every message aside: of its framing, its target and its sender."""
+    server = Path(targets.__file__).parents[1] / "server"
+    read = {
+        name
+        for path in server.rglob("*.py")
+        for found in _READ_FIELD.findall(path.read_text("utf-8"))
+        for name in found
+        if name
+    }
+    assert {"if-match", "content-language", "prefer", "accept-datetime"} <= read
+    known = {one.name.lower() for route in ROUTES for one in route.parameters}
+    assert read - _OF_EVERY_MESSAGE <= known
+    assert {"content-digest", "repr-digest"} <= known  # the digests of a body are read as a list
+
+
+def test_problems_that_say_what_to_do_have_the_fields_for_it(document: dict[str, Any]) -> None:
+    limited = document["components"]["responses"]["Problem429"]["headers"]
+    rates = {name.decode() for name, _ in write_rate_fields("requests", Rate(600, 60), 2)}
+    assert {name.lower() for name in limited} == rates
+    refused = document["components"]["responses"]["Problem415"]["headers"]
+    assert set(refused) == {"Accept", "Accept-Encoding"}
 
 
 def test_every_operation_has_its_body(document: dict[str, Any]) -> None:

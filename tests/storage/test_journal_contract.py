@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.storage.stores import STORES
 
-from perdure.errors import Conflict
+from perdure.errors import Conflict, Unavailable
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
@@ -303,6 +303,29 @@ def test_look_ups_that_are_held_see_one_state(journal: Journal, reader: Records)
     assert lookup.find_stored("hdl:1/1") == line()
 
 
+def test_a_snapshot_is_one_state(journal: Journal, reader: Records) -> None:
+    """ "Keep one state of the registry for everything that this thread reads in the context." """
+    add(journal, "hdl:1/1")
+    before = reader.find_head()
+    with reader.hold_snapshot():
+        assert reader.count_records() == 1
+        add(journal, "hdl:1/2")
+        assert reader.find_record("hdl:1/2") is None
+        assert reader.find_first_key("hdl:1/2", "hdl:2") is None
+        assert (reader.count_records(), reader.find_head()) == (1, before)
+    assert reader.find_stored("hdl:1/2") == line()
+    assert reader.find_head() != before
+
+
+def test_a_batch_may_announce_what_it_reads(journal: Journal) -> None:
+    add(journal, "hdl:1/1")
+    journal.begin_batch()
+    journal.prefetch_records(("hdl:1/1", "hdl:1/unknown"))
+    assert journal.find_stored("hdl:1/1") == line()
+    assert journal.find_stored("hdl:1/unknown") is None
+    journal.commit_batch()
+
+
 def test_revisions_are_counted(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/1", "hdl:1/2")
     journal.begin_batch()
@@ -363,10 +386,48 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
             ("2.2", "rebuild", "hdl:1/2", 2),
             ("2.3", "rebuild", "hdl:1/3", 1),
         ]
+        assert [one.revision for one in renewed.list_revisions("hdl:1/2")] == [1, 2]
         for change in found:
             assert change.salt is not None
             lines = renewed.find_lines(change)
             assert digest_lines(change.salt, change.actor, lines) == change.digest
+
+
+def test_an_unfinished_copy_is_removed(store: Store, place: Path, journal: Journal) -> None:
+    add(journal, "hdl:1/1")
+    work = place / "work"
+    work.mkdir()
+    for _ in range(2):
+        list(store.back_up(place, work))
+        store.drop_copy(work)
+    assert store.is_past(work, place)  # it has no registry
+    with pytest.raises(Unavailable), closing(store.open_records(work)) as gone:
+        gone.find_record("hdl:1/1")
+
+
+def test_content_of_a_salvaged_record(store: Store, place: Path, journal: Journal) -> None:
+    add(journal, "hdl:1/1")
+    journal.close()
+    with store.open_salvage(place) as old:
+        (found,) = old.read_records()
+        content = old.parse_content(found)
+        assert isinstance(content, stored.ShortLine)
+        assert (content.at, content.reference) == (AT, "location:https://a.example/")
+
+
+def test_numbers_that_were_lost(store: Store, place: Path, journal: Journal) -> None:
+    """ "By series, the highest number that a lost record may have had from a day on." """
+    add(journal, f"{DAY}/a7", f"{DAY}/b12", "oma.eop.gov.us/20261120/b50", "hdl:1/1")
+    journal.close()
+    with store.open_salvage(place) as old:
+        assert len(list(old.read_records())) == 4
+        assert old.find_lost_numbers("2026/11/21") == {}
+        assert (old.problems, old.last_day) == ([], "")
+        old.note_lost(f"{DAY}/a7", "it is unreadable")
+        assert old.problems == ["it is unreadable"]
+        assert old.find_lost_numbers("2026/11/21") == {"oma.eop.gov.us": 12}
+        assert old.find_lost_numbers("2026/11/22") == {}
+        assert old.last_day == "2026/11/21"
 
 
 # Erasing

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import BadSettings
+from perdure.plugins import select_entry_points
 from perdure.registry import BYTES, STORES, Registry, load_bytes, load_store
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
@@ -35,6 +36,44 @@ def test_a_store_that_is_not_installed_is_told(root: Path) -> None:
         Registry(root, environment={"PERDURE_STORE": "postgresql"})
     with pytest.raises(BadSettings, match=r"no store has this name; installed: segments"):
         Registry(root, environment={"PERDURE_BYTES": "objects"})
+
+
+OTHER = EntryPoint("sqlite", "perdure.testing.stores:MemoryStore", STORES)
+"""Like that of a package that has no better name for its store."""
+BROKEN = """
+raise RuntimeError("no licence")
+"""
+
+
+def test_a_store_that_cannot_be_loaded_is_one_line(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error is one line, never a traceback."""
+    (tmp_path / "broken_store.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    points = [EntryPoint("broken", "broken_store:make_store", STORES)]
+    for load in (load_store, load_bytes):
+        with pytest.raises(BadSettings, match=r"broken_store:make_store.*RuntimeError: no licence"):
+            load("broken", points)
+    missing = [EntryPoint("missing", "perdure.testing.stores:Nothing", STORES)]
+    with pytest.raises(BadSettings, match="Nothing"):
+        load_store("missing", missing)
+    uncallable = [EntryPoint("text", "perdure.registry:STORES", STORES)]
+    with pytest.raises(BadSettings, match="TypeError"):
+        load_store("text", uncallable)
+
+
+def test_no_other_package_takes_the_place_of_a_store_of_perdure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The records of a registry do not depend on the order in which packages were installed."""
+    (own,) = select_entry_points(STORES)
+    for points in ([own, OTHER], [OTHER, own]):
+        assert isinstance(load_store("sqlite", points), SqliteStore)
+        (line,) = (one.getMessage() for one in caplog.records)
+        assert "perdure.testing.stores:MemoryStore" in line
+        assert "is not used" in line
+        caplog.clear()
 
 
 def test_a_reader_loads_nothing_of_the_writer(root: Path) -> None:

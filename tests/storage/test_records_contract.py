@@ -1,6 +1,6 @@
 """What `perdure.storage.ports.Records` promises, asked of everything that offers it.
 
-Another store is added to `IMPLEMENTATIONS` and must then pass all of this.
+Another store is added to `STORES` in `tests/storage/stores.py`, and must then pass all of this.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, sha512, text
-from tests.storage.stores import StoreDesk
+from tests.storage.stores import STORES, StoreDesk
 
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.ports import Records
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.testing.stores import MemoryStore
 from perdure.upkeep.changes.walking import check_changes
 
 
@@ -47,19 +47,17 @@ def moved(root: Path) -> SqliteRecords:
     return SqliteRecords(shutil.copytree(root, root.parent / "moved", ignore=sockets))
 
 
-IMPLEMENTATIONS = [reader, writer, copy, moved]
-IN_MEMORY = "memory"
+EMBEDDED = [reader, writer, copy, moved]
+"""The ways to read the embedded store."""
 PRESS = Token(name="press", digest="d1", operations=("mint",), authorities=("*",))
 DESK = Token(name="desk", digest="d2", operations=("bind",), authorities=("a.us",))
 
 
-@pytest.fixture(
-    params=[*IMPLEMENTATIONS, IN_MEMORY], ids=lambda make: getattr(make, "__name__", make)
-)
+@pytest.fixture(params=[*EMBEDDED, *STORES], ids=lambda make: make.__name__)
 def records(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Records]:
     """Three documents of today in order 1, 2, 10 and a handle; number 2 has three revisions."""
-    if request.param == IN_MEMORY:
-        other = StoreDesk(desk.root, desk.clock, MemoryStore())
+    if request.param in STORES:
+        other = StoreDesk(desk.root, desk.clock, request.param())
         fill(other)
         yield other.registry.records
         other.registry.close()
@@ -145,6 +143,26 @@ def test_counts(records: Records) -> None:
 def test_every_change_verifies(records: Records) -> None:
     assert [one.number for one in records.list_changes(limit=100)] == list(range(1, 18))
     assert not [one for one in check_changes(records) if one.problem]
+
+
+def test_keys_with_a_text(records: Records) -> None:
+    assert records.list_keys_with("hdl:1/") == [key("hdl:1/3")]
+    assert records.list_keys_with(f"{SERIES}/") == sorted(
+        key(f"{TODAY}/{number}") for number in range(1, 11)
+    )
+    assert records.list_keys_with("%") == []
+
+
+def test_references_that_are_not_found(records: Records) -> None:
+    known, other = key(f"{TODAY}/2"), key(f"{TODAY}/1")
+    alias = reference_hash(f"alias:{key('hdl:1/2')}")
+    rows = [(alias, known), (alias, other), (reference_hash("alias:hdl:1/9"), known)]
+    assert records.find_unlinked(rows) == rows[1:]
+    assert records.find_unlinked([]) == []
+
+
+def test_a_store_that_is_whole_has_nothing_to_report(records: Records) -> None:
+    assert list(records.check_integrity()) == []
 
 
 def test_tokens(records: Records) -> None:

@@ -19,8 +19,9 @@ from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.registry import Registry, initialise
 from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite.decoding import decode_record
 from perdure.storage.sqlite.journal import PRAGMAS, SqliteJournal
-from perdure.storage.sqlite.records import SqliteRecords, decode_record
+from perdure.storage.sqlite.records import SqliteRecords
 
 
 def test_a_damaged_record_is_named_by_its_identifier() -> None:

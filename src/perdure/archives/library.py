@@ -40,6 +40,7 @@ from perdure.archives.withholding import PermittedCaptures, Withholding, Withhol
 from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
+from perdure.storage.durable import sync_directory
 
 DIRECTORY = "captures"
 FILES = "files"
@@ -230,7 +231,7 @@ class Library:
                 shutil.copy2(source, target)
                 with target.open("rb") as file:
                     os.fsync(file.fileno())
-            _flush_directory(directory)
+            sync_directory(directory)
         except OSError as error:
             target.unlink(missing_ok=True)
             raise StorageFailed(what=f"{source.name}", reason=error.strerror or "") from error
@@ -422,11 +423,3 @@ def is_package(path: Path) -> bool:
     """Return whether a file is a ZIP file, and so a WACZ package. Raises OSError."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
-
-
-def _flush_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -100,7 +101,9 @@ class Perdure(PerdureGroup):
         words = extra.get("args", args[0] if args else None)
         as_json = "--json" in (sys.argv[1:] if words is None else words)
         try:
-            code = super().main(*args, **extra | {"standalone_mode": False})
+            with warnings.catch_warnings():
+                warnings.showwarning = _report_warning
+                code = super().main(*args, **extra | {"standalone_mode": False})
         except PerdureError as error:
             exits.report_error(error, as_json=as_json)
             code = exits.exit_code_of(error)
@@ -113,6 +116,11 @@ class Perdure(PerdureGroup):
             exits.report_system(error, as_json=as_json)
             code = exits.SYSTEM
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning, such as that of a retired setting, as one line without its place."""
+    click.echo(f"perdure: {message}", err=True)
 
 
 def _stop_writing() -> None:

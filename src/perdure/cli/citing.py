@@ -147,8 +147,8 @@ def pwid_cite(
         DescriptionText,
         Publisher,
         check_description,
-        parse_person,
     )
+    from perdure.model.plain_words import parse_person
     from perdure.model.records import Record
 
     if not isinstance(identifier, Pwid):

@@ -7,6 +7,7 @@ class of a plug-in has the code of its nearest base class.
 
 What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
 an error is one line; only `perdure` or a group without a command prints the list of commands.
+# ruling: exit-codes
 """
 
 from __future__ import annotations

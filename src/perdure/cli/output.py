@@ -51,10 +51,11 @@ def check_not_input(output: str, file: str) -> None:
 def note_other_type(output: str, media_type: str) -> None:
     """Say so if the name of a file promises another media type than its content has."""
     from perdure import formats
+    from perdure.parts.media_types import strip_parameters
 
     suffix = "" if output == "-" else Path(output).suffix.removeprefix(".")
     promised = formats.find_media_type(suffix) if suffix else None
-    found = media_type.partition(";")[0].strip().lower()
+    found = strip_parameters(media_type)
     is_any_text = found == "text/plain" and promised is not None and promised.major == "text"
     if promised is not None and found not in ("", promised.essence) and not is_any_text:
         here().print_note(f"{quote(output)} contains {found}, not {promised.essence}")

@@ -29,7 +29,7 @@ class MemberExtractor:
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if not isinstance(selector, Member):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        count, number, entry = _find_entry(source, selector)
+        count, number, entry = find_entry(source, selector)
         if entry is None:
             raise PartNotFound(
                 identifier=source.name,
@@ -58,7 +58,8 @@ class MemberExtractor:
         )  # fmt: skip
 
 
-def _find_entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
+def find_entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
+    """Find the entry of a member in a collection. Raises CollectionDamaged or OverBudget."""
     try:
         return members.find_entry(read_collection(source), selector.name or selector.number)
     except InvalidMetadata as error:

@@ -25,8 +25,9 @@ from perdure.errors.records import RecordNotRecognised
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
-from perdure.model.about import About, DescriptionDate, DescriptionText, split_names
+from perdure.model.about import About, DescriptionDate, DescriptionText
 from perdure.model.merging import read_patch
+from perdure.model.plain_words import split_names
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
 from perdure.parts.media_types import strip_parameters

@@ -38,9 +38,8 @@ from perdure.model.about import (
     Rights,
     Subject,
     check_description,
-    find_year,
-    parse_person,
 )
+from perdure.model.plain_words import find_year, parse_person
 
 Item = dict[str, Any]
 

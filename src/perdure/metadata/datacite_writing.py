@@ -33,8 +33,8 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    find_year,
 )
+from perdure.model.plain_words import find_year
 
 _ROOT = (
     f'<resource xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '

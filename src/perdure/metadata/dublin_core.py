@@ -29,10 +29,9 @@ from perdure.model.about import (
     Rights,
     Subject,
     check_description,
-    find_year,
     is_safe_link,
-    parse_person,
 )
+from perdure.model.plain_words import find_year, parse_person
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"

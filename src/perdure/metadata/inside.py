@@ -19,7 +19,8 @@ from importlib import import_module
 import msgspec
 
 from perdure import formats
-from perdure.model.about import About, clean_text, read_pairs
+from perdure.model.about import About, clean_text
+from perdure.model.plain_words import read_pairs
 
 Pairs = dict[str, str]
 

@@ -58,13 +58,12 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    find_year,
     is_safe_link,
-    parse_person,
 )
 from perdure.model.about import (
     RELATIONS as RELATION_WORDS,
 )
+from perdure.model.plain_words import find_year, parse_person
 
 _OWN = ("distribution", "url", "contentSize", "contentUrl", "mainEntityOfPage", "sha256", "sha512")
 """Properties that the registry knows by itself."""

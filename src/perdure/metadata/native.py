@@ -15,7 +15,8 @@ from msgspec import inspect
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import quote_parser
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
-from perdure.model.about import About, check_description, spell_degrees
+from perdure.model.about import About, check_description
+from perdure.model.plain_words import spell_degrees
 
 _NAME = "json"
 

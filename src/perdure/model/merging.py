@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from perdure.errors.records import quote_parser
-from perdure.model.about import About, check_description, spell_degrees
+from perdure.model.about import About, check_description
+from perdure.model.plain_words import spell_degrees
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:

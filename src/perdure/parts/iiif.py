@@ -18,7 +18,7 @@ returns the selector in the canonical form of its version (2.1 section 4.7, 3.0 
 
 Sizes are rounded to the nearest pixel, and are at least 1. In version 3, `!w,h` without `^` is an
 error if the box is wider and higher than the region: the validator of IIIF requires that, although
-section 4.2 also allows the reading that the region is returned unscaled.
+section 4.2 also allows the reading that the region is returned unscaled (ruling: iiif-size).
 
 What must stay true: everything is pure; `read_picture` raises only MalformedPart; settling a
 settled selector does not change it, so that the canonical form of a canonical URI is the URI

@@ -16,7 +16,6 @@ never corrected are read as they were deposited.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +31,7 @@ from perdure.errors.lookup import NoSuchVersion, NotAcceptable
 from perdure.errors.naming import NothingToCorrect, RepresentationNotNamed, VersionContradicted
 from perdure.formats import MediaType
 from perdure.ids import Identifier
+from perdure.model.about import LANGUAGE
 from perdure.model.commands import Content, Correct
 from perdure.model.records import Correction, Reading, Record, Representation, Version
 from perdure.policy.naming import (
@@ -42,7 +42,6 @@ from perdure.policy.naming import (
 )
 from perdure.policy.versions import find_held_version
 
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1
 _ASCII = bytes(range(128))
 
 
@@ -139,7 +138,7 @@ def make_reading(before: Reading, command: Correct) -> Reading:
     language = before.language
     if command.language is not None:
         language = command.language
-        if not _LANGUAGE.fullmatch(language):
+        if not LANGUAGE.fullmatch(language):
             raise MalformedLanguage(tag=language)
     return Reading(media_type=media_type, charset=charset, language=language)
 

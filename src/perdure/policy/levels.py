@@ -20,9 +20,10 @@ from perdure.errors import NoSuchVersion, NotAcceptable
 from perdure.errors.naming import PatternNotAllowed, VersionNotSaid
 from perdure.ids import Identifier
 from perdure.model import about as description
-from perdure.model.about import About, Attachment, read_pairs
+from perdure.model.about import About, Attachment
 from perdure.model.commands import Outcome
 from perdure.model.merging import lay_over
+from perdure.model.plain_words import read_pairs
 from perdure.model.records import (
     WHOLE_RESOURCE,
     Level,

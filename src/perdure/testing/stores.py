@@ -11,6 +11,7 @@ run on it and on the embedded store.
 from __future__ import annotations
 
 import copy
+import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ from perdure.model.changes import (
     digest_lines,
 )
 from perdure.model.records import Record, Token
+from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SERIALS_END, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
 
@@ -86,9 +88,13 @@ class MemoryRecords:
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         self._states = states
         self._root = root
+        self._snapshot = threading.local()
 
     @property
     def _state(self) -> _State:
+        held: _State | None = getattr(self._snapshot, "state", None)
+        if held is not None:
+            return held
         try:
             return self._states[self._root]
         except KeyError:
@@ -96,7 +102,11 @@ class MemoryRecords:
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
-        yield  # nothing else writes while a test reads
+        self._snapshot.state = self._state
+        try:
+            yield
+        finally:
+            self._snapshot.state = None
 
     def find_stored(self, key: str) -> str | None:
         return self._state.records.get(key)
@@ -394,6 +404,7 @@ class MemoryJournal(MemoryRecords):
             self._state.put_text(old.key, old.text, place)
 
     def take_over(self, old: MemorySalvage) -> None:
+        kept = old.state.copy_state()
         for name in (
             "history",
             "tokens",
@@ -403,7 +414,7 @@ class MemoryJournal(MemoryRecords):
             "changes",
             "lines",
         ):
-            setattr(self._state, name, copy.copy(getattr(old.state, name)))
+            setattr(self._state, name, getattr(kept, name))
         self._restart_numbering()
 
     def note_renewed(self, at: str, actor: str) -> None:
@@ -431,6 +442,7 @@ class MemorySalvage:
         self.state = state
         self.problems: list[str] = []
         self.last_day = ""
+        self._has_lost = False
 
     def __enter__(self) -> Self:
         return self
@@ -447,11 +459,17 @@ class MemorySalvage:
         return stored.parse_short_line(salvaged.text) or stored.decode_stored(salvaged.text)
 
     def note_lost(self, key: str, problem: str) -> None:
-        self.problems.append(f"{key}: {problem}")
+        del key  # the changes name it
+        self.problems.append(problem)
+        self._has_lost = True
 
     def find_lost_numbers(self, day: str) -> dict[str, int] | None:
-        del day
-        return {}  # memory loses nothing
+        if not self._has_lost:
+            return {}
+        changes = self.state.changes
+        self.last_day = max(change.at[:10].replace("-", "/") for change in changes)
+        keys = {key for change in changes for key in (change.first, change.last)}
+        return find_highest_serials(keys, day)
 
 
 class MemoryStore:

@@ -24,9 +24,9 @@ from perdure.model.records import Location, Record, Token
 from perdure.registry import Registry
 from perdure.storage.ports import SalvagedRecord
 from perdure.storage.segments.store import Segments
-from perdure.storage.sqlite import renewing
+from perdure.storage.sqlite import renewing, salvaging
 from perdure.storage.sqlite.opening import FILE
-from perdure.storage.sqlite.renewing import SqliteSalvage
+from perdure.storage.sqlite.salvaging import SqliteSalvage
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.storage.sqlite.sums import sum_line
 from perdure.upkeep.transfer.exporting import export_lines
@@ -218,7 +218,8 @@ def test_a_page_and_its_records_are_taken_over_alike(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, has_bytes: bool
 ) -> None:
     """A damaged record is lost alone, whether or not the others are stored together."""
-    monkeypatch.setattr(renewing, "_SOME", 3)
+    for module in (renewing, salvaging):
+        monkeypatch.setattr(module, "_SOME", 3)
     for number in range(1, 11):
         bound = Location(uri=f"https://a.example/{number}")
         desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))

@@ -25,6 +25,7 @@ import msgspec
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
 from perdure.errors.archive_corruption import BlockTableDamaged, IndexBlockCutOff, IndexBlockDamaged
+from perdure.storage.durable import sync_directory
 
 LINES = 128
 """Lines of a block: fewer cost space, more cost time."""
@@ -67,7 +68,7 @@ def write_run(directory: Path, name: str, lines: Iterable[bytes]) -> WrittenRun:
             for file in (into, index):
                 file.flush()
                 os.fsync(file.fileno())
-        _flush_directory(directory)
+        sync_directory(directory)
     except BaseException:
         remove_run(directory, name)
         raise
@@ -88,14 +89,6 @@ def _split_blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 def _pack_block(text: bytes) -> bytes:
     packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     return packing.compress(text) + packing.flush()
-
-
-def _flush_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def remove_run(directory: Path, name: str) -> None:

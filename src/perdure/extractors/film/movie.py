@@ -51,8 +51,6 @@ _CODEC = slice(12, 16)
 _EDIT_COUNT = struct.Struct(">4xI")
 _EDITS = (struct.Struct(">IiI"), struct.Struct(">QqI"))
 NORMAL_RATE = 1 << 16
-_SELF_CONTAINED = 1
-_PICTURE = struct.Struct(">32xHH")
 _SOUND = struct.Struct(">4xI8xH6xHH")
 _PACKED_SOUND = struct.Struct(">36xI4xI")  # of version 1: samples per packet, bytes per frame
 _WIDTHS = {
@@ -287,12 +285,6 @@ def _parse_name(handler: memoryview) -> str:
     if name and name[0] == len(name) - 1:
         name = name[1:]
     return name.partition(b"\0")[0].decode(errors="replace")
-
-
-def read_frame_size(track: FilmTrack) -> tuple[int, int]:
-    """Return the width and height of a video track, in pixels."""
-    width, height = unpack_fields(_PICTURE, track.descriptions, _EDIT_COUNT.size)
-    return width, height
 
 
 def _choose_form(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:

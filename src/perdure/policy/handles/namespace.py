@@ -71,11 +71,6 @@ class Namespace(msgspec.Struct, frozen=True):
         """Parse the data of a value. Raises InvalidRequest."""
         return cls(*_read_template(text))
 
-    def split_name(self, name: str) -> tuple[str, str] | None:
-        """The base and the extension of a handle, or None if it does not contain the delimiter."""
-        base, delimiter, extension = name.partition(self.delimiter)
-        return (base, extension) if delimiter and base else None
-
     def make_values(
         self, handle: str, base: str, extension: str, held: tuple[Value, ...]
     ) -> tuple[Value, ...] | None:

@@ -24,7 +24,7 @@ from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSuppo
 from perdure.ids import Identifier
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
-from perdure.model.about import read_pairs
+from perdure.model.plain_words import read_pairs
 from perdure.model.queries import Gone
 from perdure.model.records import Record
 from perdure.policy.levels import describe_level, find_level

@@ -26,7 +26,7 @@ from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound
 from perdure.errors.damage import CollectionDamaged
 from perdure.errors.requests import CursorNotNumber
 from perdure.errors.root import count_things
-from perdure.extractors.members import read_collection
+from perdure.extractors.members import find_entry, read_collection
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
 from perdure.ids.urls import find_public_address
@@ -81,7 +81,7 @@ async def lead_to_member(
     """
     if prefers_types(request.accept, _JSON):
         return None
-    count, number, entry = await service.run_cutter(_find_entry, source, selector)
+    count, number, entry = await service.run_cutter(find_entry, source, selector)
     if entry is None:
         raise PartNotFound(
             identifier=source.name,
@@ -108,13 +108,6 @@ async def lead_to_member(
         ),
     ]
     return answer
-
-
-def _find_entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
-    try:
-        return members.find_entry(read_collection(source), selector.name or selector.number)
-    except InvalidMetadata as error:
-        raise CollectionDamaged(**source.subject, fault=error.reason) from error
 
 
 def locate_member(service: Service, base: str, identifier: Identifier) -> str:

@@ -35,6 +35,7 @@ from perdure.errors.requests import BodyEncoded, BytesPartial, MalformedKey, Tra
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
 from perdure.ids import Authority, Identifier, load_schemes, parse
+from perdure.model.about import LANGUAGE
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
 from perdure.model.queries import Query
 from perdure.model.records import Record, Token
@@ -51,7 +52,6 @@ from perdure.settings import Settings
 from perdure.storage.spool import Spool
 
 LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # the shape of RFC 5646
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
 _STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
 _NO_REVISION = 0
@@ -438,7 +438,7 @@ def read_declared_language(field: str) -> str | None:
     """Return the language of Content-Language. Raises InvalidRequest if there are several."""
     if not field:
         return None
-    if not _LANGUAGE.fullmatch(field):
+    if not LANGUAGE.fullmatch(field):
         raise OneLanguageNeeded(tag=field)
     return field
 

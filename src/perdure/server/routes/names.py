@@ -130,6 +130,12 @@ _CONDITIONS = (
     Parameter(
         name="Content-Digest", place="header", text="a digest of the body, checked (RFC 9530)"
     ),
+    Parameter(
+        name="Repr-Digest", place="header", text="a digest of the document, checked (RFC 9530)"
+    ),
+)
+_LANGUAGE = Parameter(
+    name="Content-Language", place="header", text="the language of the document, one tag (BCP 47)"
 )
 _REFUSED = (
     errors.MalformedIdentifier,
@@ -195,7 +201,12 @@ def _make_write(
         word=word,
         section="writing",
         kinds=_WRITE_KINDS,
-        parameters=(NAME, *([bare] if word else []), *_CONDITIONS),
+        parameters=(
+            NAME,
+            *([bare] if word else []),
+            *_CONDITIONS,
+            *([_LANGUAGE] if body is _DOCUMENT else []),
+        ),
         body=body,
         answers=answers,
         problems=(*_REFUSED, *problems),

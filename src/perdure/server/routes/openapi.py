@@ -57,6 +57,14 @@ _SECURITY: dict[Security, dict[str, str]] = {
         "the signed components.",
     },
 }
+_FIELDS: dict[int, tuple[str, ...]] = {
+    HTTPStatus.UNAUTHORIZED: ("WWW-Authenticate",),
+    HTTPStatus.METHOD_NOT_ALLOWED: ("Allow",),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ("Accept", "Accept-Encoding"),
+    HTTPStatus.TOO_MANY_REQUESTS: ("Retry-After", "RateLimit", "RateLimit-Policy"),
+    HTTPStatus.SERVICE_UNAVAILABLE: ("Retry-After",),
+}
+"""Header fields of problems, besides those of every answer."""
 _PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "A problem document (RFC 9457). Each field of the error is a further member.",
@@ -329,14 +337,8 @@ def _describe_problems() -> dict[str, Any]:
 
 
 def _problem_fields(status: int) -> dict[str, Any]:
-    names = {
-        HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
-        HTTPStatus.METHOD_NOT_ALLOWED: "Allow",
-        HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
-        HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
-    }
-    name = names.get(HTTPStatus(status))
-    return {} if name is None else {"headers": {name: {"schema": {"type": "string"}}}}
+    names = _FIELDS.get(status, ())
+    return {"headers": {one: {"schema": {"type": "string"}} for one in names}} if names else {}
 
 
 # types

@@ -168,6 +168,19 @@ CHOICE = (
     Parameter(name="Accept-Language", place="header", text="chooses the language"),
     Parameter(name="Range", place="header", text="asks for a range of the bytes (RFC 9110)"),
     Parameter(name="If-None-Match", place="header", text="the entity tag that the client has"),
+    Parameter(name="If-Match", place="header", text="the entity tag that the answer must have"),
+    Parameter(
+        name="If-Modified-Since", place="header", text="the time of the state that the client has"
+    ),
+    Parameter(
+        name="If-Unmodified-Since", place="header", text="a time after which nothing has changed"
+    ),
+    Parameter(
+        name="If-Range",
+        place="header",
+        text="the entity tag or the time for which `Range` is meant; for any other, the answer is "
+        "complete",
+    ),
     Parameter(
         name="Want-Repr-Digest", place="header", text="the digest that the client wants (RFC 9530)"
     ),

@@ -29,8 +29,9 @@ from perdure.model.records import Token
 from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
 from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
+from perdure.storage.sqlite.decoding import make_unreadable
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords, make_unreadable
+from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords
 from perdure.storage.sqlite.references import Merging, References
 from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
 

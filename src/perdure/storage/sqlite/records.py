@@ -23,13 +23,10 @@ from urllib.parse import quote
 from zlib import crc32
 
 import apsw
-import msgspec
 
 from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
-from perdure.errors.corruption import RowAltered, RowContents, RowUnreadable
 from perdure.ids.keys import spell_key
-from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
     RECONSTRUCTED,
@@ -44,6 +41,18 @@ from perdure.model.changes import (
 from perdure.model.records import Record, Token
 from perdure.storage.sqlite import checking
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
+from perdure.storage.sqlite.decoding import (
+    check_lines,
+    decode_line,
+    decode_or_report,
+    decode_record,
+    decode_scanned,
+    decode_token,
+    make_altered,
+    make_altered_row,
+    make_unreadable,
+    name_row,
+)
 from perdure.storage.sqlite.opening import (
     FILE,
     SUMMED_FORMAT,
@@ -71,7 +80,6 @@ SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=
 """
 _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
 _PLACE = "position, sum"
-_ROWS_OF = {"tokens": "token", "token_changes": "change of a token", "segments": "segment"}
 _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
 _PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
 _RUN = """
@@ -88,71 +96,6 @@ SELECT number, name, at, actor, before, after, position, {} FROM token_changes
 
 _NO_SUMS, _SUMS, ALL_SUMS = range(3)
 """Whether the rows of a file have no checksums, may have them, or all have them."""
-
-_read_token = msgspec.json.Decoder(Token).decode
-
-
-def decode_record(key: str, text: str) -> Record:
-    """Decode a record. Raises Corrupt if the text is not a record, so was not written by us."""
-    try:
-        return stored.decode_stored(text)
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise make_unreadable(spell_key(key), "a record", error) from error
-
-
-def decode_token(text: str) -> Token:
-    """Decode a token. Raises Corrupt if the text is not a token."""
-    try:
-        return _read_token(text)
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise make_unreadable("a token", "a token", error) from error
-
-
-def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:
-    """Decode a record. Raises Corrupt if it has another checksum, or is not a record."""
-    if sum is not None and not is_sound_line(key, text, position, sum):
-        raise make_altered(spell_key(key))
-    return decode_record(key, text)
-
-
-def _check_lines(rows: list[Any]) -> list[Line]:
-    """Keys and lines of rows with positions and checksums. Raises Corrupt if one is damaged."""
-    for key, text, position, sum in rows:
-        if sum is None:
-            decode_record(f"{key}", text)
-        elif not is_sound_line(key, text, position, sum):
-            raise make_altered(spell_key(f"{key}"))
-    return [row[:2] for row in rows]
-
-
-def _decode_or_report(
-    key: str, text: str, position: int | None, sum: int | None
-) -> Record | Corrupt:
-    try:
-        return decode_line(key, text, position, sum)
-    except Corrupt as error:
-        return error
-
-
-def _decode_bytes(
-    key: bytes | None, text: bytes | None, position: int | None, sum: int | None
-) -> tuple[str, Record | Corrupt]:
-    """A key and its record. A key that is not in UTF-8 has surrogates in place of wrong bytes."""
-    name = (key or b"").decode("utf-8", "surrogateescape")
-    try:
-        name.encode()
-        return name, decode_line(name, (text or b"").decode(), position, sum)
-    except UnicodeError as error:
-        return name, make_unreadable(spell_key(name), "text in UTF-8", error)
-    except Corrupt as error:
-        return name, error
-
-
-def make_unreadable(identifier: str, contents: RowContents, error: Exception) -> Corrupt:
-    """The error that a row does not have its contents."""
-    return RowUnreadable(
-        identifier=identifier, file=FILE, contents=contents, fault=f"{error}"[:200]
-    )
 
 
 def _find_form(connection: apsw.Connection) -> int:
@@ -172,23 +115,6 @@ def _add_columns(statement: str, columns: str, form: int) -> str:
     elif form == ALL_SUMS:  # so that a row without one is a damaged row
         columns = columns.replace("sum", "ifnull(sum, -1)")
     return statement.format(columns)
-
-
-def make_altered(identifier: str) -> Corrupt:
-    """The error that a row does not have its checksum."""
-    return RowAltered(identifier=identifier, file=FILE)
-
-
-def name_row(table: str, key: Any) -> str:
-    """The name of a row in messages: that of its record, or its kind and its first column."""
-    text = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else f"{key}"
-    if table in ("records", "history"):
-        return spell_key(text)
-    return f"{_ROWS_OF.get(table, table)} {text}"
-
-
-def _make_altered_row(table: str, key: Any) -> Corrupt:
-    return make_altered(name_row(table, key))
 
 
 def _end_reading(connection: apsw.Connection) -> None:
@@ -330,10 +256,10 @@ class SqliteRecords:
         with suppress(Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
             rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
             if all(isinstance(row[0], str) for row in rows):
-                return [(row[0], _decode_or_report(*row)) for row in rows]
+                return [(row[0], decode_or_report(*row)) for row in rows]
         ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
         damaged = self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
-        return [_decode_bytes(*row) for row in damaged]
+        return [decode_scanned(*row) for row in damaged]
 
     def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
         try:
@@ -467,7 +393,7 @@ class SqliteRecords:
         if change.count == 1:
             return self._find_one_line(change, position)
         scope = (change.first, change.last, position)
-        return _check_lines(self._fetch_summed(_RUN, scope + scope))
+        return check_lines(self._fetch_summed(_RUN, scope + scope))
 
     def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
@@ -482,7 +408,7 @@ class SqliteRecords:
         key = change.first
         rows = self._fetch_summed(_PAST, (key, change.revision))
         rows = rows or self._fetch_summed(_PRESENT, (key,))
-        return _check_lines([row for row in rows if row[2] == position])
+        return check_lines([row for row in rows if row[2] == position])
 
     # Checking
     # --------
@@ -490,7 +416,7 @@ class SqliteRecords:
     def check_integrity(self) -> Iterator[Corrupt]:
         connection = self.connection
         yield from checking.check_file(connection)
-        yield from checking.check_rows(connection, _make_altered_row)
+        yield from checking.check_rows(connection, make_altered_row)
 
     def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         try:

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from perdure.storage.durable import replace_durably, sync_directory
+from perdure.storage.durable import replace_durably, sync_directory, sync_file
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.storage.sqlite.renewing import RenewedJournal, SqliteSalvage
+from perdure.storage.sqlite.renewing import RenewedJournal
+from perdure.storage.sqlite.salvaging import SqliteSalvage
 
 _LOGS = ("-wal", "-shm")
 
@@ -60,13 +61,5 @@ class SqliteStore:
                 os.link(old, aside.with_name(f"{aside.name}.sqlite"))
                 sync_directory(aside.parent)
         with storage_errors("the new registry"):
-            _sync_file(fresh)
+            sync_file(fresh)
             replace_durably(fresh, old)
-
-
-def _sync_file(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

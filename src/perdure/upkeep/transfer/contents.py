@@ -21,12 +21,12 @@ from perdure import formats
 from perdure.errors.contents import LineEndsNotConvertible, MalformedCharset, MalformedLanguage
 from perdure.formats import MediaType
 from perdure.formats.detect import DetectedType, Sampler, detect_type
+from perdure.model.about import LANGUAGE
 from perdure.model.commands import Content
 from perdure.policy.naming import canonical_format
 from perdure.storage.spool import Spool
 
 PIECE = 1024 * 1024  # bytes read at once
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1
 _CHARSET = re.compile(r"[A-Za-z0-9!#$%&'+^_`{}~-]{1,40}", re.ASCII)  # RFC 2978 section 2.3
 _WIDE = ("utf-16", "utf-32", "ucs-2", "ucs-4", "iso-10646")
 
@@ -103,7 +103,7 @@ def _declared_type(said: DeclaredKind) -> tuple[MediaType | None, str | None]:
 
 @lru_cache(maxsize=1024)
 def _make_kind(said: DeclaredKind, media_type: MediaType, charset: str | None) -> ContentKind:
-    if said.language is not None and not _LANGUAGE.fullmatch(said.language):
+    if said.language is not None and not LANGUAGE.fullmatch(said.language):
         raise MalformedLanguage(tag=said.language)
     return ContentKind(
         format=canonical_format(said.format or formats.make_token(media_type, charset)),

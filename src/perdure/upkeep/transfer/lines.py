@@ -16,14 +16,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.errors.importing import LineLocationMalformed, LineMalformed, LineNotUtf8
 from perdure.ids import grammar
-from perdure.model.about import About, Attachment, spell_degrees
+from perdure.model.about import LANGUAGE, About, Attachment
+from perdure.model.plain_words import spell_degrees
 from perdure.model.records import Location, Value
 from perdure.policy.naming import canonical_format
 
-RULE = "docs/reference/jsonl.md"
-
 _DIGEST = r"\A[0-9a-f]{128}\Z"
-_LANGUAGE = r"\A[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z"
+_LANGUAGE = rf"\A{LANGUAGE.pattern}\Z"
 _MOMENT = r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z\Z"
 _WORD = r"\A[!-~]{1,64}\Z"
 _DAY = r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z"
