@@ -98,6 +98,22 @@ def test_a_withdrawn_capture_is_nowhere(site: Deployment) -> None:
     assert site.get(pwid("part", IANA, "2016-01-26T20.06.24Z")).status == 200
 
 
+def test_a_prefix_includes_the_page_of_the_folder_itself(site: Deployment, tmp_path: Path) -> None:
+    """The key of a URL has no slash at its end, so that of the folder sorts before its contents."""
+    warc = Warc(tmp_path / "folder.warc.gz")
+    for uri in (SECRET, "http://a.example/secretary"):
+        warc.response(uri, "2014-01-26T20:06:24Z", b"folder")
+    site.registry.archive.add_file(warc.finish())
+    assert site.get(pwid("part", SECRET)).body == b"folder"
+    site.registry.archive.take_down(
+        Withholding(uri=SECRET, match="prefix", reason="order", at="2026", by="Ada")
+    )
+    for asked in (pwid("part", SECRET), pwid("subsite", SECRET), pwid("part", f"{SECRET}x.html")):
+        assert site.get(asked).status == 410, asked
+    assert list_urls(site, f"url={SECRET}") == []
+    assert site.get(pwid("part", "http://a.example/secretary")).body == b"folder"
+
+
 DERIVED = (
     *(f"urn:text:{IANA}", f"urn:thumbnail:{IANA}", f"urn:fullPage:{IANA}"),
     *(f"screenshot:{IANA}", f"youtube-dl:00001:{IANA}", f"urn:text:{SECRET}x.html"),

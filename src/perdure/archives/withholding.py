@@ -81,7 +81,11 @@ class Withholding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Return the stretches of an index that it is about. Raises InvalidRequest."""
         if self.match in SCOPES:
             return find_scope(interpret_scope(self.uri, self.match))
-        return (make_range(self.uri, "exact" if self.match == "capture" else self.match),)
+        found = make_range(self.uri, "exact" if self.match == "capture" else self.match)
+        if self.match != "prefix" or not self.uri.endswith("/"):
+            return (found,)
+        key = make_url_key(self.uri)  # of the folder itself: keys have no slash at the end
+        return (IndexRange(f"{key} ", f"{key}!"), found) if key[-1] != "/" else (found,)
 
     def covers(self, uri: str, first: str, last: str) -> bool:
         """Return whether it is about all of a span of time of a URI within its ranges."""
