@@ -361,11 +361,12 @@ def walk_citable(
         if find_withdrawal(one, records[one.key]) is not None:
             continue
         resolved = resolve(one)
-        if resolved.via is None:
-            yield one, resolved
-        elif not names.contains(resolved.identifier):
-            if find_withdrawal(resolved.identifier, resolved.citable) is None:
-                yield one, resolved
+        is_alias = resolved.via is not None
+        if is_alias and names.contains(resolved.identifier):
+            continue
+        if is_alias and find_withdrawal(resolved.identifier, resolved.citable) is not None:
+            continue
+        yield one, resolved
 
 
 def _read_cursor(names: NameSet, text: str) -> _Cursor:
