@@ -43,12 +43,12 @@ coverage: $(VENV)/.development  ## branches of the pure core that its tests by e
 unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
 	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
 
-search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, and mutants of the core
+search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, then mutants of the core (10 minutes more)
 	$(BIN)/python tools/search.py --minutes $(MINUTES)
 	$(BIN)/python tools/mutate.py
 
-trials: $(VENV)/.development debian  ## the tests that take long: thousands of kills, millions of records
-	$(BIN)/pytest -m trial -o timeout=0
+trials: $(VENV)/.development debian  ## the tests that take long: a thousand kills, millions of names, damages (25 minutes)
+	PYTHONHASHSEED=0 $(BIN)/pytest -m trial -v -o timeout=0
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks

@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trials import pytest_collection_finish as pytest_collection_finish
+from tests.trials import pytest_terminal_summary as pytest_terminal_summary
+from tests.trials import tally as tally
 
 from perdure.ids import Identifier, parse
 from perdure.model.commands import (

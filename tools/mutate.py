@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +132,8 @@ def main() -> int:
     )
     mutants = [make_mutant(place) for place in places[: chosen.sample or None]]
     print(f"{len(mutants)} of {len(places)} mutants of {len(modules)} modules", flush=True)
+    print("first, the tests run unbroken, which shows the lines that each executes", flush=True)
+    start = time.monotonic()
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         tried = try_mutants(mutants, Path(directory), chosen.processes)
@@ -141,7 +144,10 @@ def main() -> int:
             if number % 20 == 0:
                 print(f"{number} tried, {len(survivors)} survive", flush=True)
     share = 100 * len(survivors) / max(len(mutants), 1)
-    print(f"{len(survivors)} of {len(mutants)} survive: {share:.1f} %")
+    print(
+        f"mutate ended after {(time.monotonic() - start) / 60:.0f} minutes: {len(mutants)} mutants"
+        f" were tried; {len(survivors)} survive, {share:.1f} %, and {chosen.most} % may"
+    )
     return int(share > chosen.most)
 
 

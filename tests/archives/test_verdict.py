@@ -353,3 +353,34 @@ def test_of_two_as_near_the_earlier_is_offered_first() -> None:
     held = [capture(DR, f"2016-01-22T11:20:{second}Z") for second in ("31", "27")]
     found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held, nearest=True)
     assert (found.capture, found.delta) == (held[1], -2)
+
+
+# Answers to other requests than GET
+# ----------------------------------
+
+AT = "pwid:a.org:2016-01-22T11.20.29Z:{}:http://www.dr.dk/"
+
+
+def test_the_answer_to_a_get_is_meant_before_that_to_a_post() -> None:
+    first = capture(DR, "2016-01-22T11:20:29Z", file="a.warc.gz", method="POST")
+    second = capture(DR, "2016-01-22T11:20:29Z", file="b.warc.gz")
+    found = verdict(AT.format("page"), first, second)
+    assert (found.verdict, found.capture) == (CaptureVerdict.EXACT, second)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "fields", "is_meant"),
+    [
+        ("page", {"kind": "response"}, True),
+        ("page", {"kind": "metadata"}, False),
+        ("snapshot", {"media_type": "image/png"}, True),
+        ("snapshot", {"media_type": "text/html"}, False),
+        ("other", {"kind": "metadata"}, True),
+    ],
+)
+def test_the_answer_to_a_post_is_meant_if_nothing_else_is_there(
+    coverage: str, fields: dict[str, str], *, is_meant: bool
+) -> None:
+    held = capture(DR, "2016-01-22T11:20:29Z", method="POST", **fields)
+    found = verdict(AT.format(coverage), held)
+    assert found.capture == (held if is_meant else None)

@@ -11,6 +11,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator
 from tests.conftest import StartWorker, sha512
 from tests.crash.worker import SERIES, body
+from tests.trials import Tally
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.ids import parse
@@ -71,11 +72,11 @@ def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
 
 @pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.trial)])
 def test_nothing_acknowledged_is_lost_whenever_it_is_killed(
-    root: Path, start: StartWorker, rounds: int
+    root: Path, start: StartWorker, tally: Tally, rounds: int
 ) -> None:
     chance = random.Random(19970901)
     everything: dict[str, list[dict[str, Any]]] = {}
-    for number in range(rounds):
+    for number in tally.each(range(rounds), "kills"):
         actor = f"round{number}"
         worker = start("mint", actor, 1000, 13 if number < ROUNDS else 0)
         for _ in range(chance.randrange(1, 20)):
@@ -84,6 +85,7 @@ def test_nothing_acknowledged_is_lost_whenever_it_is_killed(
         worker.kill()
         assert worker.errors == []
         everything[actor] = worker.receipts
+        tally.add("acknowledged writes", len(worker.receipts))
         with Registry(root, environment={}) as registry:
             check(registry, actor, worker.receipts)
             names = [one["identifier"] for one in worker.receipts]

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from abnf.grammars.misc import load_grammar_rules
 from abnf.parser import ParseError, Rule
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perdure import testing
@@ -223,7 +223,20 @@ _N = "9" * 18  # the greatest number, for an end that is not before its start
 _CITED = "pdi://a.us/1997/1/1/1"
 _COMPLETIONS = (
     *("", "1", "01", "a", "us", "a.us/", ".us/", "us/", "s/", "/", "//a.us/", "/a.us/"),
-    *("2026/", "026/", "26/", "6/", "1/", "0001/", "001/", "1/01/", "/1/", "/1/1", "1/1/1"),
+    *(
+        "2026/",
+        "026/",
+        "26/",
+        "6/",
+        "1/",
+        "0001/",
+        "001/",
+        "1/01/",
+        "/1/",
+        "/1/1",
+        "1/1/1",
+        "/1/1/1",
+    ),
     *("*", "*/", "/1", "1/1", "1%41", "41", "1a", "=1", ",1", "1)", ")", "x=1", "1=1"),
     *(f"{begin}=1,{_N}" for begin in ("char", "", "har", "=1")),
     *(f"sec,1,{_N}", f"crop=sec,1,{_N}"),
@@ -259,6 +272,7 @@ def completions(beginning: str) -> list[str]:
 
 
 @given(testing.spoil_texts(pdis.texts(depth=1)))
+@example("pdi://a.us/1997/1/1/1@x=pdi://b.us/*%/1/1/1")  # only a whole PDI can be a parameter
 def test_an_error_points_to_the_first_character_that_cannot_stand_there(text: str) -> None:
     error = mistake(text)
     if error is None or error.rule == "ruling pdi-limits":

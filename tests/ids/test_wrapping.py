@@ -44,6 +44,11 @@ def test_nothing_else_closes(pair: str) -> None:
     assert unwrap_text(f"{pair[0]}{PDI}{pair[1]}~") == f"{pair[0]}{PDI}{pair[1]}~"
 
 
+def test_three_pairs_are_removed() -> None:
+    assert unwrap_text("“(<pdi:>)”") == "pdi:"
+    assert unwrap_text("“(<[pdi:]>)”") == "[pdi:]"
+
+
 @given(testing.values())
 def test_an_identifier_is_not_unwrapped(name: object) -> None:
     assert unwrap_text(str(name)) == str(name)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import parse
 from perdure.model.queries import (
+    NO_NEIGHBOURS,
     Choices,
     Description,
     Fetch,
@@ -337,6 +338,12 @@ def test_a_newer_version_without_the_format_is_named(asked: str, newer: str | No
     step = decide_step(Query(identifier=parse(DOCUMENT + asked)), THREE)
     assert isinstance(step, Fetch)
     assert step.neighbours.latest == (parse(DOCUMENT + newer) if newer else None)
+
+
+def test_the_only_version_has_no_neighbours() -> None:
+    step = decide_step(Query(identifier=parse(DOCUMENT)), record(version(1, "text")))
+    assert isinstance(step, Fetch)
+    assert step.neighbours == NO_NEIGHBOURS
 
 
 def test_a_withdrawn_version_does_not_answer_for_its_format() -> None:

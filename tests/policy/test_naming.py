@@ -13,6 +13,7 @@ from perdure.errors import (
     MalformedIdentifier,
 )
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import make_set
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Version
@@ -141,3 +142,24 @@ def test_serial_names_of_one_day() -> None:
     for other in (f"{day}/b07", f"{day}/~memo", "oma.eop.gov.us/19970902/a1", f"{day}/a٣"):
         assert not naming.are_serial_names([f"{day}/a1", other])
     assert not naming.are_serial_names(["oma.eop.gov.us/19970230/a1"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "covered"),
+    [
+        ("pdi://a.us/1997/01/01/", True),
+        ("pdi://a.us/1997/01/01/1", True),
+        ("pdi://a.us/1997/01/01/*.text.1", True),
+        ("pdi://a.us/1997/01/01/*.*.2", False),  # no version 2
+        ("pdi://a.us/1997/01/01/*.html.*", False),
+        ("pdi://a.us/1997/01/01/1.html.7", True),  # one name: its resource
+        ("pdi://a.us/1997/01/02/*.text.1", False),
+    ],
+)
+def test_a_set_of_representations_covers_the_records_that_have_one(
+    pattern: str, *, covered: bool
+) -> None:
+    held = make_representation(text("x"), 1, 0)
+    record = Record(versions=(Version(number=1, at="", representations=(held,)),))
+    name = parse("pdi://a.us/1997/01/01/1")
+    assert naming.covers_record(make_set(parse(pattern)), name, record) is covered

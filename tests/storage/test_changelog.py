@@ -56,6 +56,26 @@ def test_a_row_that_is_cut_off_or_goes_on_is_none(
             unpack_row(broken, before)
 
 
+@given(rows, st.tuples(times, texts), st.data())
+def test_a_flipped_bit_of_a_row_is_noticed(
+    row: ChangeRow, before: tuple[str, str], data: st.DataObject
+) -> None:
+    """CRC-32 finds every single flipped bit. The salt is covered by the digest of the change."""
+    packed = bytearray(pack_row(row, before, None))
+    last = len(packed) - (16 if row.salt is not None else 0)
+    packed[data.draw(st.integers(0, last - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises((ValueError, IndexError)):
+        unpack_row(bytes(packed), before)
+
+
+def test_the_salt_can_be_removed_from_a_row() -> None:
+    """An erasure destroys the salt; the checksum of the row stays right."""
+    row = ChangeRow(1, 2, "2026-11-23T12:00:00Z", "a", "a", 1, 1, bytes(32), bytes(16))
+    packed = pack_row(row, ("", ""), None)
+    bare = pack_row(row._replace(salt=None), ("", ""), None)
+    assert bare == bytes((packed[0] & ~32,)) + packed[1:-16]
+
+
 def test_a_redirect_minted_alone_costs_at_most_80_bytes(desk: Desk) -> None:
     """Its change and the number in its record, measured as the growth of full pages."""
     for number in range(1500):

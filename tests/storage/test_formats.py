@@ -206,6 +206,29 @@ def test_the_first_writer_adds_checksums_and_changes_nothing_else(second: Path) 
         assert not [one for one in audit_registry(registry) if one.problem]
 
 
+@pytest.fixture
+def third(place: Path) -> Path:
+    """A registry of the third format, whose rows of changes have no checksums."""
+    return unpack_registry(3, place)
+
+
+def test_changes_of_the_third_format_are_read_and_followed(third: Path) -> None:
+    """Rows with a checksum follow rows without one, in the same chain."""
+    with Registry(third, environment={}) as registry:
+        head = registry.head()
+        assert len(registry.changes(limit=1000)) == 58
+    assert head is not None
+    desk = Desk(third, Clock())
+    desk.clock.set("2026-11-23T13:00:00")
+    desk.bind("hdl:2000/0009", "https://l.example/9")
+    desk.registry.close()
+    assert format_of(third) == NEWEST_FORMAT
+    with sound(third, 22) as registry:
+        assert len(registry.changes(limit=1000)) == 59
+        assert not [one for one in check_changes(registry.records, against=head) if one.problem]
+        assert not [one for one in audit_registry(registry) if one.problem]
+
+
 _ROWS = (
     "SELECT key, record, position FROM records ORDER BY key",
     "SELECT key, revision, record, position FROM history ORDER BY key, revision",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,20 @@ from typing import Any
 import apsw
 import pytest
 from click.testing import CliRunner
-from tests.conftest import NOON, SERIES, SHOULDER, TODAY, Clock, Desk, copy_as_new, html, text
+from tests.conftest import (
+    AUTHORITY,
+    NOON,
+    SERIES,
+    SHOULDER,
+    TODAY,
+    Clock,
+    Desk,
+    copy_as_new,
+    html,
+    text,
+)
 from tests.server.deployment import Deployment, start, wait_for
+from tests.trials import Tally
 
 from perdure.cli import perdure
 from perdure.errors import Corrupt, PerdureError
@@ -31,7 +44,7 @@ from perdure.model.collection import MEDIA_TYPE, Collection, CollectionMember, w
 from perdure.model.commands import SaveToken
 from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Token
-from perdure.registry import Registry
+from perdure.registry import Registry, initialise
 from perdure.storage.ports import Records
 from perdure.storage.segments.directory import find_path
 from perdure.storage.segments.store import Segments
@@ -81,10 +94,16 @@ def make_registry(root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def intact(tmp_path_factory: pytest.TempPathFactory, pristine: Path) -> Path:
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same bytes in each run, so that a damage that reveals a fault can be repeated."""
     root = tmp_path_factory.mktemp("swept") / "registry"
-    copy_as_new(pristine, root)
-    make_registry(root)
+    chance = random.Random(19940120)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perdure.registry.utc_now", Clock(NOON))
+        patch.setattr("perdure.storage.sqlite.changelog.urandom", chance.randbytes)
+        patch.setattr("uuid.uuid4", lambda: uuid.UUID(bytes=chance.randbytes(16), version=4))
+        initialise(root, series=(SERIES,), naming_authorities=(AUTHORITY,), shoulders=(SHOULDER,))
+        make_registry(root)
     return root
 
 
@@ -256,38 +275,54 @@ def is_wrong(question: str, answer: Any, expected: Any) -> bool:
     return question != "head" and bool(answer != expected)
 
 
-def sweep(intact: Path, place: Path, files: list[Path], *, each: int, seed: int) -> None:
+def sweep(
+    intact: Path, place: Path, tally: Tally, files: list[Path], *, each: int, seed: int
+) -> None:
     expected = ask_everything(intact, list_names(intact))
     assert not [one for one in expected.values() if isinstance(one, type)]
     assert audit(intact) == []
     failures = []
     for file in files:
         size = (intact / file).stat().st_size
-        for name, damage in list_damages(size, each=each, seed=seed):
+        damages = list(list_damages(size, each=each, seed=seed))
+        for name, damage in tally.each(damages, "damaged files"):
             try:
                 check_damage(intact, expected, place, file, damage)
             except Exception as error:
                 shutil.rmtree(place / "damaged", ignore_errors=True)
                 kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
                 failures.append(f"{file.name}, {name}: {kind}{error}"[:600])
+                tally.add("faults")
+                tally.show(failures[-1])
     assert not failures, "\n".join(failures)
 
 
-def test_damages_of_the_registry_file(intact: Path, place: Path) -> None:
-    sweep(intact, place, [Path(FILE)], each=4, seed=1)
+def test_damages_of_the_registry_file(intact: Path, place: Path, tally: Tally) -> None:
+    sweep(intact, place, tally, [Path(FILE)], each=4, seed=1)
 
 
-def test_a_row_whose_columns_have_other_types(intact: Path, place: Path) -> None:
-    """A pointer of the first page of records leads to the middle of a row: its key is a number."""
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(
+            flip_bit(4107, 2), id="a pointer into the middle of a row: its key is a number"
+        ),
+        pytest.param(flip_bit(84003, 6), id="a line of a document that has a field too few"),
+        pytest.param(flip_bit(49165, 2), id="a change that a scan passes over and a search finds"),
+        pytest.param(fill(77844, 512, 255), id="rows among damaged pointers"),
+        pytest.param(flip_bit(50953, 4), id="the time of one of the last changes"),
+    ],
+)
+def test_damages_that_sweeps_have_shown(intact: Path, place: Path, damage: Damage) -> None:
     expected = ask_everything(intact, list_names(intact))
-    check_damage(intact, expected, place, Path(FILE), flip_bit(4107, 2))
+    check_damage(intact, expected, place, Path(FILE), damage)
 
 
-def test_damages_of_the_segments(intact: Path, place: Path) -> None:
+def test_damages_of_the_segments(intact: Path, place: Path, tally: Tally) -> None:
     with Registry(intact, environment={}) as registry:
         numbers = registry.bytes.list_numbers()
     files = [find_path(intact, number).relative_to(intact) for number in numbers]
-    sweep(intact, place, files, each=15, seed=2)
+    sweep(intact, place, tally, files, each=15, seed=2)
 
 
 def damage_copy(intact: Path, place: Path, file: Path, damage: Damage) -> Path:
@@ -345,5 +380,5 @@ def test_a_server_answers_whatever_is_damaged(intact: Path, place: Path) -> None
 
 @pytest.mark.trial
 @pytest.mark.parametrize("seed", range(10, 30))
-def test_many_damages(intact: Path, place: Path, seed: int) -> None:
-    sweep(intact, place, [Path(FILE)], each=40, seed=seed)
+def test_many_damages(intact: Path, place: Path, tally: Tally, seed: int) -> None:
+    sweep(intact, place, tally, [Path(FILE)], each=40, seed=seed)

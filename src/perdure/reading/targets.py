@@ -381,7 +381,11 @@ def spell_part_path(whole: Identifier, part: str) -> str:
 
 
 def spell_name_path(name: Name) -> str:
-    """The form of a name in a target, with its part or as a set of names, after the slash."""
+    """The form of a name in a target, with its part or as a set of names, after the slash.
+
+    >>> spell_name_path(Name(parse("hdl:1/x"), "t=5")), spell_name_path(Name(parse("hdl:1/x")))
+    ('hdl:1/x?part=t=5', 'hdl:1/x')
+    """
     if name.names is not None:
         return spell_set_path(name.names)
     if name.part is not None:

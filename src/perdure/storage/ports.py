@@ -195,7 +195,8 @@ class Records(Protocol):
     def find_lines(self, change: Change) -> list[Line]:
         """The keys and stored lines that a change wrote, in the order of the keys.
 
-        There are fewer than the change says if some of them were lost.
+        There are fewer than the change says if some of them were lost. Raises Corrupt if one of
+        them is damaged.
         """
 
     def check_integrity(self) -> Iterator[Corrupt]:

@@ -97,7 +97,8 @@ def mint_run(
     for command in run:
         stem, key = stems[used], keys[used]
         try:
-            shares.check_share(command.bearer)
+            if command.bearer:
+                shares.check_share(command.bearer)
             kind = _find_kind(ledger, stem, command, kinds)
             if kind is not None:
                 name, row = kind.keep_document(stem, key, command.contents[0])
@@ -108,7 +109,8 @@ def mint_run(
             answers.append(error)
             continue
         used += 1
-        shares.note_names(command.bearer)
+        if command.bearer:
+            shares.note_names(command.bearer)
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use_numbers(used)
     for by, rows in documents.items():

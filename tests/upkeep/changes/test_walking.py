@@ -12,11 +12,14 @@ import msgspec
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, text
 
+from perdure.errors import Corrupt
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.commands import Mint, SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.sums import SUMMED, sum_row
+from perdure.upkeep.changes.rows import write_full_lines
 from perdure.upkeep.changes.walking import check_changes
 from perdure.writing.door import Turn
 
@@ -44,6 +47,16 @@ def unlocked(root: Path) -> apsw.Connection:
     for (name,) in connection.execute(names).fetchall():
         connection.execute(f"DROP TRIGGER {name}")
     return connection
+
+
+def forge_sums(connection: apsw.Connection) -> None:
+    """Give each row the checksum of what it is now, as somebody would who rewrites the past."""
+    for table in ("records", "history", "token_changes"):
+        keys, columns = SUMMED[table]
+        count = keys.count(",") + 1
+        update = f"UPDATE {table} SET sum=? WHERE ({keys}) = ({','.join('?' * count)})"
+        for row in connection.execute(f"SELECT {keys}, {columns} FROM {table}").fetchall():
+            connection.execute(update, (sum_row(table, row[count:]), *row[:count]))
 
 
 def problems(root: Path, against: ChainHead | None = None) -> list[str]:
@@ -88,7 +101,10 @@ def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> Non
             changed = altered.decode() if isinstance(value, str) else altered
             connection.execute(update, (changed, name, value))
             assert problems(full.root), (name, at)
+            forge_sums(connection)
+            assert problems(full.root), (name, at)
             connection.execute(update, (value, name, changed))
+            forge_sums(connection)
     assert problems(full.root) == []
 
 
@@ -113,6 +129,10 @@ def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> Non
             "None: 39 revisions stored, but changes wrote 38",
         ),
         ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote has another digest"),
+        (
+            "UPDATE epochs SET previous_epoch=0, previous_number=1, previous_chain='no chain'",
+            "1.1: its epoch names no chain before it",
+        ),
         ("DELETE FROM epochs", "no epoch begins before it"),
         (
             """
@@ -154,6 +174,7 @@ def test_what_was_taken_away_or_slipped_in_is_found(full: Desk, done: str, told:
 def test_a_problem_names_the_record_as_people_write_it(full: Desk, done: str, problem: str) -> None:
     with closing(unlocked(full.root)) as connection:
         connection.execute(done).fetchall()
+        forge_sums(connection)
     assert problem in problems(full.root)
 
 
@@ -185,6 +206,7 @@ def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: 
             "UPDATE records SET record=replace(record, 'a.example', 'b.example') "
             "WHERE key='hdl:1/1'"
         )
+        forge_sums(connection)
     other.reopen()
     other.mint(text("one more"))
     other.registry.close()
@@ -215,6 +237,33 @@ def test_a_change_whose_salt_was_destroyed_is_no_problem(full: Desk) -> None:
             "UPDATE records SET record=replace(record, 'a.example', 'x.example') "
             "WHERE key='hdl:1/1'"
         )
+        forge_sums(connection)
     assert problems(full.root) == []
     with closing(SqliteRecords(full.root)) as reader:
         assert reader.list_changes(ChangeMark(1, 39), limit=1)[0].salt is None
+
+
+@pytest.mark.parametrize(
+    ("key", "at", "byte"),
+    [
+        (f"{SERIES}/20261121/a1", 21, "_"),  # the line of a document with a field too few
+        (f"{SERIES}/20261121/a1", -12, "7"),  # the offset of the bytes, which no digest covers
+        (f"{SERIES}/20261121/a1", 0, "{"),  # neither a line nor JSON
+        ("hdl:1/1", -10, "x"),  # another location
+    ],
+)
+def test_a_damaged_record_is_one_problem_and_is_given_to_no_mirror(
+    full: Desk, key: str, at: int, byte: str
+) -> None:
+    with closing(unlocked(full.root)) as connection:
+        line = str(connection.execute("SELECT record FROM records WHERE key=?", (key,)).get)
+        at %= len(line)
+        changed = f"{line[:at]}{byte}{line[at + 1 :]}"
+        assert changed != line
+        connection.execute("UPDATE records SET record=? WHERE key=?", (changed, key))
+    (problem,) = problems(full.root)
+    assert "promised a row with its checksum" in problem
+    with closing(SqliteRecords(full.root)) as reader:
+        (change,) = [one for one in reader.list_changes(limit=100) if one.first == key]
+        with pytest.raises(Corrupt):
+            list(write_full_lines(reader, change, reader.list_epochs()))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import SERIES, TODAY, Desk
+from tests.trials import Tally
 
 from perdure.ids import parse
 from perdure.model.commands import Joining, Load
@@ -281,15 +282,21 @@ def test_many_runs_and_blocks_give_what_few_give(
 
 
 @pytest.mark.trial
-def test_two_million_names_are_imported_and_found_again(desk: Desk, place: Path) -> None:
+def test_two_million_names_are_imported_and_found_again(
+    desk: Desk, place: Path, tally: Tally
+) -> None:
     count = 2_000_000
     path = place / "names.jsonl"
     with path.open("w") as file:
         file.writelines(f"{json.dumps(bound(number))}\n" for number in range(1, count + 1))
     with path.open("rb") as opened:
-        end = last(import_lines(desk.registry, ImportSource(opened, place, path), processes=2))
+        steps = []
+        for step in import_lines(desk.registry, ImportSource(opened, place, path), processes=2):
+            tally.reach("imported names", step.accepted, count)
+            steps.append(step)
+    end = last(steps)
     assert (end.accepted, end.refused) == (count, 0)
-    for number in random.Random(1997).sample(range(1, count + 1), 1000):
+    for number in tally.each(random.Random(1997).sample(range(1, count + 1), 1000), "names read"):
         (location,) = desk.record(f"{DAY}/{number}").locations
         assert location.uri == f"https://a.example/{number}"
     assert desk.registry.records.count_records() == count

@@ -3,9 +3,9 @@
 How it works: a change has a position, counted from 1 over all epochs, and one row. The table
 `epochs` says at which position each epoch starts. A row holds only the differences from the row
 before: the key without the beginning that both keys share, the time if it differs, the act and the
-actor as numbers in the table `words`, the digest and the salt. Every 32nd row and the first of each
-epoch are written in full, with the chain before them, so that reading can start there. Records and
-history have the position of the change that wrote them.
+actor as numbers in the table `words`, the digest, a checksum of all this, and the salt. Every 32nd
+row and the first of each epoch are written in full, with the chain before them, so that reading can
+start there. Records and history have the position of the change that wrote them.
 
 What must stay true: rows are only added; only the salt, which is at the end of a row, can be
 removed from it. A position is never used twice.
@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from os import urandom
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import apsw
 
@@ -69,7 +70,8 @@ CREATE TRIGGER epochs_hold BEFORE UPDATE ON epochs
 """
 FULL_EVERY = 32
 _SALTS = 256  # drawn at once
-_FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED = 1, 2, 4, 8, 16, 32
+_FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED, _SUMMED = 1, 2, 4, 8, 16, 32, 64
+_SUM_BYTES = 4
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _TIME_BYTES = 6
 _EPOCHS = """
@@ -158,23 +160,18 @@ def pack_row(row: ChangeRow, before: tuple[str, str], chain: bytes | None) -> by
     if row.revision != 1:
         flags |= _REVISED
         rest += _pack_varint(row.revision)
-    salt = row.salt
-    if salt is None:
-        salt = b""
-    else:
-        flags |= _SALTED
     words = (
         b"%c%c" % row[:2] if max(row[:2]) < 128 else _pack_varint(row.act) + _pack_varint(row.actor)
     )
-    return b"%c%b%b%b%b%b%b" % (
-        flags,
-        time,
-        words,
-        _pack_text(row.first, first),
-        rest,
-        row.digest,
-        salt,
-    )
+    said = b"%b%b%b%b%b" % (time, words, _pack_text(row.first, first), rest, row.digest)
+    flags |= _SUMMED
+    salted = flags if row.salt is None else flags | _SALTED
+    return b"%c%b%b%b" % (salted, said, _sum_row(flags, said), row.salt or b"")
+
+
+def _sum_row(flags: int, said: bytes) -> bytes:
+    """The checksum of a row. Flag and bytes of the salt do not count: an erasure removes them."""
+    return crc32(said, flags & ~_SALTED).to_bytes(_SUM_BYTES)
 
 
 class _RowReader:
@@ -213,6 +210,10 @@ class _RowReader:
         day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
         return f"{day}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}Z"
 
+    def copy_taken(self) -> bytes:
+        """The bytes that were read so far, without the flags."""
+        return self._data[1 : self._at]
+
     def check_end(self) -> None:
         if self._at != len(self._data):
             raise ValueError("it is too long")
@@ -237,6 +238,10 @@ def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[ChangeRow, bytes |
     if flags & _REVISED:
         revision = reading.read_number()
     digest = reading.take_bytes(32)
+    if flags & _SUMMED:  # rows of earlier formats have no checksum
+        said = reading.copy_taken()
+        if reading.take_bytes(_SUM_BYTES) != _sum_row(flags, said):
+            raise ValueError("it does not have its checksum")
     salt = reading.take_bytes(SALT_BYTES) if flags & _SALTED else None
     reading.check_end()
     return ChangeRow(act, actor, at, first, last, count, revision, digest, salt), chain

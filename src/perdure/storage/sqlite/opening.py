@@ -88,7 +88,11 @@ def _number_changes(connection: apsw.Connection) -> None:
     connection.execute(changelog.SCHEMA).fetchall()
 
 
-_STEPS = {2: _number_changes, 3: sums.add_columns}
+def _sum_changes(_connection: apsw.Connection) -> None:
+    """Migrate to format 4: rows of changes have checksums. Earlier rows stay as they are."""
+
+
+_STEPS = {2: _number_changes, 3: sums.add_columns, 4: _sum_changes}
 """For the number of each format, the function that migrates a file from the format before."""
 NEWEST_FORMAT = max(_STEPS)
 

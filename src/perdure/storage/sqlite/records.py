@@ -72,15 +72,17 @@ SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=
 _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
 _PLACE = "position, sum"
 _ROWS_OF = {"tokens": "token", "token_changes": "change of a token", "segments": "segment"}
-_PAST = "SELECT record, position FROM history WHERE key=? AND revision=?"
+_PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
+_PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
 _RUN = """
-SELECT key, record FROM records WHERE key>=? AND key<=? AND position IS ?
+SELECT key, record, position, {0} FROM records WHERE key>=? AND key<=? AND position IS ?
   UNION ALL
-SELECT key, record FROM history WHERE key>=? AND key<=? AND position IS ? AND revision=1
+SELECT key, record, position, {0} FROM history
+  WHERE key>=? AND key<=? AND position IS ? AND revision=1
   ORDER BY key
 """
 _LINES_OF_TOKENS = """
-SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
+SELECT number, name, at, actor, before, after, position, {} FROM token_changes
   WHERE name=? ORDER BY number
 """
 
@@ -111,6 +113,16 @@ def decode_line(key: str, text: str, position: int | None, sum: int | None) -> R
     if sum is not None and not is_sound_line(key, text, position, sum):
         raise make_altered(spell_key(key))
     return decode_record(key, text)
+
+
+def _check_lines(rows: list[Any]) -> list[Line]:
+    """Keys and lines of rows with positions and checksums. Raises Corrupt if one is damaged."""
+    for key, text, position, sum in rows:
+        if sum is None:
+            decode_record(f"{key}", text)
+        elif not is_sound_line(key, text, position, sum):
+            raise make_altered(spell_key(f"{key}"))
+    return [row[:2] for row in rows]
 
 
 def _decode_or_report(
@@ -440,7 +452,8 @@ class SqliteRecords:
     def find_lines(self, change: Change) -> list[Line]:
         """The keys and stored lines that a change wrote, in the order of the keys.
 
-        There are fewer than the change says if some of them were lost.
+        There are fewer than the change says if some of them were lost. Raises Corrupt if one of
+        them does not have its checksum.
         """
         if change.act == BEGIN:
             return [("", one.line) for one in self.list_epochs() if one.epoch == change.epoch]
@@ -454,24 +467,22 @@ class SqliteRecords:
         if change.count == 1:
             return self._find_one_line(change, position)
         scope = (change.first, change.last, position)
-        return self._fetch_all(_RUN, scope + scope)
+        return _check_lines(self._fetch_summed(_RUN, scope + scope))
 
     def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
-        rows = self._fetch_all(_LINES_OF_TOKENS, (name,))
+        rows = self._check_rows("token_changes", self._fetch_summed(_LINES_OF_TOKENS, (name,)))
         return [
             (change.first, after)
-            for number, after, place in rows
+            for number, (*_, after, place) in enumerate(rows, 1)
             if (place == position if position else number == change.revision)
         ]
 
     def _find_one_line(self, change: Change, position: int | None) -> list[Line]:
         key = change.first
-        past = self._fetch_all(_PAST, (key, change.revision))
-        if past:
-            return [(key, text) for text, place in past if place == position]
-        found = self._fetch_all("SELECT record, position FROM records WHERE key=?", (key,))
-        return [(key, text) for text, place in found if place == position]
+        rows = self._fetch_summed(_PAST, (key, change.revision))
+        rows = rows or self._fetch_summed(_PRESENT, (key,))
+        return _check_lines([row for row in rows if row[2] == position])
 
     # Checking
     # --------

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from mmap import PROT_READ, mmap
 from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
@@ -27,9 +28,10 @@ from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.ports import SalvagedRecord
-from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
+from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes, unpack_row
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT
+from perdure.storage.sqlite.pages import scan_rows
 from perdure.storage.sqlite.records import (
     decode_record,
     decode_token,
@@ -64,7 +66,7 @@ _KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM 
 """Statements for keys of records, in tables that are read if that of the records is damaged."""
 _NAMES = ("SELECT CAST(name AS BLOB) FROM token_changes",)
 """The same for names of tokens."""
-_POSITIONS = "SELECT position FROM changes ORDER BY position"
+_ROOT = "SELECT rootpage FROM sqlite_master WHERE type='table' AND name=?"
 _LAST_COPIED = "SELECT coalesce(max(position), 0) FROM changes"
 _ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
@@ -129,6 +131,7 @@ class SqliteSalvage:
         self._connection: apsw.Connection | None = None
         self._has_positions = False
         self._has_sums = False
+        self._root = root
         self._lost_keys: set[str] = set()
         self._is_broken = False
         """True if rows may be missing without an error."""
@@ -294,7 +297,7 @@ class SqliteSalvage:
             self.problems.append(f"changes: {error}")
             self.lost_changes = True
             return 0
-        last = self._find_last_scanned(end) if self._is_broken else end
+        last = self._find_last_scanned(end, words) if self._is_broken else end
         while last > 0:
             try:
                 if list(read_changes(ask, words.__getitem__, last - 1, 1)):
@@ -307,14 +310,28 @@ class SqliteSalvage:
             self.lost_changes = True
         return last
 
-    def _find_last_scanned(self, end: int) -> int:
-        """The last position that a scan reaches, since this is how changes are copied."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
-        last = 0
-        with suppress(apsw.Error):
-            for (position,) in self._connection.execute(_POSITIONS):
-                last = position
-        return min(last, end)
+    def _find_last_scanned(self, end: int, words: dict[int, str]) -> int:
+        """The last position from which a scan can go on, since this is how changes are copied.
+
+        If the structure is damaged, a scan may give other rows than a search for them. A row can be
+        read only with those before it, from the last full one on; of two rows with one position,
+        the first is copied.
+        """
+        known = len(self.problems)
+        last = highest = following = 0
+        before = ("", "")
+        for position, data in self._read_rows("changes", _COPIED["changes"]):
+            if position > end:
+                continue
+            is_first = position % FULL_EVERY == 1
+            is_next = position > highest and (is_first or position == following)
+            highest, following = max(highest, position), 0
+            with suppress(ValueError, IndexError, KeyError, TypeError):
+                row, chain = unpack_row(data, before)
+                if is_next and words[row.act] and words[row.actor] and (chain or not is_first):
+                    before, following, last = (row.at, row.first), position + 1, position
+        del self.problems[known:]  # noted when the rows are copied
+        return last
 
     def _ask_old(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
         if self._connection is None:
@@ -360,6 +377,7 @@ class SqliteSalvage:
             self._is_broken = True
         if self._is_broken and table in ("records", "history", "tokens"):
             yield from self._read_by_keys(table, shown, first)
+            yield from self._read_pages(table)
 
     def _read_behind(
         self, table: str, shown: str, first: str, known: apsw.SQLiteValue
@@ -400,6 +418,24 @@ class SqliteSalvage:
             with suppress(apsw.Error):
                 for row in self._connection.execute(statement, (key,)).fetchall():
                     yield from self._decode_row(table, row)
+
+    def _read_pages(self, table: str) -> Iterator[Row]:
+        """The rows that the pages of a table contain and that have their checksum, once more."""
+        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
+        if not self._has_sums:
+            return
+        root = 0
+        with suppress(apsw.Error):
+            root = self._connection.execute(_ROOT, (table,)).get or 0
+        columns = _COPIED.get(table, _RECORDS)
+        with (self._root / FILE).open("rb") as opened:
+            file = mmap(opened.fileno(), 0, prot=PROT_READ)
+        with file:
+            for values in scan_rows(file, root):
+                with suppress(ValueError, TypeError):
+                    *row, sum = values
+                    if sum is not None and sum == _sum_columns(table, columns, tuple(row)):
+                        yield from self._decode_row(table, values)
 
     def _decode_row(self, table: str, row: Sequence[Any]) -> Iterator[Row]:
         """The row with text in place of bytes, or nothing if it is damaged."""

@@ -4,8 +4,8 @@ How it works: a table of `SUMMED` has a column `sum` with the upper 31 bits of t
 other columns (31 bits take four bytes in SQLite). For a record and a revision, these are the text,
 the key and the position of the change; so many records with the same text need the CRC of the text
 only once. Readers compare the sum whenever they read such a row, and `check_sums` compares all.
-The other tables need none: numbered changes have their chain, and each entry of the index of
-references can be computed from its record.
+The other tables need none: a row of numbered changes has its checksum within (`changelog`), and
+each entry of the index of references can be computed from its record.
 
 The step to format 3 adds the columns. `fill_sums` then computes the sums of the old rows in many
 small transactions and stores its progress; if the process is killed, the next one goes on there.

@@ -127,7 +127,11 @@ class _Walk:
             yield "its epoch never began"
             return
         if change.number == 1:
-            before = begin_chain(epoch)
+            try:
+                before = begin_chain(epoch)
+            except (TypeError, ValueError):
+                yield "its epoch names no chain before it"
+                return
             yield from self._find_flaws_of_begin(change, epoch)
         elif last is None:
             before = None
@@ -155,12 +159,14 @@ class _Walk:
             yield "its epoch names nothing before it, but continues a chain"
 
     def _check_lines(self, change: Change) -> CheckedChange:
+        wanted = change.count or 1
+        writes_records = change.act not in (BEGIN, TOKEN)
         try:
             lines = self._records.find_lines(change)
         except Corrupt as error:
+            self._seen += wanted if writes_records else 0  # damaged, not missing
             return CheckedChange(mark=change.mark, problem=str(error))
-        wanted = change.count or 1
-        if change.act not in (BEGIN, TOKEN):
+        if writes_records:
             self._seen += len(lines)
         if len(lines) < wanted and change.epoch < self._rebuilt:
             return CheckedChange(mark=change.mark, lost=wanted - len(lines))
