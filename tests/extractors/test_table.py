@@ -294,3 +294,11 @@ def test_only_commas_separate_columns(tmp_path: Path, mark: bytes) -> None:
     _, columns, _ = EXTRACTOR.list_extents(it, NoIndexes())
     assert (columns.syntax, columns.size) == ("col=1-1", 1)
     assert columns.what == "column, because only commas separate columns (RFC 4180)"
+
+
+def test_a_decimal_comma_separates_columns_too(tmp_path: Path) -> None:
+    """Where a semicolon separates fields, numbers often have commas: the reader must be told."""
+    it = source(tmp_path, b"Jahr;Betrag\r\n1994;3,5\r\n", "text/csv", "us-ascii")
+    _, columns, _ = EXTRACTOR.list_extents(it, NoIndexes())
+    assert (columns.syntax, columns.size, columns.items) == ("col=1-2", 2, ("Jahr;Betrag",))
+    assert columns.what == "columns, because only commas separate columns (RFC 4180)"

@@ -152,6 +152,9 @@ PIXELS = Rect(5, 10, 25, 30)
         (TextRange("line", 10, 20), "lines 10–20", "lignes 10–20", "Zeilen 10–20"),
         (Page(3), "p. 3", "p. 3", "S. 3"),
         (Cells("row", (((5,), (7,)),)), "rows 5–7", "lignes 5–7", "Zeilen 5–7"),
+        (Cells("row", (((12,), (12,)),)), "row 12", "ligne 12", "Zeile 12"),
+        (Cells("col", (((2,), (2,)),)), "column 2", "colonne 2", "Spalte 2"),
+        (Cells("cell", (((4, 1), (4, 1)),)), "cell 4,1", "cellule 4,1", "Zelle 4,1"),
         (Media(id="chapter"), "part id=chapter", "partie id=chapter", "Teil id=chapter"),
     ],
 )

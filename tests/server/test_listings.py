@@ -14,8 +14,8 @@ from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, 
 
 from perdure.ids import parse
 from perdure.model.about import About, DescriptionText
-from perdure.model.commands import Commit, Describe, Register, Withdraw
-from perdure.model.records import Location
+from perdure.model.commands import Assign, Commit, Describe, Register, Withdraw
+from perdure.model.records import Location, Value
 
 DAYS = ("1997/09/01", "1997/09/30", "1997/11/02", "1998/01/01")
 
@@ -250,6 +250,26 @@ def test_a_set_is_cited_as_a_bibliography(others: Deployment) -> None:
     assert bibtex.body.count(b"@misc{") == 2
     assert others.get("/hdl:1839/*?metadata=datacite").status == 400
     assert others.get("/hdl:1839/*?cite=nothing-like-a-style").status == 400
+
+
+def test_an_alias_in_the_set_is_cited_under_the_other_name(site: Deployment) -> None:
+    """Two entries of one handle would have the same BibTeX key, which biber refuses."""
+    site.bind("hdl:1842/A", "https://a.example/1842")
+    site.bind("hdl:1843/gone", "https://a.example/1843")
+    site.do(Withdraw(identifier=parse("hdl:1843/gone"), reason="r"))
+    for name, target in (
+        *(("1842/alias", "1842/A"), ("1842/loop", "1842/loop2"), ("1842/loop2", "1842/loop")),
+        *(("1842/away", "hdl:1843/gone"), ("1843/alias", "1842/A")),
+    ):
+        value = Value(index=1, type="HS_ALIAS", data=target)
+        site.do(Assign(identifier=parse(f"hdl:{name}"), values=(value,)))
+    items = json.loads(site.get("/hdl:1842/*?metadata=csl").body)
+    assert [one["id"] for one in items] == ["hdl:1842/A", "hdl:1842/loop", "hdl:1842/loop2"]
+    bibtex = site.get("/hdl:1842/*?cite=bibtex").body.decode()
+    keys = [line for line in bibtex.splitlines() if line.startswith("@")]
+    assert len(set(keys)) == len(keys) == 3
+    (item,) = json.loads(site.get("/hdl:1843/*?metadata=csl").body)
+    assert item["URL"].endswith("/hdl:1843/alias")
 
 
 def test_a_pattern_of_versions_cites_versions(site: Deployment) -> None:

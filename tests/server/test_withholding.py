@@ -98,6 +98,54 @@ def test_a_withdrawn_capture_is_nowhere(site: Deployment) -> None:
     assert site.get(pwid("part", IANA, "2016-01-26T20.06.24Z")).status == 200
 
 
+def test_a_prefix_includes_the_page_of_the_folder_itself(site: Deployment, tmp_path: Path) -> None:
+    """The key of a URL has no slash at its end, so that of the folder sorts before its contents."""
+    warc = Warc(tmp_path / "folder.warc.gz")
+    for uri in (SECRET, "http://a.example/secretary"):
+        warc.response(uri, "2014-01-26T20:06:24Z", b"folder")
+    site.registry.archive.add_file(warc.finish())
+    assert site.get(pwid("part", SECRET)).body == b"folder"
+    site.registry.archive.take_down(
+        Withholding(uri=SECRET, match="prefix", reason="order", at="2026", by="Ada")
+    )
+    for asked in (pwid("part", SECRET), pwid("subsite", SECRET), pwid("part", f"{SECRET}x.html")):
+        assert site.get(asked).status == 410, asked
+    assert list_urls(site, f"url={SECRET}") == []
+    assert site.get(pwid("part", "http://a.example/secretary")).body == b"folder"
+
+
+DERIVED = (
+    *(f"urn:text:{IANA}", f"urn:thumbnail:{IANA}", f"urn:fullPage:{IANA}"),
+    *(f"screenshot:{IANA}", f"youtube-dl:00001:{IANA}", f"urn:text:{SECRET}x.html"),
+)
+
+
+def test_what_a_crawler_made_of_a_page_goes_with_it(site: Deployment, tmp_path: Path) -> None:
+    """Ruling tombstone-silence: "no text, derived title, preview, index entry, part, quotation or
+    capture of it"; browser-based crawlers store text and pictures beside the page."""
+    warc = Warc(tmp_path / "derived.warc.gz")
+    for uri in DERIVED:
+        for year in (2014, 2016):
+            warc.resource(uri, f"{year}-01-26T20:06:31Z", b"withdrawn", "text/plain")
+    warc.resource(f"urn:view:{IANA}other", "2014-01-26T20:06:31Z", b"other", "image/png")
+    site.registry.archive.add_file(warc.finish())
+    later = AT.replace("24Z", "31Z")
+    for uri in DERIVED:
+        assert site.get(pwid("part", uri, later)).body == b"withdrawn"
+    site.do(Withdraw(identifier=parse(f"pwid:{OWN}:{AT}:page:{IANA}"), reason="order", by="Ada"))
+    site.registry.archive.take_down(
+        Withholding(
+            uri=SECRET, match="prefix", last="20141231235959", reason="order", at="2026", by="Ada"
+        )
+    )
+    for uri in DERIVED:
+        assert site.get(pwid("part", uri, later)).status == 410, uri
+        assert site.get(f"/replay/20140126200631id_/{uri}").status in (404, 410), uri
+        assert list_urls(site, f"url={uri}") == ["2016"], uri
+        assert site.get(pwid("part", uri, later.replace("2014", "2016"))).status == 200
+    assert site.get(pwid("part", f"urn:view:{IANA}other", later)).body == b"other"
+
+
 def test_two_persons_erase_a_capture(site: Deployment) -> None:
     """Ruling tombstone-silence: "`erase` (law: two persons, recorded)"; it answers as before."""
     anna, bert = site.token("anna of the law"), site.token("bert of the law")

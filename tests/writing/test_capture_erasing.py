@@ -25,6 +25,7 @@ from fastwarc.stream_io import ZstdReader, ZstdWriter, zstd_train_dictionary_fro
 from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.archives.warcs import Warc
 from tests.conftest import NOON, Clock, Desk
 from tests.writing.test_withdrawing import _die_at, is_on_disk, problems
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
@@ -349,6 +350,22 @@ def test_cdxj_indexer_reads_the_file(desk: Desk, *, zipped: bool) -> None:
 def _run_indexer(path: Path) -> list[str]:
     done = subprocess.run((str(INDEXER), str(path)), capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
+
+
+def test_what_a_crawler_made_of_the_page_is_erased(desk: Desk, tmp_path: Path) -> None:
+    """Ruling tombstone-silence: "no text, derived title, preview […] of it"."""
+    add_site(desk, zipped=True)
+    warc = Warc(tmp_path / "derived.warc.gz")
+    for uri in (f"urn:text:{URI}", f"screenshot:{URI}"):
+        warc.resource(uri, "2014-01-26T20:06:40Z", SECRET, "text/plain")
+        warc.resource(uri, "2014-01-27T20:06:40Z", b"a day later", "text/plain")
+    added = desk.registry.archive.add_file(warc.finish(), move=True)
+    assert SECRET in inflate(desk.root / "captures" / added[0].file.path)
+    assert erase(desk).unreached == ()
+    inflated = inflate(desk.root / "captures" / added[0].file.path)
+    assert SECRET not in inflated
+    assert inflated.count(b"a day later") == 2
+    assert find_problems(desk) == []
 
 
 def test_what_lies_elsewhere_is_not_touched(desk: Desk, tmp_path: Path) -> None:

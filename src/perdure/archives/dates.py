@@ -78,6 +78,19 @@ def seconds_between(earlier: str, later: str) -> int:
     return int((_parse_moment(later) - _parse_moment(earlier)).total_seconds())
 
 
+def add_seconds(time: str, seconds: int) -> str:
+    """Return the 14-digit time some seconds after another, at most the end of the year 9999.
+
+    >>> add_seconds("20161231235960", 1)
+    '20170101000001'
+    """
+    try:
+        moment = _parse_moment(time) + timedelta(seconds=seconds)
+    except OverflowError:
+        return "99991231235959"
+    return f"{moment.year:04}{moment:%m%d%H%M%S}"
+
+
 def _parse_moment(time: str) -> datetime:
     leap = time[12:] == "60"
     moment = datetime(

@@ -20,10 +20,12 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
+from perdure.archives import derivatives
 from perdure.archives.digests import compare_digests
 from perdure.archives.files import heads
 from perdure.archives.files.blanking import (
@@ -38,6 +40,7 @@ from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY, Library, is_package
 from perdure.archives.port import Capture, CaptureBlanking
+from perdure.archives.urlkey import make_url_key
 from perdure.archives.withholding import Withholding
 from perdure.errors import Corrupt, NotFound, Unavailable
 from perdure.storage.checked_file import load_checked, save_checked
@@ -111,15 +114,37 @@ def _is_unpacked(library: Library, name: str) -> bool:
 
 
 def _list_covered(library: Library, takedown: Withholding) -> list[Capture]:
-    """Return the captures that a takedown is about, at most one more than `MOST_ERASED`."""
+    """Return the captures that a takedown is about, at most one more than `MOST_ERASED`.
+
+    First of all those of the pages, then what a crawler made of them.
+    """
     found: dict[tuple[str, int], Capture] = {}
+    for one in chain(_walk_captures(library, takedown), _walk_derivatives(library, takedown)):
+        found[one.file, one.offset] = one
+        if len(found) > MOST_ERASED:
+            break
+    return list(found.values())
+
+
+def _walk_captures(library: Library, takedown: Withholding) -> Iterator[Capture]:
     for stretch in takedown.list_ranges():
         for one in ranges.walk_range(library.own_captures, stretch):
             if takedown.covers(one.uri, one.time, one.time):
-                found[one.file, one.offset] = one
-                if len(found) > MOST_ERASED:
-                    return list(found.values())
-    return list(found.values())
+                yield one
+
+
+def _walk_derivatives(library: Library, takedown: Withholding) -> Iterator[Capture]:
+    """Yield what crawlers made of the captures that a takedown is about. Reads all such records."""
+    stretches = takedown.list_ranges()
+    for one in chain.from_iterable(
+        ranges.walk_range(library.own_captures, stretch) for stretch in derivatives.list_ranges()
+    ):
+        page = derivatives.find_page(one.uri)
+        if page is None or not takedown.covers_derivatives(page, one.time, one.time):
+            continue
+        place = f"{make_url_key(page)} {one.time}"
+        if any(low <= place < high for low, high in stretches):
+            yield one
 
 
 def _walk_urls(library: Library, found: Iterable[Capture]) -> Iterator[Capture]:
@@ -206,8 +231,11 @@ def _describe_same(library: Library, takedown: Withholding, found: list[Capture]
     digests = {one.digest for one in payloads}
     if not digests:
         return
+    planned = {(one.file, one.offset) for one in found}
     for one in _walk_urls(library, payloads):
         if one.kind not in _PAYLOADS or takedown.covers(one.uri, one.time, one.time):
+            continue
+        if (one.file, one.offset) in planned:
             continue
         if any(compare_digests(one.digest, digest) for digest in digests):
             what = "refers to the same payload" if one.kind == "revisit" else "has the same payload"

@@ -9,7 +9,8 @@ finds it. The archive files themselves stay as they are, until an erasure
 (`perdure.archives.erasing`). Every process reads the file again when it
 has grown. A line with `lifts` ends an earlier takedown of the same captures, and says who did that,
 when and why. Withdrawing a PWID of one's own archive adds a line, too
-(`perdure.writing.withdrawing`).
+(`perdure.writing.withdrawing`). With a page go the texts and pictures that a crawler made of it
+(`perdure.archives.derivatives`).
 
 What must stay true: a takedown holds from the moment its line is durable, also for archive files
 that are added later; a line is never changed; a line that cannot be read, or does not have its
@@ -28,6 +29,7 @@ from typing import Literal
 
 import msgspec
 
+from perdure.archives.derivatives import find_page, is_made_by
 from perdure.archives.index.ranges import IndexRange, make_range, walk_range
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.scopes import find_scope
@@ -79,12 +81,25 @@ class Withholding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Return the stretches of an index that it is about. Raises InvalidRequest."""
         if self.match in SCOPES:
             return find_scope(interpret_scope(self.uri, self.match))
-        return (make_range(self.uri, "exact" if self.match == "capture" else self.match),)
+        found = make_range(self.uri, "exact" if self.match == "capture" else self.match)
+        if self.match != "prefix" or not self.uri.endswith("/"):
+            return (found,)
+        key = make_url_key(self.uri)  # of the folder itself: keys have no slash at the end
+        return (IndexRange(f"{key} ", f"{key}!"), found) if key[-1] != "/" else (found,)
 
     def covers(self, uri: str, first: str, last: str) -> bool:
         """Return whether it is about all of a span of time of a URI within its ranges."""
-        same = self.match != "capture" or is_same_uri(self.uri, uri)
-        return same and self.first <= first and last <= self.last
+        return self._names(uri) and self.first <= first and last <= self.last
+
+    def covers_derivatives(self, page: str, first: str, last: str) -> bool:
+        """Return whether it is about the captures from which records of a page were made.
+
+        `first` and `last` are the span of time of these records.
+        """
+        return self._names(page) and self.first <= first and is_made_by(self.last, last)
+
+    def _names(self, uri: str) -> bool:
+        return self.match != "capture" or is_same_uri(self.uri, uri)
 
 
 def interpret_scope(uri: str, coverage: str) -> WantedCapture:
@@ -196,10 +211,18 @@ class _ReadFile:
                 self._of_ranges += ((stretch, one) for stretch in one.list_ranges())
 
     def find_rule(self, key: str, uri: str, first: str, last: str) -> Withholding | None:
+        rules = self._list_rules(key, first)
+        found = next((one for one in rules if one.covers(uri, first, last)), None)
+        if found is not None or (page := find_page(uri)) is None:
+            return found
+        rules = self._list_rules(make_url_key(page), first)
+        return next((one for one in rules if one.covers_derivatives(page, first, last)), None)
+
+    def _list_rules(self, key: str, first: str) -> Iterator[Withholding]:
+        """Yield the takedowns of a key, whatever their spans of time."""
         place = f"{key} {first}"
         ranged = (one for (low, high), one in self._of_ranges if low <= place < high)
-        named = self._of_keys.get(key, ())
-        return next((one for one in chain(named, ranged) if one.covers(uri, first, last)), None)
+        return chain(self._of_keys.get(key, ()), ranged)
 
 
 def _select_in_force(lines: Iterable[Withholding]) -> tuple[Withholding, ...]:

@@ -247,8 +247,11 @@ def withhold(
             raise NothingWithheld(identifier=url, match=match)
         if lift:  # before they are counted
             registry.archive.take_down(one)
-        found = ranges.walk_range(registry.archive.captures, one.list_ranges()[0])
-        captures = sum(one.covers(met.uri, met.time, met.time) for met in found)
+        captures = sum(
+            one.covers(met.uri, met.time, met.time)
+            for stretch in one.list_ranges()
+            for met in ranges.walk_range(registry.archive.captures, stretch)
+        )
         if not lift:
             registry.archive.take_down(one)
     counted = count_things(captures, "capture")

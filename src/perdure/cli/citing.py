@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -83,7 +84,7 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
 def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: str) -> None:
     """Print a citation of each identifier in a set. Raises NotFound if none is known."""
     from perdure.metadata import citing
-    from perdure.reading.listing import list_citable
+    from perdure.reading.listing import walk_citable
 
     registry.listings.require_known(names)
     damaged: list[Corrupt] = []
@@ -92,8 +93,8 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
         for error in page.damaged:
             damaged.append(error)
             exits.report_error(error, as_json=here().as_json)
-        for name in list_citable(page):
-            what = describe_resource(registry, resolve_describable(registry, name), None)
+        for name, resolved in walk_citable(names, page, partial(resolve_describable, registry)):
+            what = describe_resource(registry, resolved, None)
             text = citing.write_citation(what, style, locale).rstrip()
             if not here().as_json:
                 texts.append(text)

@@ -35,17 +35,19 @@ _WORDS = {
         "char": "characters", "line": "lines", "byte": "octets", "tag": "tags", "name": "names",
         "rect": "pixels", "frame": "frame", "row": "rows", "col": "columns", "cell": "cells",
         "page": "p.", "part": "part", "to": "to", "from": "from", "end": "the end",
+        "one row": "row", "one col": "column", "one cell": "cell",
     },
     "fr": {
         "char": "caractères", "line": "lignes", "byte": "octets", "tag": "balises",
         "name": "noms", "rect": "pixels", "frame": "image", "row": "lignes", "col": "colonnes",
         "cell": "cellules", "page": "p.", "part": "partie", "to": "à", "from": "à partir de",
-        "end": "la fin",
+        "end": "la fin", "one row": "ligne", "one col": "colonne", "one cell": "cellule",
     },
     "de": {
         "char": "Zeichen", "line": "Zeilen", "byte": "Oktette", "tag": "Tags", "name": "Namen",
         "rect": "Pixel", "frame": "Bild", "row": "Zeilen", "col": "Spalten", "cell": "Zellen",
         "page": "S.", "part": "Teil", "to": "bis", "from": "ab", "end": "Ende",
+        "one row": "Zeile", "one col": "Spalte", "one cell": "Zelle",
     },
 }  # fmt: skip
 
@@ -90,7 +92,9 @@ def write_extent(part: Selector, language: str) -> str:
         case Page():
             return f"{say['page']} {part.number}"
         case Cells():
-            return f"{say[part.axis]} {str(part).partition('=')[2].replace('-', '–')}"
+            is_single = len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]
+            noun = say[f"one {part.axis}" if is_single else part.axis]
+            return f"{noun} {str(part).partition('=')[2].replace('-', '–')}"
     return f"{say['part']} {part}"
 
 

@@ -346,14 +346,27 @@ def _write_cursor(key: str, last: Identifier) -> str:
     return f"{key} {version} {format}"
 
 
-def list_citable(page: ListingPage) -> tuple[Identifier, ...]:
-    """The identifiers of a page that a bibliography contains: those that were not withdrawn.
+def walk_citable(
+    names: NameSet, page: ListingPage, resolve: Callable[[Identifier], Resolved]
+) -> Iterator[tuple[Identifier, Resolved]]:
+    """Yield what a bibliography cites of a page of a set: each identifier, and what it resolves to.
 
-    A pattern with a version or a format lists representations, so these are cited, and not the
-    resource.  # ruling: pdi-patterns-everywhere
+    What was withdrawn is left out, and so is a handle that is an alias of another one in the set
+    (HS_ALIAS): that one is cited. A pattern with a version or a format lists representations, so
+    these are cited, and not the resource.
+    # ruling: pdi-patterns-everywhere, urn93-duplicates
     """
     records = {one.identifier.key: one.record for one in page.records}
-    return tuple(one for one in page.identifiers if find_withdrawal(one, records[one.key]) is None)
+    for one in page.identifiers:
+        if find_withdrawal(one, records[one.key]) is not None:
+            continue
+        resolved = resolve(one)
+        is_alias = resolved.via is not None
+        if is_alias and names.contains(resolved.identifier):
+            continue
+        if is_alias and find_withdrawal(resolved.identifier, resolved.citable) is not None:
+            continue
+        yield one, resolved
 
 
 def _read_cursor(names: NameSet, text: str) -> _Cursor:

@@ -99,7 +99,8 @@ class Resolved:
     inside: NameBeginning | None = None
     """The whole and the requested part, or None if the whole is requested."""
     holder: Record | None = None
-    """The record of the whole, even if the part is elsewhere."""
+    """The record of the whole, even if the part is elsewhere, with the locations that the query
+    allows: the answer is decided by them."""
     delegated: Step | None = None
     names: NameSet | None = None
     """The set of names that is requested. It has a record if its names are those of the versions
@@ -483,12 +484,10 @@ class ReadDoor:
 
 
 def _choose_values(resolved: Resolved, query: Query) -> Resolved:
-    """Leave only the locations of the values that the query names."""
-
-    def choose(record: Record | None) -> Record | None:
-        return record and choose_locations(record, query.indexes, query.types)
-
-    return replace(resolved, record=choose(resolved.record), holder=choose(resolved.holder))
+    """Decide by the locations of the values that the query names. The record stays complete."""
+    if resolved.holder is None:
+        return resolved
+    return replace(resolved, holder=choose_locations(resolved.holder, query.indexes, query.types))
 
 
 def _make_resolved(

@@ -78,8 +78,9 @@ class TableExtractor:
         names = tuple(_read_name(field, table) for field in next(table.read_fields(0, 1))[:_SHOWN])
         width = _count_columns(table)
         what = "columns"
-        if width == 1 and any(mark in names[0] for mark in _OTHER_MARKS):
-            what = "column, because only commas separate columns (RFC 4180)"
+        if len(names) == 1 and any(mark in names[0] for mark in _OTHER_MARKS):
+            counted = "column" if width == 1 else "columns"
+            what = f"{counted}, because only commas separate columns (RFC 4180)"
         return (
             Extent(
                 syntax=f"row=1-{table.rows}", what="rows, with the header as 1", size=table.rows

@@ -14,6 +14,7 @@ minted meanwhile; a set of which nothing is known is 404 for every question.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote as escape
 
@@ -30,7 +31,8 @@ from perdure.metadata.port import DescribedResource
 from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingPage
 from perdure.policy.showing import show_to_readers
-from perdure.reading.listing import list_citable
+from perdure.reading.listing import walk_citable
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
 from perdure.server.common import asking, lists, logs
 from perdure.server.common.answers import (
@@ -249,9 +251,9 @@ def _write_bibliography(
     """
     style = _find_style(names, question)
     language = question.locale or metadata.choose_language(request)
+    cited = walk_citable(names, page, partial(_resolve_name, service, request))
     texts = [
-        write_citation(_describe_resource(service, request, one), style, language)
-        for one in list_citable(page)
+        write_citation(_describe_resource(service, request, *one), style, language) for one in cited
     ]
     form = load_formats().get(style.removesuffix("-json"))
     kind = form.media_types[0] if form is not None else f"{metadata.BIBLIOGRAPHY}; charset=utf-8"
@@ -271,8 +273,13 @@ def _write_bibliography(
     return make_answer(HTTPStatus.OK, kind, body, *fields)
 
 
-def _describe_resource(service: Service, request: Request, name: Identifier) -> DescribedResource:
-    resolved = service.reading.resolve(asking.make_query(service, request, name))
+def _resolve_name(service: Service, request: Request, name: Identifier) -> Resolved:
+    return service.reading.resolve(asking.make_query(service, request, name))
+
+
+def _describe_resource(
+    service: Service, request: Request, name: Identifier, resolved: Resolved
+) -> DescribedResource:
     url = f"{request.base_url}/{spell_path(name)}"
     return service.registry.documents.describe_resolved(resolved, url)
 

@@ -278,7 +278,8 @@ def carry_out_step(
             base = service.settings.base_url
             return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)
         case Description():
-            return describe_record(request, identifier, step.record, fresh=fresh)
+            record = resolved.record or step.record
+            return describe_record(request, identifier, record, fresh=fresh)
         case Gone():
             return problems.answer_problem(problems.make_gone_problem(step), request)
         case Choices():
