@@ -14,7 +14,7 @@ from typing import ClassVar
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
-from tests.conftest import SERIES, Clock, in_memory, large, sha512, text
+from tests.conftest import SERIES, Clock, large, make_place, sha512, text
 
 from perdure.errors import Conflict, NoSuchVersion, PerdureError
 from perdure.ids import parse, pdi
@@ -68,7 +68,7 @@ class Registrar(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.resources = ExitStack()
-        place = self.resources.enter_context(in_memory())
+        place = self.resources.enter_context(make_place())
         self.root = place / "registry"
         initialise(self.root, series=(SERIES,))
         self.clock = Clock()

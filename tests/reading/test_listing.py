@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import SERIES, TODAY, Desk, copy_as_new, html, in_memory, names, text
+from tests.conftest import SERIES, TODAY, Desk, copy_as_new, html, make_place, names, text
 
 from perdure.errors import InvalidRequest, NotFound, NothingMatches
 from perdure.ids import parse, pdi
@@ -54,7 +54,7 @@ def chronological(name: Pdi) -> tuple[object, ...]:
 @pytest.fixture(scope="module")
 def everything(pristine: Path) -> Iterator[tuple[Listings, list[Pdi]]]:
     """A resolver, and all that it knows as fully qualified identifiers in chronological order."""
-    with in_memory() as place:
+    with make_place() as place:
         root = copy_as_new(pristine, place / "registry")
         # names of days to come are registered in series of others only
         with Registry(root, environment={"PERDURE_SERIES": "minted.here.us"}) as registry:
