@@ -44,7 +44,7 @@ def _bind(name: str, uri: str) -> tuple[Command, ...]:
 
 
 def _describe(name: str, uri: str) -> tuple[Command, ...]:
-    patch = b'{"title":"Statement","publisher":"Office"}'
+    patch = b'{"title":"Statement","language":"en"}'
     return (*_bind(name, uri), Describe(identifier=parse(name), patch=patch))
 
 
@@ -64,17 +64,17 @@ def _choose(name: str, uri: str) -> tuple[Command, ...]:
 
 _PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.example.org/"
 _KINDS = (
-    _Kind("a PDI", 0.35, f"pdi://{fixture.SERIES}/1997/09/01/{{}}.html.1", _bind),
-    _Kind("a PDI with metadata", 0.30, f"pdi://{fixture.SERIES}/1997/09/02/{{}}", _describe),
-    _Kind("a handle", 0.30, "hdl:1839/00-0000-{}", _bind),
-    _Kind("a handle with typed values", 0.30, "hdl:1839/10-0000-{}", _assign),
-    _Kind("a handle without its label", 0.30, "1839/00-0000-{}", _bind),
-    _Kind("a DOI", 0.30, "doi:10.1000/xyz.{}", _bind),
-    _Kind("an ARK", 0.30, "ark:99999/fk4{}", _bind),
-    _Kind("a URN", 0.30, "urn:nbn:de:101:1-{}", _bind),
-    _Kind("a URN of 1993", 0.30, "URN:IANA:42117::{}:::", _bind),
-    _Kind("a PWID", 0.25, f"{_PWID}{{}}.html", _bind),
-    _Kind("a URN with two locations", 0.05, "urn:example:two-{}", _choose),
+    _Kind("a PDI", 0.45, f"pdi://{fixture.SERIES}/1997/09/01/{{}}.html.1", _bind),
+    _Kind("a PDI with metadata", 0.40, f"pdi://{fixture.SERIES}/1997/09/02/{{}}", _describe),
+    _Kind("a handle", 0.40, "hdl:1839/00-0000-{}", _bind),
+    _Kind("a handle with typed values", 0.35, "hdl:1839/10-0000-{}", _assign),
+    _Kind("a handle without its label", 0.40, "1839/00-0000-{}", _bind),
+    _Kind("a DOI", 0.40, "doi:10.1000/xyz.{}", _bind),
+    _Kind("an ARK", 0.40, "ark:99999/fk4{}", _bind),
+    _Kind("a URN", 0.40, "urn:nbn:de:101:1-{}", _bind),
+    _Kind("a URN of 1993", 0.40, "URN:IANA:42117::{}:::", _bind),
+    _Kind("a PWID", 0.40, f"{_PWID}{{}}.html", _bind),
+    _Kind("a URN with two locations", 0.04, "urn:example:two-{}", _choose),
 )
 
 
