@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,38 @@ def test_waiting_and_queued_callers_share_one_counter(committer: Committer) -> N
         thread.join()
     names += [answer.identifier for answer in queued if isinstance(answer, Receipt)]
     assert sorted(names) == sorted(f"{TODAY}/{number + 1}.text.1" for number in range(300))
+
+
+def test_event_loops_one_after_another_in_one_thread(committer: Committer) -> None:
+    async def mint_two() -> list[str]:
+        receipts = await asyncio.gather(*(committer.submit_command(mint()) for _ in range(2)))
+        return [one.identifier for one in receipts]
+
+    names = [name for _ in range(3) for name in asyncio.run(mint_two())]
+    assert len(set(names)) == 6
+
+
+def test_event_loops_of_several_threads_at_once(committer: Committer) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    async def mint_beside_another() -> str:
+        both.wait()  # each loop runs when the other hands in its command
+        receipt = await committer.submit_command(mint())
+        both.wait()
+        return receipt.identifier
+
+    with ThreadPoolExecutor(2) as threads:
+        names = list(threads.map(lambda _: asyncio.run(mint_beside_another()), range(2)))
+    assert len(set(names)) == 2
+
+
+def test_a_loop_that_has_ended_takes_no_command(committer: Committer) -> None:
+    async def mint_one() -> Receipt:
+        return await committer.submit_command(mint())
+
+    asyncio.run(mint_one())
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        committer.submit_command(mint())
 
 
 def test_closing_answers_what_was_accepted(root: Path, clock: Clock) -> None:

@@ -16,6 +16,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from threading import get_ident
 
 from perdure.errors import PerdureError
 from perdure.model.commands import Answer, Command, Receipt
@@ -32,7 +33,7 @@ class Door(abc.ABC):
     """Takes all writes to a registry. Every method may be called from any thread."""
 
     def __init__(self) -> None:
-        self._exchanges: dict[asyncio.AbstractEventLoop, _Exchange] = {}
+        self._exchanges: dict[int, _Exchange] = {}
 
     @abc.abstractmethod
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
@@ -74,20 +75,23 @@ class Door(abc.ABC):
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
-        loop = asyncio.get_running_loop()
-        exchange = self._exchanges.get(loop) or self._find_exchange(loop)
-        return exchange.submit_command(command)
+        return self._find_exchange().submit_command(command)
 
     def hand_in(self, command: Command, then: Taker) -> None:
         """Queue a command; the running event loop calls `then` with the answer."""
-        self._find_exchange(asyncio.get_running_loop()).hand_in(command, then)
+        self._find_exchange().hand_in(command, then)
 
-    def _find_exchange(self, loop: asyncio.AbstractEventLoop) -> _Exchange:
-        try:
-            return self._exchanges[loop]
-        except KeyError:
-            found = self._exchanges[loop] = _Exchange(loop, self.enqueue_turn)
-            return found
+    def _find_exchange(self) -> _Exchange:
+        """The exchange of the event loop that runs in this thread.
+
+        It is found by the thread, because `asyncio.get_running_loop` asks the system for the
+        process id (before Python 3.12), which costs more than the rest of handing in a command.
+        """
+        found = self._exchanges.get(get_ident())
+        if found is None or not found.is_running():
+            found = _Exchange(asyncio.get_running_loop(), self.enqueue_turn)
+            self._exchanges[get_ident()] = found
+        return found
 
 
 def unwrap_receipt(answer: Answer) -> Receipt:
@@ -125,6 +129,8 @@ class _Exchange:
         self._turn: Turn = []
         self._ready: deque[Iterable[tuple[Then, Answer]]] = deque()
         self._woken = False
+        self.is_running = loop.is_running
+        """Tells if the event loop runs. When it does not, its thread may run another one."""
 
     def hand_in(self, command: Command, then: Taker) -> None:
         if not self._turn:
