@@ -89,11 +89,8 @@ class Committer(Door):
         if first is None:
             return []
         batch, size = [first], len(first[0])
-        while size < LARGEST_BATCH:
-            try:
-                following = self._waiting.get_nowait()
-            except queue.Empty:
-                break
+        while size < LARGEST_BATCH and not self._waiting.empty():  # no other thread takes any
+            following = self._waiting.get()
             if following is None:
                 self._waiting.put(None)
                 break
