@@ -17,6 +17,7 @@ from perdure.errors import Corrupt
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
+from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.sums import SUMMED, sum_alike, sum_line, sum_lines, sum_row, sum_values
@@ -170,3 +171,14 @@ def test_a_writer_does_not_cut_off_bytes_by_an_altered_length(filled: Path, desk
     with pytest.raises(Corrupt):
         desk.mint(text("two"))
     assert (filled / "segments/000001.warc").stat().st_size == size
+
+
+def test_a_damaged_revision_is_not_redacted(filled: Path) -> None:
+    """The redacted line would get a sum, as if it were sound."""
+    change(filled, "UPDATE history SET record=replace(record, 'text/plain', 'text/x-log')")
+    with closing(SqliteJournal(filled)) as journal:
+        journal.begin_batch()
+        with pytest.raises(Corrupt):
+            journal.redact_past(KEY, lambda line: line.replace("2026", "1997"))
+        journal.roll_back()
+    assert faults(filled)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from perdure.model.queries import Fetch
 from perdure.model.records import Blank, Location, Record, Token
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.directory import find_path, list_segments
+from perdure.storage.sqlite.opening import FILE
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.transfer.importing import ImportSource, import_lines
@@ -275,6 +277,29 @@ def test_an_erasure_that_the_disk_refuses_is_repeated(
     assert erase(desk).outcome is Outcome.UNCHANGED
     assert is_on_disk(desk.root, SECRET) == []
     assert problems(desk.registry) == []
+
+
+def test_an_erasure_blesses_no_damaged_revision(desk: Desk) -> None:
+    """A redacted line gets a new checksum, so a line without its own is not redacted."""
+    desk.mint(text(SECRET))
+    desk.bind(NAME, "https://a.example/")
+    desk.registry.close()
+    change = "UPDATE history SET record=replace(record, 'text/plain', 'text/x-log')"
+    with closing(sqlite3.connect(desk.root / FILE)) as connection, connection:
+        (guard,) = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name='history_holds'"
+        ).fetchone()
+        for statement in ("DROP TRIGGER history_holds", change, guard):
+            connection.execute(statement)
+    desk.reopen()
+    before = desk.record(NAME)
+    with pytest.raises(Corrupt, match="a row with its checksum"):
+        erase(desk)
+    assert desk.record(NAME) == before
+    assert desk.served(NAME) == SECRET
+    with pytest.raises(Corrupt):
+        desk.registry.records.list_revisions(parse(NAME).key)
+    assert [one.act for one in desk.registry.changes()] == ["begin", "mint", "bind"]
 
 
 def test_work_of_a_batch_that_failed_is_dropped(desk: Desk) -> None:

@@ -267,7 +267,8 @@ class Journal(Records, Protocol):
         """Rewrite the past revisions of a record, given in their stored form, after an erasure.
 
         The salts of the changes that wrote these revisions are destroyed: what they wrote can no
-        longer be guessed, and the chain stays valid.
+        longer be guessed, and the chain stays valid. Raises Corrupt, and rewrites nothing, if one
+        of the revisions is damaged.
         """
 
     def drop_references(self, rows: Iterable[tuple[int, str]]) -> None:

@@ -222,8 +222,13 @@ class Withdrawing:
         by: str,
         captures: tuple[CaptureBlanking, ...],
     ) -> Receipt:
-        """Erase bytes that are withdrawn in `buried`."""
-        now = self._ledger.now
+        """Erase bytes that are withdrawn in `buried`.
+
+        Raises Corrupt, before anything is written, if a past revision cannot be read: it could not
+        be redacted.
+        """
+        now, journal = self._ledger.now, self._ledger.journal
+        journal.list_revisions(identifier.key)
         erasure = Erasure(
             at=now,
             digests={
@@ -247,7 +252,6 @@ class Withdrawing:
         )
         deed = (ERASE, command.by)
         receipt = self._revise(identifier, record, changed, version, deed, blankings, captures)
-        journal = self._ledger.journal
         journal.redact_past(identifier.key, partial(erasing.redact_stored, erasure=erasure))
         dropped = list_references(record) - list_references(changed)
         journal.drop_references((reference_hash(one), identifier.key) for one in dropped)

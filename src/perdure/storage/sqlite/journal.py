@@ -29,7 +29,7 @@ from perdure.model.records import Token
 from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
 from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
-from perdure.storage.sqlite.decoding import make_unreadable
+from perdure.storage.sqlite.decoding import decode_line, make_unreadable
 from perdure.storage.sqlite.opening import open_file, storage_errors
 from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords
 from perdure.storage.sqlite.references import Merging, References
@@ -50,6 +50,7 @@ _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
 _ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
 _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
 _GUARD = "SELECT sql FROM sqlite_master WHERE type='trigger' AND name='history_holds'"
+_UNREDACTED = "SELECT revision, record, position, {} FROM history WHERE key=?"
 _REDACT = "UPDATE history SET record=?, sum=? WHERE key=? AND revision=?"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -259,14 +260,17 @@ class SqliteJournal(SqliteRecords):
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
         """Rewrite past revisions, and destroy the salts of the changes that wrote them.
 
-        The trigger that protects the history is absent only within this transaction.
+        The trigger that protects the history is absent only within this transaction. All lines are
+        compared with their checksums first: a damaged one would get the sum of a sound one.
         """
+        rows = self._fetch_summed(_UNREDACTED, (key,))
+        for _, *line in rows:
+            decode_line(key, *line)
         self._only.execute("PRAGMA secure_delete=ON").fetchall()
         self._changes.write_rows()
-        rows = self._fetch_all("SELECT revision, record, position FROM history WHERE key=?", (key,))
         (trigger,) = self._fetch_all(_GUARD)[0]
         self._only.execute("DROP TRIGGER history_holds")
-        for revision, text, position in rows:
+        for revision, text, position, _ in rows:
             redacted = redact(text)
             if redacted != text:
                 total = sum_line(key, redacted, position)
