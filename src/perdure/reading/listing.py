@@ -35,7 +35,6 @@ from perdure.storage.ports import Bytes, Records
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
-_LAST = "\U0010ffff"
 _MOST_NAMES = 1000  # that are followed from alias to alias
 _MOST_SERIES = 1000
 _LAST_KEY = chr(0x10FFFF)
@@ -194,7 +193,7 @@ class Listings:
         found: list[NameSet] = []
         low: str | None = cursor or ""
         while low is not None:
-            batch, low = scan_readable(self.records, low, _LAST, limit=1)
+            batch, low = scan_readable(self.records, low, None, limit=1)
             for row in batch:
                 if isinstance(row, DamagedRecord):
                     continue

@@ -46,8 +46,9 @@ class ScannedPage(NamedTuple):
     following: str | None
 
 
-def scan_readable(records: Records, low: str, high: str, *, limit: int) -> ScannedPage:
-    """At most `limit` records with low <= key < high, in key order. Raises Unavailable."""
+def scan_readable(records: Records, low: str, high: str | None, *, limit: int) -> ScannedPage:
+    """At most `limit` records with low <= key < high, in key order; without `high`, all from `low`
+    on. Raises Unavailable."""
     rows = records.scan_records(low, high, limit=limit)
     following = None
     if len(rows) == limit:

@@ -124,15 +124,16 @@ class Records(Protocol):
         """A fast `find_stored` for one thread."""
 
     def scan_records(
-        self, low: str, high: str, *, limit: int
+        self, low: str, high: str | None, *, limit: int
     ) -> list[tuple[str, Record | Corrupt]]:
         """At most `limit` records with low <= key < high, in key order.
 
-        In the place of a damaged record is an error. A key that is not in UTF-8 has a surrogate for
-        each wrong byte.
+        Without `high`, all from `low` on: a damaged key may sort behind every text. In the place of
+        a damaged record is an error. A key that is not in UTF-8 has a surrogate for each wrong
+        byte.
         """
 
-    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+    def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
         """The same records in their stored form, which is not decoded.
 
         None if a row is damaged, so that only `scan_records` can read them.

@@ -118,19 +118,20 @@ class MemoryRecords:
     def open_lookup(self) -> MemoryLookUp:
         return MemoryLookUp(lambda: self._state)
 
-    def _select_keys(self, low: str, high: str) -> list[str]:
+    def _select_keys(self, low: str, high: str | None) -> list[str]:
         keys = self._state.keys
-        return keys[bisect_left(keys, low) : max(bisect_left(keys, high), bisect_left(keys, low))]
+        start = bisect_left(keys, low)
+        return keys[start : len(keys) if high is None else max(bisect_left(keys, high), start)]
 
     def scan_records(
-        self, low: str, high: str, *, limit: int
+        self, low: str, high: str | None, *, limit: int
     ) -> list[tuple[str, Record | Corrupt]]:
         texts = self._state.records
         return [
             (key, stored.decode_stored(texts[key])) for key in self._select_keys(low, high)[:limit]
         ]
 
-    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+    def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
         texts = self._state.records
         return [(key, texts[key]) for key in self._select_keys(low, high)[:limit]]
 

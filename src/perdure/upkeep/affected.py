@@ -27,7 +27,6 @@ from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.registry import Registry
 
 _PAGE = 500
-_LAST = "\U0010ffff"
 _MARK = re.compile(r"#|\?part=|&part=")
 _END = re.compile(r"[\s\"'<>]")
 
@@ -51,7 +50,7 @@ def list_recorded_parts(registry: Registry, full: Identifier) -> Iterator[Record
     bare = str(full.resource).partition(":")[2]
     following: str | None = ""
     while following is not None:
-        rows, following = scan_readable(registry.records, following, _LAST, limit=_PAGE)
+        rows, following = scan_readable(registry.records, following, None, limit=_PAGE)
         for row in rows:
             if isinstance(row, DamagedRecord):
                 continue

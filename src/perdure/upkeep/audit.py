@@ -27,8 +27,6 @@ from perdure.reading.scanning import (
 from perdure.storage.ports import Bytes, Records
 
 _PAGE = 1000
-LAST_KEY = "\U0010ffff"
-"""Behind all keys."""
 _AGAIN = "the next write, or 'perdure erase' again, finishes an erasure"
 
 
@@ -89,7 +87,7 @@ def _walk_pages(
     records: Records, names: NameSet | None, *, with_bytes: bool = False
 ) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
     """Yield all pages; with `with_bytes`, only those that may have bytes or damage."""
-    low, high = (names.low, names.end) if names else ("", LAST_KEY)
+    low, high = (names.low, names.end) if names else ("", None)
     following: str | None = low
     may_skip = with_bytes
     while following is not None:
@@ -109,7 +107,7 @@ def _walk_pages(
         ]
 
 
-def _skip_locations(records: Records, low: str, high: str) -> str | None:
+def _skip_locations(records: Records, low: str, high: str | None) -> str | None:
     """Skip a page of records that are sound and have locations only.
 
     Return the key from which to read on, which is `low` if there are others, or None at the end.
@@ -121,7 +119,7 @@ def _skip_locations(records: Records, low: str, high: str) -> str | None:
 
 
 def read_page(
-    records: Records, low: str, high: str, *, limit: int
+    records: Records, low: str, high: str | None, *, limit: int
 ) -> tuple[list[ScannedRecord | IntegrityFinding], str | None]:
     """Read at most `limit` records, with a finding for each that cannot be read.
 

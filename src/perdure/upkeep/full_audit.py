@@ -47,7 +47,6 @@ from perdure.storage.ports import (
 )
 from perdure.storage.reference_hashes import hash_references
 from perdure.upkeep.audit import (
-    LAST_KEY,
     KeptRepresentation,
     check_digest,
     list_kept,
@@ -241,9 +240,9 @@ class _Audit:
         """Check all records, and decode only those that the short way does not accept."""
         low: str | None = ""
         while low is not None:
-            lines = self._records.scan_lines(low, LAST_KEY, limit=_TOGETHER)
+            lines = self._records.scan_lines(low, None, limit=_TOGETHER)
             if lines is None or (lines and lines[-1][0] < low):  # something is damaged
-                page, low = read_page(self._records, low, LAST_KEY, limit=_TOGETHER)
+                page, low = read_page(self._records, low, None, limit=_TOGETHER)
                 yield from self._check_rows(page)
                 continue
             if not self._accept_locations(lines):

@@ -21,7 +21,6 @@ from perdure.storage import handover
 from perdure.upkeep.milestones import Milestone, load_milestones
 
 _PAGE = 1000
-_LAST = "\U0010ffff"
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +87,7 @@ def measure_holdings(registry: Registry) -> Holdings:
 def _scan_all(registry: Registry) -> Iterator[ScannedRecord | DamagedRecord]:
     low: str | None = ""
     while low is not None:
-        page = scan_readable(registry.records, low, _LAST, limit=_PAGE)
+        page = scan_readable(registry.records, low, None, limit=_PAGE)
         yield from page.rows
         low = page.following
 

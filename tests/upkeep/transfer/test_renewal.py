@@ -131,6 +131,23 @@ def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> N
     assert len(kept) == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "lost"), [("CAST(x'ff6162' AS TEXT)", 1), ("CAST(key AS BLOB)", 0)]
+)
+def test_a_key_that_sorts_behind_every_text_is_read(desk: Desk, key: str, lost: int) -> None:
+    """Bytes that spell the key have its checksum: they are the key."""
+    for number in range(3):
+        desk.bind(f"hdl:10.9999/{number}", f"https://a.example/{number}", register=True)
+    desk.registry.close()
+    connection = apsw.Connection(str(desk.root / FILE))
+    connection.execute("DROP TRIGGER records_hold")
+    connection.execute(f"UPDATE records SET key={key} WHERE key='hdl:10.9999/1'")
+    connection.close()
+    assert len(problems(renewed(desk))) == lost
+    assert desk.registry.records.count_records() == 3 - lost
+    assert lost or desk.record("hdl:10.9999/1").locations
+
+
 def test_a_promise_whose_bytes_are_in_no_segment_stays_a_promise(desk: Desk) -> None:
     desk.mint(text("one"))
     desk.registry.close()

@@ -68,10 +68,15 @@ def decode_or_report(
 
 
 def decode_scanned(
-    key: bytes | None, text: bytes | None, position: int | None, sum: int | None
+    key: bytes | None, text: bytes | None, kinds: str, position: int | None, sum: int | None
 ) -> tuple[str, Record | Corrupt]:
-    """A key and its record. A key that is not in UTF-8 has surrogates in place of wrong bytes."""
+    """A key and its record. A key that is not in UTF-8 has surrogates in place of wrong bytes.
+
+    `kinds` are the types of both, as SQLite names them: no reader finds bytes by a text.
+    """
     name = (key or b"").decode("utf-8", "surrogateescape")
+    if kinds != "texttext":
+        return name, make_altered(spell_key(name))
     try:
         name.encode()
         return name, decode_line(name, (text or b"").decode(), position, sum)

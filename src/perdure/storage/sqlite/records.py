@@ -67,10 +67,13 @@ from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
-_SCAN_BYTES = """
-SELECT CAST(key AS BLOB), CAST(record AS BLOB), {} FROM records
+_SCAN_ON = "SELECT key, record, {} FROM records WHERE key>=? ORDER BY key LIMIT ?"
+_BYTES = "SELECT CAST(key AS BLOB), CAST(record AS BLOB), typeof(key)||typeof(record), {} "
+_SCAN_BYTES = f"""
+{_BYTES} FROM records
   WHERE key>=CAST(? AS TEXT) AND key<CAST(? AS TEXT) ORDER BY key LIMIT ?
 """
+_SCAN_BYTES_ON = f"{_BYTES} FROM records WHERE key>=CAST(? AS TEXT) ORDER BY key LIMIT ?"
 _REVISIONS = "SELECT record, {} FROM history WHERE key=? ORDER BY revision"
 _GRANT_OF_DIGEST = "SELECT name, digest, token, {} FROM tokens WHERE digest=?"
 _GRANT_NAMED = "SELECT name, digest, token, {} FROM tokens WHERE name=?"
@@ -250,20 +253,26 @@ class SqliteRecords:
         text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
 
+    def _fetch_range(self, low: str, high: str | None, limit: int) -> list[Any]:
+        if high is None:
+            return self._fetch_summed(_SCAN_ON, (low, limit), _PLACE)
+        return self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
+
     def scan_records(
-        self, low: str, high: str, *, limit: int
+        self, low: str, high: str | None, *, limit: int
     ) -> list[tuple[str, Record | Corrupt]]:
         with suppress(Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
-            rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
+            rows = self._fetch_range(low, high, limit)
             if all(isinstance(row[0], str) for row in rows):
                 return [(row[0], decode_or_report(*row)) for row in rows]
-        ends = [one.encode("utf-8", "surrogateescape") for one in (low, high)]
-        damaged = self._fetch_summed(_SCAN_BYTES, (*ends, limit), _PLACE)
+        statement = _SCAN_BYTES_ON if high is None else _SCAN_BYTES
+        ends = [one.encode("utf-8", "surrogateescape") for one in (low, high) if one is not None]
+        damaged = self._fetch_summed(statement, (*ends, limit), _PLACE)
         return [decode_scanned(*row) for row in damaged]
 
-    def scan_lines(self, low: str, high: str, *, limit: int) -> list[Line] | None:
+    def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
         try:
-            rows = self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
+            rows = self._fetch_range(low, high, limit)
             for key, text, position, sum in rows:  # `sum_line` without its call
                 if crc32((text + key).encode(), position or 0) >> 1 != sum and sum is not None:
                     return None

@@ -21,7 +21,6 @@ from perdure.upkeep.linkcheck.verdict import ExpectedContent
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 1000
-_END = "\U0010ffff"
 
 
 def walk_records(store: Records, within: NameSet | None = None) -> Iterator[tuple[str, Record]]:
@@ -29,7 +28,7 @@ def walk_records(store: Records, within: NameSet | None = None) -> Iterator[tupl
 
     Raises NotFound at the end if nothing belongs to the scope, intervals aside.
     """
-    low, high = ("", _END) if within is None else (within.low, within.end)
+    low, high = ("", None) if within is None else (within.low, within.end)
     known = False
     following: str | None = low
     while following is not None:

@@ -52,7 +52,6 @@ from perdure.upkeep.transfer.lines import (
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
 _PAGE = 200
-_LAST = "\U0010ffff"
 
 
 def export_lines(
@@ -71,7 +70,7 @@ def export_lines(
     if files is not None:
         check_directory(files)
     names = None if within is None else make_set(within)
-    low, high = (names.low, names.end) if names else ("", _LAST)
+    low, high = (names.low, names.end) if names else ("", None)
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(registry.records, following, high, limit=_PAGE)
