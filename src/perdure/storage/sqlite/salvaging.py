@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from mmap import PROT_READ, mmap
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import apsw
@@ -111,6 +111,15 @@ def _check_row(table: str, row: Row) -> None:
         decode_token(row[2])
 
 
+class _OpenFile(NamedTuple):
+    """An old registry file that could be opened."""
+
+    connection: apsw.Connection
+    has_positions: bool
+    has_sums: bool
+    path: Path
+
+
 class SqliteSalvage:
     """An old registry file. Use it as a context manager.
 
@@ -119,10 +128,7 @@ class SqliteSalvage:
 
     def __init__(self, root: Path) -> None:
         self.problems: list[str] = []
-        self._connection: apsw.Connection | None = None
-        self._has_positions = False
-        self._has_sums = False
-        self._root = root
+        self._file: _OpenFile | None = None
         self._lost_keys: set[str] = set()
         self._is_broken = False
         """True if rows may be missing without an error."""
@@ -138,25 +144,21 @@ class SqliteSalvage:
             self.problems.append("it does not exist")
             return
         try:
-            self._connection = _open_alone(path)
-            found: int = self._connection.execute("PRAGMA user_version").get
-            self._has_positions = found > FIRST_FORMAT
-            self._has_sums = found >= SUMMED_FORMAT
-            self._check_structure()
+            self._file = file = _open_alone(path)
+            self._check_structure(file)
             numbered = "SELECT 1 FROM epochs WHERE epoch>0"
             self.is_unnumbered = (
-                not self._has_positions or self._connection.execute(numbered).get is None
+                not file.has_positions or file.connection.execute(numbered).get is None
             )
         except (apsw.BusyError, apsw.LockedError) as error:
             raise OpenElsewhere(used="the registry") from error
         except apsw.Error as error:
             self.problems.append(str(error))
 
-    def _check_structure(self) -> None:
+    def _check_structure(self, file: _OpenFile) -> None:
         """Note a fault in the structure of the file: a scan may pass over rows in silence."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         try:
-            found = self._connection.execute("PRAGMA quick_check(1)").get
+            found = file.connection.execute("PRAGMA quick_check(1)").get
         except apsw.CorruptError as error:
             found = error
         if found != "ok":
@@ -167,8 +169,8 @@ class SqliteSalvage:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._connection:
-            self._connection.close()
+        if self._file:
+            self._file.connection.close()
 
     def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
         """Current revisions with the positions of their changes, in the order of their keys."""
@@ -191,11 +193,11 @@ class SqliteSalvage:
     def _read_sound_page(self, low: str, *, with_bytes: bool) -> list[SalvagedRecord]:
         """The next records behind a key, at most `_SOME`; empty if there are none, or if the way
         that reads around damage must go on."""
-        if self._connection is None or self._is_broken or not self._has_sums:
+        if self._file is None or self._is_broken or not self._file.has_sums:
             return []
         statement = _PAGE.format(_WITH_BYTES if with_bytes else "TRUE")
         try:
-            rows: list[Any] = self._connection.execute(statement, (low, _SOME)).fetchall()
+            rows: list[Any] = self._file.connection.execute(statement, (low, _SOME)).fetchall()
             for key, text, position, sum in rows:  # `is_sound_line` without its call
                 if sum != crc32((text + key).encode(), position or 0) >> 1 or key <= low:
                     return []
@@ -220,7 +222,7 @@ class SqliteSalvage:
         If something was lost, the changes tell all names that were ever given out, unless they
         are damaged, too.
         """
-        if self._connection is None:
+        if self._file is None:
             return None
         if not self._lost_keys and not self._lost_unknown:
             return {}
@@ -325,10 +327,10 @@ class SqliteSalvage:
         return last
 
     def _ask_old(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
-        if self._connection is None:
+        if self._file is None:
             return [(0,)] if "max" in statement else []
         try:
-            return self._connection.execute(statement, bindings).fetchall()
+            return self._file.connection.execute(statement, bindings).fetchall()
         except UnicodeDecodeError as error:
             raise make_unreadable("a row", "text in UTF-8", error) from error
 
@@ -344,19 +346,20 @@ class SqliteSalvage:
         the end of the table. A row whose text is not in UTF-8 is left out. Both are noted in
         `problems`.
         """
-        if self._connection is None:
+        file = self._file
+        if file is None:
             self._lost_unknown = True
             return
         first = columns.partition(",")[0]
-        shown = _as_bytes(columns if self._has_positions else columns.replace("position", "NULL"))
-        shown += ", sum" if self._has_sums and table in SUMMED else ", NULL"
+        shown = _as_bytes(columns if file.has_positions else columns.replace("position", "NULL"))
+        shown += ", sum" if file.has_sums and table in SUMMED else ", NULL"
         known: apsw.SQLiteValue = behind.encode() or None
         wanted = [_WITH_BYTES] if with_bytes else []
         wanted += [f"{first}>?"] if behind else []
         rest = f"{'WHERE ' if wanted else ''}{' AND '.join(wanted)} ORDER BY {first}"
         bindings = (behind,) if behind else ()
         try:
-            for row in self._connection.execute(_SELECT.format(shown, table, rest), bindings):
+            for row in file.connection.execute(_SELECT.format(shown, table, rest), bindings):
                 known = row[0]
                 yield from self._decode_row(table, row)
         except apsw.Error as error:
@@ -364,21 +367,20 @@ class SqliteSalvage:
                 return
             self.problems.append(f"{table}: {error}")
             self._lost_unknown |= table == "records"
-            yield from self._read_behind(table, shown, first, known)
+            yield from self._read_behind(file, table, shown, first, known)
             self._is_broken = True
         if self._is_broken and table in ("records", "history", "tokens"):
-            yield from self._read_by_keys(table, shown, first)
-            yield from self._read_pages(table)
+            yield from self._read_by_keys(file, table, shown, first)
+            yield from self._read_pages(file, table)
 
     def _read_behind(
-        self, table: str, shown: str, first: str, known: apsw.SQLiteValue
+        self, file: _OpenFile, table: str, shown: str, first: str, known: apsw.SQLiteValue
     ) -> Iterator[Row]:
         """The rows behind the damage, if `known` is the first column of the last row before it."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         start = None
         with suppress(apsw.Error):
             backwards = _SELECT.format(_as_bytes(first), table, f"ORDER BY {first} DESC")
-            for (value,) in self._connection.execute(backwards):
+            for (value,) in file.connection.execute(backwards):
                 if value is None or (known is not None and _precedes(value, known)):
                     break
                 start = value
@@ -387,42 +389,40 @@ class SqliteSalvage:
         place = "CAST(? AS TEXT)" if isinstance(start, bytes) else "?"
         forwards = _SELECT.format(shown, table, f"WHERE {first}>={place} ORDER BY {first}")
         try:
-            for row in self._connection.execute(forwards, (start,)):
+            for row in file.connection.execute(forwards, (start,)):
                 yield from self._decode_row(table, row)
         except apsw.Error as error:
             self.problems.append(f"{table}: {error}")
 
-    def _read_by_keys(self, table: str, shown: str, first: str) -> Iterator[Row]:
+    def _read_by_keys(self, file: _OpenFile, table: str, shown: str, first: str) -> Iterator[Row]:
         """The rows that can be reached by the keys that other tables name. Some come again."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
         known: set[bytes] = set()
         for statement in _NAMES if table == "tokens" else _KEYS:
             with suppress(apsw.Error):
-                rows = self._connection.execute(statement)
+                rows = file.connection.execute(statement)
                 known.update(key for (key,) in rows if isinstance(key, bytes))
         with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
-            words = dict(self._connection.execute("SELECT number, text FROM words"))
+            words = dict(file.connection.execute("SELECT number, text FROM words"))
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 known |= {change.first.encode(), change.last.encode()}
         statement = _SELECT.format(shown, table, f"WHERE {first}=CAST(? AS TEXT)")
         for key in sorted(known):
             with suppress(apsw.Error):
-                for row in self._connection.execute(statement, (key,)).fetchall():
+                for row in file.connection.execute(statement, (key,)).fetchall():
                     yield from self._decode_row(table, row)
 
-    def _read_pages(self, table: str) -> Iterator[Row]:
+    def _read_pages(self, file: _OpenFile, table: str) -> Iterator[Row]:
         """The rows that the pages of a table contain and that have their checksum, once more."""
-        assert self._connection is not None  # noqa: S101  (only called if the file could be opened)
-        if not self._has_sums:
+        if not file.has_sums:
             return
         root = 0
         with suppress(apsw.Error):
-            root = self._connection.execute(_ROOT, (table,)).get or 0
+            root = file.connection.execute(_ROOT, (table,)).get or 0
         columns = _COPIED.get(table, _RECORDS)
-        with (self._root / FILE).open("rb") as opened:
-            file = mmap(opened.fileno(), 0, prot=PROT_READ)
-        with file:
-            for values in scan_rows(file, root):
+        with file.path.open("rb") as opened:
+            pages = mmap(opened.fileno(), 0, prot=PROT_READ)
+        with pages:
+            for values in scan_rows(pages, root):
                 with suppress(ValueError, TypeError):
                     *row, sum = values
                     if sum is not None and sum == _sum_columns(table, columns, tuple(row)):
@@ -455,14 +455,15 @@ def _read_content(key: str, text: str) -> stored.ShortLine | Record:
     return short or decode_record(key, text)
 
 
-def _open_alone(path: Path) -> apsw.Connection:
-    """Open a connection with exclusive access to the file, and move its log into it."""
+def _open_alone(path: Path) -> _OpenFile:
+    """Open the file with exclusive access, and move its log into it."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        format: int = connection.execute("PRAGMA user_version").get
     except apsw.Error:
         connection.close()
         raise
-    return connection
+    return _OpenFile(connection, format > FIRST_FORMAT, format >= SUMMED_FORMAT, path)
