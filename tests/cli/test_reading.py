@@ -365,19 +365,45 @@ def test_what_is_not_held_is_not_verified(shell: Shell, handles: list[str]) -> N
     assert "problems" not in told.stderr
 
 
+OF_SETS = [
+    ("list",), ("verify",), ("verify", "--all"), ("export",), ("prepare",), ("check-links",),
+    ("relocate", "--from", "https://a.example/", "--to", "https://b.example/", "--pattern"),
+]  # fmt: skip
+"""Commands that take a pattern or a name."""
+
+
+@pytest.mark.parametrize("command", [*OF_SETS, ("cite",)])
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("list",), ("verify",), ("export",), ("cite",), ("prepare",), ("check-links",),
-        ("relocate", "--from", "https://a.example/", "--to", "https://b.example/", "--pattern"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("pattern", ["hdl:1841/*", f"pdi://{SERIES}/2026/*/*/*.nosuch.*"])
+    "pattern", ["hdl:1841/*", f"pdi://{SERIES}/2026/*/*/*.nosuch.*", "pdi://nowhere.us/2026/"]
+)
 def test_a_set_of_unknown_names_is_not_found(
     shell: Shell, name: str, command: tuple[str, ...], pattern: str
 ) -> None:
     """ "A pattern that matches nothing known is not-found (404, exit 10)" """
     assert shell.error(*command, pattern, code=10)["code"] == "not-found"
+
+
+@pytest.mark.parametrize("command", OF_SETS)
+@pytest.mark.parametrize("ending", ["9", ".text.9", ".html.1", ".html"])
+def test_a_name_that_does_not_exist_is_a_set_without_members(
+    shell: Shell, name: str, command: tuple[str, ...], ending: str
+) -> None:
+    shell.run("bind", name, "https://a.example/one")
+    unknown = name.removesuffix(".text.1") + ending
+    assert shell.error(*command, unknown, code=10)["code"] == "not-found"
+    one = shell.error("resolve", unknown, code={"9": 10, ".text.9": 11}.get(ending, 13))
+    assert one["code"] in ("not-found", "no-such-version", "not-acceptable")
+
+
+def test_intervals_of_an_unknown_series_are_not_found(shell: Shell, name: str) -> None:
+    assert shell.lines("list", "--intervals", f"pdi://{SERIES}/") == [f"pdi://{SERIES}/2026/"]
+    assert shell.lines("list", "--intervals", f"pdi://{SERIES}/1997/") == []
+    shell.error("list", "--intervals", "pdi://nowhere.us/", code=10)
+
+
+def test_a_pattern_has_no_metadata(shell: Shell, name: str) -> None:
+    for command in (("describe",), ("history",), ("metadata", "get")):
+        shell.error(*command, f"pdi://{SERIES}/2026/", code=4)
 
 
 def test_verify_checks_what_the_pattern_names(shell: Shell, name: str) -> None:

@@ -29,13 +29,15 @@ def describe_resource(
 def resolve_describable(
     registry: Registry, identifier: Identifier, part: str | None = None
 ) -> Resolved:
-    """Resolve an identifier that can be described. Raises NotFound."""
+    """Resolve an identifier that can be described. Raises NotFound, or PatternNotAllowed if it is
+    a pattern."""
     from perdure.cli import fetching
     from perdure.upkeep import citations
 
     resolved = citations.resolve_or_explain(
         registry, fetching.make_query(registry, identifier, part=part)
     )
+    resolved.require_single()
     resolved.require_citable()
     return resolved
 

@@ -117,8 +117,11 @@ class Listings:
 
     def _require_resolved(self, names: NameSet) -> None:
         """Raise NotFound unless a set is an interval of a series that is resolved here."""
-        if not (names.is_interval and self.is_resolved(names.example)):
-            raise (NotFound if names.is_single else NothingMatches)(identifier=str(names))
+        if names.is_interval and self.is_resolved(names.example):
+            return
+        # Of a version or a format, the resource may be known.
+        is_resource = names.is_single and not names.has_representations
+        raise (NotFound if is_resource else NothingMatches)(identifier=str(names))
 
     def walk_pages(
         self, names: NameSet, *, limit: int, once: bool = False
@@ -168,9 +171,11 @@ class Listings:
     def list_interval(self, names: Identifier | NameSet) -> ListingInterval:
         """The years, months or days of an interval that have identifiers.
 
-        Raises IntervalNeeded if the set is not divided so.
+        Raises IntervalNeeded if the set is not divided so, NotFound if its series is not resolved
+        here.
         """
-        pattern = make_set(names).pattern
+        names = make_set(names)
+        pattern = names.pattern
         if pattern is None or not pattern.is_divided:
             raise IntervalNeeded(identifier=str(names))
         low, high = pattern.key_range()
@@ -180,6 +185,8 @@ class Listings:
             if pattern.matches(member):
                 members.append(member)
             _, low = member.key_range()
+        if not members:
+            self._require_resolved(names)
         return ListingInterval(pattern=pattern, members=tuple(members))
 
     def list_authorities(

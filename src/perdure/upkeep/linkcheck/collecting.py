@@ -2,7 +2,7 @@
 
 How it works: identifiers are listed by their keys; a set is a range of keys (`NameSet`).
 
-What must stay true: a set without a registered name is an error, never an empty list.
+What must stay true: a damaged record hides no other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from perdure.errors import NotFound, NothingMatches
 from perdure.ids.name_set import NameSet
 from perdure.model.records import Record
 from perdure.policy.naming import covers_record, identify_record
@@ -26,10 +25,9 @@ _AT_ONCE = 1000
 def walk_records(store: Records, within: NameSet | None = None) -> Iterator[tuple[str, Record]]:
     """Yield key and record of every identifier within a scope; without a scope, of all.
 
-    Raises NotFound at the end if nothing belongs to the scope, intervals aside.
+    Of a scope in which nothing is known, nothing is yielded: `Listings.require_known` raises.
     """
     low, high = ("", None) if within is None else (within.low, within.end)
-    known = False
     following: str | None = low
     while following is not None:
         batch, following = scan_readable(store, following, high, limit=_AT_ONCE)
@@ -37,10 +35,7 @@ def walk_records(store: Records, within: NameSet | None = None) -> Iterator[tupl
             if isinstance(row, DamagedRecord):
                 _log.warning("left out a damaged record: %s", row.error)
             elif within is None or covers_record(within, row.name, row.record):
-                known = True
                 yield row.key, row.record
-    if within is not None and not (known or within.is_interval):
-        raise (NotFound if within.is_single else NothingMatches)(identifier=str(within))
 
 
 def walk_bound(store: Records, within: NameSet | None = None) -> Iterator[BoundLocation]:

@@ -49,8 +49,12 @@ def preview_moves(
     tell: Callable[[float], None],
     most_shown: int,
 ) -> RelocationPlan:
-    """Preview moves. Raises InvalidRequest for a rule or a new location that is not valid."""
+    """Preview moves. Raises InvalidRequest for a rule or a new location that is not valid, NotFound
+    if no known identifier belongs to the set.
+    """
     check_moves(moves)
+    if within is not None:
+        registry.listings.require_known(within)
     keys: list[tuple[str, int]] = []
     shown: list[LocationChange] = []
     number = 0

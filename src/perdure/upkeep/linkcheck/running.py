@@ -26,7 +26,12 @@ def start_run(
     resume: bool = False,
     fresh_hours: float = 0,
 ) -> int:
-    """Return the number of the run to carry out: a new one, or the one that was interrupted."""
+    """Return the number of the run to carry out: a new one, or the one that was interrupted.
+
+    Raises NotFound if no known identifier belongs to the set.
+    """
+    if within is not None:
+        registry.listings.require_known(within)
     what = "" if within is None else str(within)
     run = links.find_unfinished(what) if resume else None
     if run is None:
