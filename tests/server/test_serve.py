@@ -49,6 +49,17 @@ def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -
     assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_does_not_listen_if_it_cannot_write(tmp_path: Path, workers: int) -> None:
+    """What each worker opens is opened first: here it cannot, whoever runs the test."""
+    initialise(tmp_path / "registry", series=(SERIES,))
+    (tmp_path / "registry" / "generation").unlink(missing_ok=True)
+    (tmp_path / "registry" / "generation").mkdir()
+    process, port = start(tmp_path / "registry", workers=workers)
+    assert process.wait(60) != 0
+    assert "listening" not in (tmp_path / f"{port}.log").read_text()
+
+
 def test_a_stop_does_not_wait_for_ever(tmp_path: Path) -> None:
     """A client that stalls is told so, as a problem like others, and the log has no traceback."""
     with deployed(tmp_path / "registry", grace=1) as site:

@@ -192,9 +192,10 @@ def run(
 
     `grace` is the time in seconds that requests under way have when the server stops.
 
-    Raises BadSettings if the directory is not a registry or the address cannot be listened on.
+    Raises BadSettings if the directory is not a registry or the address cannot be listened on,
+    OSError if this process may not write to the directory.
     """
-    with Registry(root) as registry:
+    with Registry(root) as registry, Generation(root):  # each worker opens both
         settings, signs = registry.settings, registry.fence.list_signs()
     number = settings.workers if workers is None else workers
     config = _Config(
