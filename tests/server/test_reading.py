@@ -12,8 +12,8 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, resource, text
 
 from perdure.ids import parse
-from perdure.model.commands import Alias, Bind, Break, Register, Withdraw
-from perdure.model.records import Location
+from perdure.model.commands import Alias, Assign, Bind, Break, Register, Withdraw
+from perdure.model.records import Location, Value
 
 PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
 
@@ -267,6 +267,18 @@ def test_locations_are_a_list(site: Deployment, names: Names) -> None:
 
 def test_a_reserved_name_is_described(site: Deployment, names: Names) -> None:
     assert json.loads(site.get(f"/{names.reserved}").body)["status"] == "reserved"
+
+
+def test_a_handle_with_values_alone_is_not_reserved(site: Deployment) -> None:
+    for name, permissions, status in (("told", "1110", "described"), ("kept", "1100", "reserved")):
+        told = Value(index=3, type="EMAIL", data="a@b.example", permissions=permissions)
+        site.do(Register(identifier=parse(f"hdl:10.9999/{name}")))
+        site.do(Assign(identifier=parse(f"hdl:10.9999/{name}"), values=(told,)))
+        assert json.loads(site.get(f"/hdl:10.9999/{name}?info").body)["status"] == status
+        page = site.get(f"/hdl:10.9999/{name}?landing").body.decode()
+        assert ("nothing is bound to it yet" in page) == (status == "reserved")
+        assert ("This handle has values, but no location" in page) == (status == "described")
+        assert "Go to the resource" not in page
 
 
 # gone, and never there  # ruling: http-errors

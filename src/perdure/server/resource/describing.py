@@ -33,6 +33,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.parts import Selector, annotation, spell_part
+from perdure.policy.handles.values import is_public
 from perdure.policy.levels import (
     describe_level,
     find_level,
@@ -171,8 +172,8 @@ def make_public_record(
 
 
 def status_of(record: Record) -> str:
-    """Return `withdrawn`, `held` or `located`; `broken` if nothing is bound any more; `reserved` if
-    nothing has been bound yet."""
+    """Return `withdrawn`, `held` or `located`; `described` if a handle has public values, but no
+    location; `broken` if nothing is bound any more; `reserved` if nothing has been bound yet."""
     if record.tombstone:
         return "withdrawn"
     if record.newest is not None:
@@ -181,7 +182,9 @@ def status_of(record: Record) -> str:
         return "located"
     if record.versions and record.versions[-1].tombstone:
         return "withdrawn"
-    return "broken" if record.versions or record.unbound(None) else "reserved"
+    if record.versions or record.unbound(None):
+        return "broken"
+    return "described" if any(map(is_public, record.values)) else "reserved"
 
 
 def _show_version(
