@@ -65,6 +65,15 @@ def test_every_command_takes_the_shared_options(name: str, command: click.Comman
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_no_command_takes_an_empty_path(name: str, command: click.Command) -> None:
+    """`perdure backup "$TARGET"` without a value must not mean the current directory."""
+    for one in command.params:
+        if isinstance(one.type, click.Path):
+            with pytest.raises(click.BadParameter, match="the path is empty"):
+                one.type.convert("", one, None)
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_every_option_says_what_it_is_for(name: str, command: click.Command) -> None:
     assert command.help
     assert all(one.help for one in command.params if isinstance(one, click.Option))

@@ -14,6 +14,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.capturing import capture as capture_page
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
@@ -38,7 +39,7 @@ archive.add_command(capture_page)
 
 @archive.command(cls=PerdureCommand)
 @click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…"
+    "paths", nargs=-1, required=True, type=StatedPath(exists=True, path_type=Path), metavar="PATH…"
 )
 @click.option(
     "--move/--in-place",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.paths import StatedPath
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _SHOWN = 20
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StatedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write the WARC file there instead of adding it to the archive files of the registry.",
 )

@@ -15,6 +15,7 @@ from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
+from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.cli.receipts import print_receipt
 from perdure.errors.root import count_things
@@ -52,7 +53,7 @@ _report = click.option(
 _output = options.add_output()
 _state = click.option(
     "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StatedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Save progress there; the same command with the same FILE resumes the run.",
 )
@@ -285,7 +286,7 @@ def diff(old: str, new: str, form: str | None, output: str, state: Path | None, 
     "-o",
     "--output",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=StatedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="FILE.warc.gz or FILE.wacz.",
 )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli.paths import StatedPath
+
 if TYPE_CHECKING:
     from perdure.registry import Registry
 
@@ -36,7 +38,7 @@ def _shared_options() -> list[click.Option]:
     registry = click.Option(
         ["-C", "--registry"],
         metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=StatedPath(file_okay=False, path_type=Path),
         expose_value=False,
         callback=_store_in_context(_ROOT),
         help=f"Directory of the registry. Default: ${_VARIABLE}, or the current directory.",

@@ -13,6 +13,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
@@ -29,7 +30,7 @@ _MANY_VALUES = 50_000
 @click.option(
     "--against",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
     help="A head that 'perdure head' printed: report whether the past was rewritten since.",
 )
 @click.option(
@@ -208,7 +209,7 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("target", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("target", type=StatedPath(file_okay=False, path_type=Path))
 @click.option(
     "--link",
     is_flag=True,

@@ -17,6 +17,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.output import output_file
+from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     _OpenSource = Callable[[], AbstractContextManager[ImportSource]]
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
-_OUTPUT = click.Path(dir_okay=False, allow_dash=True)
+_FOLDER = StatedPath(file_okay=False, path_type=Path)
+_NEW_FILE = StatedPath(dir_okay=False, path_type=Path)
+_OUTPUT = StatedPath(dir_okay=False, allow_dash=True)
 
 
 @click.command("import", cls=PerdureCommand)

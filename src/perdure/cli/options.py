@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from perdure.cli.command import here
+from perdure.cli.paths import StatedPath
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
@@ -124,7 +125,7 @@ AUTHORITY = _ParsedText("authority", _parse_authority)
 SHOULDER = _ParsedText("shoulder", _parse_shoulder)
 DIGEST = _ParsedText("digest", _parse_digest)
 PAIR = _ParsedText("name=value", _parse_pair)
-FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+FILE = StatedPath(exists=True, dir_okay=False, allow_dash=True)
 
 expect = click.option(
     "--expect",
@@ -165,7 +166,7 @@ def add_output(help: str = "Write to FILE instead of stdout.") -> Callable[[_F],
     return click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False, allow_dash=True),
+        type=StatedPath(dir_okay=False, allow_dash=True),
         default="-",
         metavar="FILE",
         help=help,

@@ -10,6 +10,7 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.output import check_not_input, note_other_type, output_file
+from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from perdure.parts import Selector
     from perdure.policy.named_parts import Name
 
-_FILE = click.Path(exists=True, dir_okay=False)
+_FILE = StatedPath(exists=True, dir_okay=False)
 _type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Default: detected.")
 _charset = click.option("--charset", metavar="NAME", help="Charset of a text. Default: detected.")
 

@@ -11,6 +11,7 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.paths import StatedPath
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @options.highest
 @click.option(
     "--predecessor",
+    type=StatedPath(),
     metavar="REGISTRY",
     help="The registry itself, a directory or URL: its later names are reserved here.",
 )

@@ -15,6 +15,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
+from perdure.cli.paths import StatedPath
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def pwid() -> None:
 )
 @click.option(
     "--warc",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Use a record of this archive file, which --offset or --record names.",
 )
@@ -166,7 +167,7 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 @click.option(
     "--import",
     "source",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Add archives from MemGator's archives.json, Turtle or TOML to archives_file.",
 )

@@ -9,6 +9,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.paths import StatedPath
 
 _SHOWN = 100  # characters of a request line; one has thousands
 
@@ -20,7 +21,7 @@ _NO_BASE_URL = (
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("directory", required=False, type=StatedPath(file_okay=False, path_type=Path))
 @click.option("--series", multiple=True, type=options.SERIES, help="Document series to mint in.")
 @click.option(
     "--naming-authority",
