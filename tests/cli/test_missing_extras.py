@@ -43,6 +43,7 @@ IMPORTED = {
     "pyvips": {"pyvips"},
     "pyvips-binary": set[str](),  # of pyvips
     "rdflib": {"rdflib"},
+    "rfc3161-client": {"rfc3161_client"},
     "selectolax": {"selectolax"},
 }
 """The modules of each package that an extra installs."""

@@ -6,10 +6,10 @@ domain with its certificate, a chain of certificates, and a time signature.
 
 How it works: the signature is verified with the key. If it is that of a certificate, each of the
 chain must be signed by the next, the first must be for the domain and valid on the day that the
-signature states.
+signature states. `perdure.archives.files.time_stamps` verifies the time signature.
 
 What must stay true: a report names the steps that were verified and the stated signer, and says
-that neither the trust in the last certificate nor the time signature was verified.
+that the trust in the last certificates was not verified, and if the time was not.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+
+from perdure.archives.files.time_stamps import WrongStamp, verify_stamp
 
 _EXTRA = "pip install 'perdure[signatures]'"
 _MOST_CERTIFICATES = 10
@@ -37,6 +39,7 @@ class SignedData(msgspec.Struct, frozen=True):
     domain: str = ""
     certificates: str = msgspec.field(name="domainCert", default="")
     time_signature: str = msgspec.field(name="timeSignature", default="")
+    time_certificates: str = msgspec.field(name="timestampCert", default="")
 
 
 class SignatureReport(msgspec.Struct, frozen=True):
@@ -119,12 +122,38 @@ def _verify_domain(signed: SignedData) -> str:
         raise _Wrong(f"its certificate is for {found!a}, not for {signed.domain[:253]!a}")
     if not first.not_valid_before_utc <= _read_time(signed.created) <= first.not_valid_after_utc:
         raise _Wrong("its certificate was not valid on the day of the signature")
-    last = chain[-1].issuer.rfc4514_string()[:200]
-    stamp = "; the time signature was not verified" if signed.time_signature else ""
     count = f"{len(chain)} certificates" if len(chain) > 1 else "certificate"
     return (
         f"the signature was verified with the certificate of the domain, and its chain of {count}; "
-        f"whether {last!a}, who issued the last one, can be trusted was not verified{stamp}"
+        f"{_name_untrusted(chain)}; {_verify_time(signed)}"
+    )
+
+
+def _name_untrusted(chain: list[Any]) -> str:
+    last = chain[-1].issuer.rfc4514_string()[:200]
+    return f"whether {last!a}, who issued the last one, can be trusted was not verified"
+
+
+def _verify_time(signed: SignedData) -> str:
+    """Verify the time signature. Return what was verified."""
+    if not signed.time_signature:
+        return "the time is only stated, there is no time signature"
+    if not signed.time_certificates:
+        return "the time signature was not verified: its certificates are missing"
+    chain = _load_chain(signed.time_certificates)
+    if chain[-1].issuer != chain[-1].subject:  # a library for X.509 goes on to a root
+        return "the time signature was not verified: its chain of certificates has no root"
+    try:
+        found = verify_stamp(
+            signed.signature, signed.time_signature, chain, _read_time(signed.created)
+        )
+    except ImportError:
+        return f"the time signature was not verified: {_EXTRA}"
+    except WrongStamp as error:
+        raise _Wrong(str(error)) from None
+    return (
+        f"the time signature of {found.isoformat()!a} was verified with its certificates; "
+        f"{_name_untrusted(chain)}"
     )
 
 
