@@ -228,7 +228,7 @@ def _scan_inflated(place: ArchivePlace, name: str) -> Iterator[Met]:
     yield Flaw(
         0,
         "compressed as one stream, not record by record: to read a record, perdure must inflate "
-        "everything before it; 'warcio recompress' makes a better file",
+        "everything before it; 'fastwarc recompress' makes a better file",
     )
     with place.open_window() as window, tempfile.NamedTemporaryFile(prefix="perdure-") as plain:
         limit = min(_LARGEST_SHARED, max(window.size, 1 << 16) * _STEEPEST)
