@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from perdure.server.apis import thttp
-from perdure.settings import Settings, _format_value
+from perdure.settings import Settings
+from perdure.settings.file import format_value
 
 PROJECT = Path(__file__).parent.parent
 SOURCES = PROJECT / "src/perdure"
@@ -29,7 +30,7 @@ PAGES = sorted(PROJECT.glob("*.md")) + sorted((PROJECT / "docs").rglob("*.md"))
 def test_every_setting_is_documented() -> None:
     page = (PROJECT / "docs/reference/settings.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", page, re.MULTILINE)
-    assert documented == [(one.name, _format_value(one.default)) for one in fields(Settings)]
+    assert documented == [(one.name, format_value(one.default)) for one in fields(Settings)]
 
 
 def test_every_service_of_thttp_is_documented() -> None:

@@ -20,11 +20,11 @@ from perdure.settings import (
     RetiredSetting,
     Settings,
     SettingsFile,
-    _minting_schemes,
     load_settings,
     read_table,
     write_toml,
 )
+from perdure.settings.values import _minting_schemes
 
 
 def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
@@ -122,7 +122,9 @@ def test_a_scheme_of_a_plug_in_names_a_setting_that_lists_no_authorities(
     assert ark.minting is not None
     minting = msgspec.structs.replace(ark.minting, setting=setting)
     theirs = msgspec.structs.replace(ark, name="theirs", minting=minting)
-    monkeypatch.setattr("perdure.settings.load_schemes", lambda: {**schemes, "theirs": theirs})
+    monkeypatch.setattr(
+        "perdure.settings.values.load_schemes", lambda: {**schemes, "theirs": theirs}
+    )
     _minting_schemes.cache_clear()
     with pytest.raises(MintingSettingUnknown, match="'theirs' must name one of series, ") as said:
         _ = Settings().owned_authorities
