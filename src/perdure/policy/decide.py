@@ -20,11 +20,12 @@ fetched.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from perdure import formats
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import Identifier
 from perdure.model.queries import (
-    NO_NEIGHBOURS,
     Choices,
     Description,
     Fetch,
@@ -164,68 +165,98 @@ def _find_candidates(
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
     """Representations and locations that the identifier can mean, the best first.
 
-    If all of them are gone, the tombstone that says why.
+    If all of them are gone, the tombstone that says why. Raises NoSuchVersion or NotAcceptable.
     """
     identifier = query.identifier
     named, format = read_qualifiers(identifier)
     reserved = _is_reserved_name(record, named, format)
     if reserved:
         format = None
-    number = named
-    if named is None:
-        number = find_highest(record, format)  # ruling: pdi-format-without-version
     if named is not None:
         _check_known(identifier, record, named)
+    # ruling: pdi-format-without-version
+    number = find_highest(record, format) if named is None else named
     version = record.version(number) if number is not None else None
     if version is not None and version.tombstone:
         return version.tombstone
-    held = version.representations if version else ()
-    fetches = [
-        Fetch(
-            identifier=qualify_identifier(identifier, version.number if version else 1, one.format),
-            representation=one,
-            pinned=named is not None and not reserved,
-            negotiated=format is None and len(held) > 1,
-            neighbours=find_neighbours(identifier, record, version.number, one.format)
-            if version
-            else NO_NEIGHBOURS,
-        )
-        for one in (held if format in (None, "*") else select_format(held, str(format)))
-    ]
+    elsewhere = _list_locations(record, named, number)
+    if not elsewhere and (version is None or not version.representations):
+        return _explain_unbound(record, version) or ((), ())
+    pinned = named is not None and not reserved
+    fetches = _make_fetches(identifier, record, version, format, pinned=pinned) if version else ()
+    locations = [one for one in elsewhere if _has_format(one, format)]
+    if not (fetches or locations):
+        versions = record.versions if named is None else (version,)
+        raise _make_format_unknown(identifier, format, versions, elsewhere)
+    best_first = _order_locations(locations, record, query)
+    return fetches, tuple(one for one in best_first if one.is_valid(query.day))
+
+
+def _list_locations(record: Record, named: int | None, number: int | None) -> list[Location]:
+    """The locations of a version; one without a version holds the newest.
+
+    `named` is the version that the identifier names, `number` the one that it means.
+    """
     holds_any = named is None or not list_versions(record)
-    elsewhere = [
+    return [
         location
         for location in record.locations
         if (holds_any if location.version is None else location.version == number)
     ]
-    matching = [
-        location
-        for location in elsewhere
-        if not location.format or format in (None, "*") or same_format(location.format, str(format))
-    ]
-    if not (held or elsewhere) and (broken := _explain_unbound(record, version)):
-        return broken
-    if len(matching) > 1 and record.values and query.want in _ONE_LOCATION:
-        matching = choose_entries(
+
+
+def _make_fetches(
+    identifier: Identifier, record: Record, version: Version, format: str | None, *, pinned: bool
+) -> tuple[Fetch, ...]:
+    """Make a step for each representation of a version that has the format."""
+    held = version.representations
+    return tuple(
+        Fetch(
+            identifier=qualify_identifier(identifier, version.number, one.format),
+            representation=one,
+            pinned=pinned,
+            negotiated=format is None and len(held) > 1,
+            neighbours=find_neighbours(identifier, record, version.number, one.format),
+        )
+        for one in (held if format in (None, "*") else select_format(held, str(format)))
+    )
+
+
+def _has_format(location: Location, format: str | None) -> bool:
+    """Return True if a location may have the format; one without a format may have any."""
+    return format in (None, "*") or not location.format or same_format(location.format, str(format))
+
+
+def _make_format_unknown(
+    identifier: Identifier,
+    format: str | None,
+    versions: Iterable[Version | None],
+    locations: Iterable[Location],
+) -> NotAcceptable:
+    """The error for a format that is neither held nor elsewhere. It lists the formats that are."""
+    offered = {one.format for one in locations if one.format} | {
+        one.format
+        for version in versions
+        if version is not None and not version.tombstone
+        for one in version.representations
+    }
+    return NotAcceptable(
+        identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
+    )
+
+
+def _order_locations(locations: list[Location], record: Record, query: Query) -> list[Location]:
+    """Order locations, the best first, and leave out those that a handle excludes."""
+    if len(locations) > 1 and record.values and query.want in _ONE_LOCATION:
+        locations = choose_entries(
             record.values,
-            matching,
+            locations,
             attributes=query.attributes,
             is_negotiated=prefers_other_than_page(query.accept),
         )
-    if len(matching) > 1:
-        matching.sort(key=lambda location: _rank_location(location, query))
-    if (held or elsewhere) and not (fetches or matching):
-        versions = [version] if named is not None else record.versions
-        offered = {one.format for one in elsewhere if one.format} | {
-            one.format
-            for version in versions
-            if version is not None and not version.tombstone
-            for one in version.representations
-        }
-        raise NotAcceptable(
-            identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
-        )
-    return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
+    if len(locations) > 1:
+        locations.sort(key=lambda location: _rank_location(location, query))
+    return locations
 
 
 def _is_reserved_name(record: Record, number: int | None, format: str | None) -> bool:
