@@ -182,32 +182,13 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     text = decode_names(text)
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
-    found, words = Parameters(), dict[str, None]()
-    for piece in text.split("&"):
-        name, equals, value = piece.partition("=")
-        if name in _BARE and (equals or verbs):
-            found.add(name, unquote(value))
-        elif name in verbs and not value:
-            words[name] = None
-        elif name in _PARAMETERS and equals:
-            found.add(name, unquote(value))
-        elif name in _TYPED and equals:
-            found.add(name, unquote_plus(value))
-        elif _is_flag(name, value, verbs):
-            found.add(name, name)
-        elif name and not equals:
-            raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
+    words, found = _sort_pieces(text, verbs)
     asked = [*words, *(name for name in _ANSWERED if name in found)]
     if len(asked) > 1:
         raise SeveralQuestions(questions=tuple(f"?{name}" for name in asked))
-    part = found.get("part")
-    if part == "":
-        raise EmptyPart(question=text)
-    if "t" in found and part is None:  # the form of Annodex: ?t=15.0/30.0
-        part = str(media.read_time_query(found["t"]))
     return Question(
         verb=next(iter(words), "info" if "noredirect" in found else ""),
-        part=part,
+        part=_read_part(found, text),
         cursor=found.get("cursor"),
         append=found.get("urlappend"),
         limit=_read_positive(found["limit"]) if "limit" in found else None,
@@ -225,13 +206,44 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             int(one) for one in found.list_values("index") if re.fullmatch("[0-9]{1,10}", one)
         ),
         types=found.list_values("type"),
-        attributes=tuple(
-            LocationAttribute(name, text)
-            for one in found.list_values("locatt")
-            for name, colon, text in (one.partition(":"),)
-            if colon
-        ),
+        attributes=_read_attributes(found),
     )
+
+
+def _sort_pieces(text: str, verbs: tuple[str, ...]) -> tuple[list[str], Parameters]:
+    """Split a query into the verbs that it names and its parameters. Raises UnknownQuestion."""
+    words, found = dict[str, None](), Parameters()
+    for piece in text.split("&"):
+        name, equals, value = piece.partition("=")
+        if name in _BARE and (equals or verbs):
+            found.add(name, unquote(value))
+        elif name in verbs and not value:
+            words[name] = None
+        elif name in _PARAMETERS and equals:
+            found.add(name, unquote(value))
+        elif name in _TYPED and equals:
+            found.add(name, unquote_plus(value))
+        elif _is_flag(name, value, verbs):
+            found.add(name, name)
+        elif name and not equals:
+            raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
+    return list(words), found
+
+
+def _read_part(given: Parameters, text: str) -> str | None:
+    """The part of `?part=`, or of `?t=15.0/30.0`, the form of Annodex. Raises EmptyPart."""
+    part = given.get("part")
+    if part == "":
+        raise EmptyPart(question=text)
+    if part is None and "t" in given:
+        return str(media.read_time_query(given["t"]))
+    return part
+
+
+def _read_attributes(given: Parameters) -> tuple[LocationAttribute, ...]:
+    """The pairs `name:text` of `?locatt=`; other values are ignored."""
+    pairs = (one.partition(":") for one in given.list_values("locatt"))
+    return tuple(LocationAttribute(name, text) for name, colon, text in pairs if colon)
 
 
 def _read_level(given: Parameters) -> str | None:
