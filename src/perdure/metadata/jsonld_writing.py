@@ -63,13 +63,34 @@ Tree = dict[str, Any]
 def make_node(described: DescribedResource) -> Tree:
     """Make the node of a resource."""
     about = described.about
-    general = about.resource_type or guess_type(described.media_type)
-    if not general and described.members:
-        general = "Collection"
-    kind = find_resource_type(general).schema
-    found: Tree = {
+    found = _make_heading(described) | _make_properties(described) | _make_genre(described)
+    found |= _make_titles(about, str(described.identifier))
+    found |= _make_descriptions(about.descriptions)
+    found |= _make_access(about.rights)
+    if about.publisher is not None:
+        found["publisher"] = _make_publisher(about.publisher)
+    _add_dates(found, about)
+    _add_contributors(found, about.contributors)
+    _add_relations(found, about.relations)
+    _add_related(found, about)
+    _add_archive(found, about)
+    _add_collection(found, described)
+    _add_variables(found, about)
+    return _drop_empty(found)
+
+
+def _find_general_type(described: DescribedResource) -> str:
+    """The general type that the description says, or that its file or its members show."""
+    general = described.about.resource_type or guess_type(described.media_type)
+    return general or ("Collection" if described.members else "")
+
+
+def _make_heading(described: DescribedResource) -> Tree:
+    """The type of a resource, its names and its address."""
+    kind = find_resource_type(_find_general_type(described)).schema
+    return {
         "@context": CONTEXT,
-        "@type": [kind, "ArchiveComponent"] if _is_in_archive(about) else kind,
+        "@type": [kind, "ArchiveComponent"] if _is_in_archive(described.about) else kind,
         "@id": described.url,
         "identifier": [
             {
@@ -77,9 +98,16 @@ def make_node(described: DescribedResource) -> Tree:
                 "propertyID": str(described.identifier).partition(":")[0],
                 "value": str(described.identifier),
             },
-            *map(_make_code, about.codes),
+            *map(_make_code, described.about.codes),
         ],
         "url": described.url,
+    }
+
+
+def _make_properties(described: DescribedResource) -> Tree:
+    """The properties that say the same as one field of a description."""
+    about = described.about
+    return {
         "additionalType": about.resource_kind,
         "creator": [_make_agent(one) for one in about.creators],
         "inLanguage": about.language,
@@ -94,37 +122,18 @@ def make_node(described: DescribedResource) -> Tree:
         "funding": [_make_funding(one) for one in about.fundings],
         "distribution": [_make_file(one) for one in described.files],
     }
+
+
+def _make_genre(described: DescribedResource) -> Tree:
+    """The general type if schema.org has no class for it, and the length of a medium."""
+    general = _find_general_type(described)
+    kind = find_resource_type(general).schema
+    found: Tree = {}
     if general and find_type_of_word("schema", kind) != general:
         found["genre"] = general
     if described.length is not None and kind in _MEDIA:
         found["contentSize"] = f"{described.length} B"
-    found |= _make_titles(about, str(described.identifier))
-    found |= _make_descriptions(about.descriptions)
-    found |= _make_access(about.rights)
-    if about.publisher is not None:
-        found["publisher"] = _make_publisher(about.publisher)
-    _add_dates(found, about)
-    _add_contributors(found, about.contributors)
-    _add_relations(found, about.relations)
-    _add_related(found, about)
-    _add_archive(found, about)
-    if described.members:
-        found["hasPart"] = [*found.get("hasPart", ()), *map(_make_member, described.members)]
-    if described.whole:
-        found["isPartOf"] = [
-            *found.get("isPartOf", ()),
-            {"@id": described.whole, "position": "part"},
-        ]
-    if about.variables:
-        item = {one.name: one.value for one in about.variables}
-        found.setdefault("subjectOf", []).append(
-            {
-                "@type": "DigitalDocument",
-                "encodingFormat": CSL_TYPE,
-                "text": msgspec.json.encode(item).decode(),
-            }
-        )
-    return _drop_empty(found)
+    return found
 
 
 def _drop_empty(found: Tree) -> Tree:
@@ -511,3 +520,25 @@ def _add_archive(found: Tree, about: About) -> None:
         found["holdingArchive"] = {"@type": "ArchiveOrganization", "name": about.archive}
     else:
         found["archivedAt"] = about.archive
+
+
+def _add_collection(found: Tree, described: DescribedResource) -> None:
+    """Add the members of a collection, and the whole of a part."""
+    if described.members:
+        found["hasPart"] = [*found.get("hasPart", ()), *map(_make_member, described.members)]
+    if described.whole:
+        whole = {"@id": described.whole, "position": "part"}
+        found["isPartOf"] = [*found.get("isPartOf", ()), whole]
+
+
+def _add_variables(found: Tree, about: About) -> None:
+    """Add the variables of CSL, which no other property can hold, as a document."""
+    if about.variables:
+        item = {one.name: one.value for one in about.variables}
+        found.setdefault("subjectOf", []).append(
+            {
+                "@type": "DigitalDocument",
+                "encodingFormat": CSL_TYPE,
+                "text": msgspec.json.encode(item).decode(),
+            }
+        )
