@@ -137,11 +137,34 @@ def pwid_cite(
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
     """
-    import msgspec
-
     from perdure import metadata as formats
     from perdure.ids.pwid import Pwid
     from perdure.metadata import citing
+    from perdure.model.records import Record
+
+    if not isinstance(identifier, Pwid):
+        raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
+    given = _read_description(title, author, publisher, date)
+    name, address = _describe_archive(load_archives(), identifier)
+    own, ours = _find_own_capture(identifier)
+    link = url or address or ours
+    if not link:
+        here().print_note(_NO_ADDRESS)
+        link = identifier.urn
+    about = _complete_description(given, own, archive=name)
+    what = formats.describe_resource(identifier, Record(about=about), link)
+    text = citing.write_citation(what, style, locale).rstrip()
+    here().print_answer(
+        {"identifier": str(identifier), "url": link, "style": style, "locale": locale,
+         "citation": text},
+        text,
+    )  # fmt: skip
+
+
+def _read_description(
+    title: str | None, authors: tuple[str, ...], publisher: str | None, date: str | None
+) -> About:
+    """Make a description of the options of `pwid cite`. Raises InvalidRequest."""
     from perdure.model.about import (
         About,
         DescriptionDate,
@@ -150,39 +173,29 @@ def pwid_cite(
         check_description,
     )
     from perdure.model.plain_words import parse_person
-    from perdure.model.records import Record
 
-    if not isinstance(identifier, Pwid):
-        raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
-    about = check_description(
+    return check_description(
         About(
             titles=(DescriptionText(value=title),) if title else (),
-            creators=tuple(map(parse_person, author)),
+            creators=tuple(map(parse_person, authors)),
             publisher=Publisher(name=publisher) if publisher else None,
             dates=(DescriptionDate(value=date, kind="Issued"),) if date else (),
         )
     )
-    name, address = _describe_archive(load_archives(), identifier)
-    own, ours = _find_own_capture(identifier)
-    link = url or address or ours
-    if not link:
-        here().print_note(_NO_ADDRESS)
-        link = identifier.urn
-    about = msgspec.structs.replace(
-        about,
-        titles=about.titles or own.titles,
-        creators=about.creators or own.creators,
-        publisher=about.publisher or own.publisher,
-        dates=about.dates or own.dates,
-        archive=name,
+
+
+def _complete_description(given: About, own: About, *, archive: str) -> About:
+    """Take from the description of our own capture the fields that were not given."""
+    import msgspec
+
+    return msgspec.structs.replace(
+        given,
+        titles=given.titles or own.titles,
+        creators=given.creators or own.creators,
+        publisher=given.publisher or own.publisher,
+        dates=given.dates or own.dates,
+        archive=archive,
     )
-    what = formats.describe_resource(identifier, Record(about=about), link)
-    text = citing.write_citation(what, style, locale).rstrip()
-    here().print_answer(
-        {"identifier": str(identifier), "url": link, "style": style, "locale": locale,
-         "citation": text},
-        text,
-    )  # fmt: skip
 
 
 _NO_ADDRESS = "no address is known at which it can be followed: give --url, or set base_url"
