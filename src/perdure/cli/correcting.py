@@ -11,9 +11,9 @@ from perdure.cli.command import PerdureCommand, here
 from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
-    from perdure.extractors.text.comparing import TextDifference
     from perdure.ids import Identifier
     from perdure.policy.correcting import CorrectionPlan
+    from perdure.reading.comparing import TextDifference
     from perdure.registry import Registry
 
 
@@ -82,8 +82,8 @@ def correct(
 
 def _print_effects(registry: Registry, plan: CorrectionPlan, *, search: bool) -> None:
     """Say on stderr what the correction changes, before it is carried out."""
-    from perdure.extractors.text import comparing
     from perdure.policy.correcting import choose_representation, show_reading
+    from perdure.reading import comparing
     from perdure.upkeep import affected
 
     correction = plan.correction

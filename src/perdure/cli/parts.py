@@ -3,6 +3,7 @@ one, and `prepare` builds indexes for the documents of the registry."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,9 +16,7 @@ from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
-    from perdure.extractors.port import Extent, Source
     from perdure.ids.name_set import NameSet
-    from perdure.parts import Selector
     from perdure.policy.named_parts import Name
 
 _FILE = StatedPath(exists=True, dir_okay=False)
@@ -43,24 +42,19 @@ def part(
     sec=23,57                 seconds of sound or video
     xpointer(//table[2])      other SPECs follow the rules of the media type
     """
-    from perdure.extractors.port import iterate_body
     from perdure.parts import annotation
-    from perdure.reading.extraction import PartExtraction
+    from perdure.reading.file_parts import FileParts
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")
     check_not_input(output, file)
-    source = _detect_source(file, media_type, charset)
-    extraction = PartExtraction()
-    try:
-        found = extraction.cut_part(source, _parse_selector(spec, source, web=web))
+    with FileParts(Path(file), media_type=media_type, charset=charset) as local:
+        found = local.cut_part(spec, web=web)
         length = 0
         with output_file(output) as target:
-            for chunk in iterate_body(found.body, source):
+            for chunk in local.read_part(found):
                 length += len(chunk)
                 target.write(chunk)
-    finally:
-        extraction.close()
     about = {
         "part": str(found.selector),
         "reading": found.selector.reading,
@@ -86,29 +80,27 @@ def part(
 @_charset
 def parts(file: str, media_type: str | None, charset: str | None) -> None:
     """List what you can address in FILE: characters, tags, pixels, pages, seconds."""
-    from perdure.reading.extraction import PartExtraction
+    from perdure.reading.file_parts import FileParts
 
-    source = _detect_source(file, media_type, charset)
-    extraction = PartExtraction()
-    try:
-        found = extraction.list_extents(source)
-    finally:
-        extraction.close()
+    with FileParts(Path(file), media_type=media_type, charset=charset) as local:
+        found = local.list_extents()
     fields = {
-        "media_type": source.media_type,
-        "charset": source.charset,
+        "media_type": local.source.media_type,
+        "charset": local.source.charset,
         "extents": [
             {"syntax": one.syntax, "what": one.what, "size": one.size, "items": list(one.items)}
             for one in found
         ],
     }
-    here().print_answer(fields, "\n".join(map(_extent_line, found)))
+    here().print_answer(
+        fields, "\n".join(_write_extent(one.syntax, one.what, one.size, one.items) for one in found)
+    )
 
 
-def _extent_line(one: Extent) -> str:
-    size = "" if one.size is None else f"{one.size} "
-    items = f": {', '.join(one.items)}" if one.items else ""
-    return f"{one.syntax:<28} {size}{one.what}{items}"
+def _write_extent(syntax: str, what: str, size: int | None, items: tuple[str, ...]) -> str:
+    count = "" if size is None else f"{size} "
+    names = f": {', '.join(items)}" if items else ""
+    return f"{syntax:<28} {count}{what}{names}"
 
 
 @click.command("verify-part", cls=PerdureCommand)
@@ -188,8 +180,6 @@ def prepare(pattern: NameSet | None) -> None:
 
 
 def _compare_file(delivery: object, file: str) -> None:
-    from pathlib import Path
-
     from perdure.cli.fetching import DeliveredBytes, find_difference
 
     if not isinstance(delivery, DeliveredBytes):
@@ -204,52 +194,3 @@ def _compare_file(delivery: object, file: str) -> None:
     here().print_answer(fields, f"{file} {verdict} {delivery.identifier}{where}")
     if not same:
         click.get_current_context().exit(exits.FINDINGS)
-
-
-def _detect_source(file: str, media_type: str | None, charset: str | None) -> Source:
-    """Return a local file as a source, with the given or detected type."""
-    from pathlib import Path
-
-    from perdure.extractors.port import Source
-    from perdure.formats.detect import LOOK, detect_type
-
-    path = Path(file)
-    with path.open("rb") as opened:
-        found = detect_type(opened.read(LOOK), name=path.name)
-    return Source(
-        path=path,
-        length=path.stat().st_size,
-        media_type=media_type or str(found.media_type),
-        charset=charset or found.charset,
-        name=path.name,
-    )
-
-
-def _parse_selector(spec: str, source: Source, *, web: bool) -> Selector:
-    """Parse a part: as in a PDI if the text can be part of one, otherwise as its type defines."""
-    from perdure import formats
-    from perdure import parts as syntaxes
-    from perdure.errors import MalformedPart
-    from perdure.ids.pdi_fragment import read_fragment
-    from perdure.parts import pdi
-
-    text = spec.removeprefix("#")
-    if web:
-        return syntaxes.parse_part(text, source.essence)
-    fragment = read_fragment(text, formats.make_token(source.media_type))
-    selected = pdi.make_selector(fragment) if fragment is not None else None
-    if selected is not None and not isinstance(selected, syntaxes.Extension):
-        return selected
-    scheme = text.partition("=")[0].lower()
-    is_ours = any(scheme in names for names in pdi.SCHEMES.values())
-    try:
-        found = syntaxes.parse_part(text, source.essence)
-    except MalformedPart:
-        if is_ours:
-            return pdi.read_pdi_part(text)  # this reports what is wrong with the text
-        known = (one.mark.search(text) for one in syntaxes.list_syntaxes(source.essence))
-        if selected is None or any(known):
-            raise
-        return selected  # for a plug-in to read
-    is_id = isinstance(found, syntaxes.ElementById)
-    return pdi.read_pdi_part(text) if is_ours and is_id else found

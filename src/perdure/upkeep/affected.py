@@ -3,7 +3,7 @@
 How it works: `list_recorded_parts` reads the records of the registry and its collections, and lists
 those that name a part of the corrected resource: in a relation, a location, a value of a handle, a
 description of the part, or as a member. Citations elsewhere are not known here.
-`perdure.extractors.text.comparing` compares the characters themselves.
+`perdure.reading.comparing` compares the characters themselves.
 
 What must stay true: nothing is written.
 """
