@@ -12,9 +12,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Self
 from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
-from perdure.extractors.indexes import INDEXES, delete_indexes
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.timestamps import format_timestamp
@@ -51,6 +50,7 @@ STORES = "perdure.stores"
 BYTES = "perdure.bytes"
 """The group of entry points that are a `perdure.storage.ports.OpenBytes`."""
 DIRECTORIES = ("incoming", "aside")
+_INDEXES = "indexes"
 
 
 def utc_now() -> datetime:
@@ -173,14 +173,14 @@ class Registry:
         """Cuts parts out of the documents of this registry."""
         from perdure.reading.extraction import PartExtraction
 
-        return PartExtraction(self.root / INDEXES)
+        return PartExtraction(self.root / _INDEXES)
 
     @cached_property
     def documents(self) -> Documents:
         """The documents of this registry, with their parts and descriptions."""
         from perdure.reading.documents import Documents
 
-        return Documents(self.root / INDEXES, self.bytes, self.parts, self.listings)
+        return Documents(self.root / _INDEXES, self.bytes, self.parts, self.listings)
 
     @cached_property
     def archive(self) -> Library:
@@ -224,10 +224,13 @@ class Registry:
                 self.store.open_journal,
                 self.bytes,
                 clock=self.clock,
-                delete_indexes=partial(delete_indexes, self.root / INDEXES),
+                delete_indexes=self._delete_indexes,
                 learn=self.learn_authorities,
             )
         )
+
+    def _delete_indexes(self, digests: Collection[str]) -> None:
+        self.parts.delete_indexes(digests)  # loads the extractors, which few writers need
 
     def __enter__(self) -> Self:
         return self

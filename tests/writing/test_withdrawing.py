@@ -17,13 +17,13 @@ from tests.conftest import NOON, TODAY, Clock, Desk, large, sha512, text
 from tests.storage.test_ocfl import valid
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from perdure import registry as wiring
 from perdure.errors import Conflict, Corrupt, NoSuchVersion, StorageFailed
 from perdure.errors.conflicts import NameWithdrawn, NoCapturesToErase, SecondPersonNeeded
 from perdure.ids import parse
 from perdure.model.commands import Assign, Erase, Outcome, Receipt, SaveToken
 from perdure.model.queries import Fetch
 from perdure.model.records import Blank, Location, Record, Token
+from perdure.reading.extraction import PartExtraction
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.directory import find_path, list_segments
 from perdure.storage.sqlite.opening import FILE
@@ -268,7 +268,7 @@ def test_an_erasure_that_the_disk_refuses_is_repeated(
         def refuse(*_: object) -> None:
             raise OSError(5, "Input/output error")
 
-        patched.setattr(wiring, "delete_indexes", refuse)
+        patched.setattr(PartExtraction, "delete_indexes", refuse)
         desk.reopen()  # its writer gets the function when it is opened
         with pytest.raises(StorageFailed):
             erase(desk)

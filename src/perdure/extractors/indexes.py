@@ -30,8 +30,6 @@ from perdure.errors.limits import IndexTooLarge
 from perdure.errors.unavailable import IndexNotStored
 from perdure.extractors.port import Source
 
-INDEXES = "indexes"
-"""The directory of a registry for its indexes."""
 _SHARE = 20  # a large index takes at most this fraction (1/20) of the free space
 _GIVEN_UP = 3600  # seconds after which no process is still writing
 _LEFT = 60  # seconds without a change after which `make_large_index` assumes the same

@@ -14,7 +14,7 @@ for long: a `Lengthy` one reads large documents in another process.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -28,7 +28,7 @@ from perdure.errors import (
 )
 from perdure.errors.limits import OuterPartTooLong
 from perdure.extractors.confined import Confined
-from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
+from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_indexes
 from perdure.extractors.plain_text import PlainText, TextReader
 from perdure.extractors.port import (
     Budgeted,
@@ -185,6 +185,11 @@ class PartExtraction:
         for _, place, extractor in self._rank_extractors(source.essence):
             if isinstance(extractor, Preparing):
                 self._confined.prepare_source(place, source, self._place)
+
+    def delete_indexes(self, digests: Collection[str]) -> None:
+        """Delete the indexes of the bytes with these SHA-512s. Raises OSError."""
+        if self._place is not None:
+            delete_indexes(self._place, digests)
 
     def close(self) -> None:
         self._confined.close()
