@@ -1,9 +1,9 @@
 """Send requests to servers, over connections whose address is checked first.
 
 How it works: the name is resolved once, and every address of it must be allowed
-(`perdure.fetching.addresses`). The connection is made to that address, not to the name, so that a
-second answer of a name server has no effect. Each exchange has a connection of its own. A redirect
-is a new URL, which goes through all of this again.
+(`perdure.policy.network_addresses`). The connection is made to that address, not to the name, so
+that a second answer of a name server has no effect. Each exchange has a connection of its own. A
+redirect is a new URL, which goes through all of this again.
 
 What must stay true: nothing is sent before the address is checked; proxies from the environment are
 not used, because they would resolve the name again; whatever a server does, an exchange ends within
@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 
 from perdure.errors import quote
 from perdure.errors.captures import HeaderUnsendable, HostNotPublic
-from perdure.fetching import addresses
 from perdure.fetching.exchange import Cause, Exchange, Limits, Unreachable
 from perdure.fetching.inflating import ACCEPTED, decode_content
 from perdure.fetching.reading import NotHttp, ResponseReader
 from perdure.fetching.targets import FetchTarget, join_url, parse_target
+from perdure.policy import network_addresses
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Ask = Callable[[str], Awaitable[Exchange]]
@@ -58,7 +58,7 @@ class Fetcher:
     ) -> None:
         self.limits = limits or Limits()
         self.user_agent = user_agent
-        self._networks = addresses.parse_networks(networks)
+        self._networks = network_addresses.parse_networks(networks)
         self._resolve = resolve
         self._tls = tls
 
@@ -192,7 +192,7 @@ class Fetcher:
         except (OSError, UnicodeError) as error:
             raise self._make_unreachable(where, Cause.NAME, _describe_error(error)) from error
         for address in found:
-            if not addresses.is_allowed(address, self._networks):
+            if not network_addresses.is_allowed(address, self._networks):
                 raise HostNotPublic(url=where.url, address=address)
         return found
 

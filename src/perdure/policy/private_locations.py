@@ -2,8 +2,8 @@
 
 How it works: this module collects all addresses in a command, a record or a value of a handle to
 which readers would be sent. `LocationRule` refuses the first address whose text alone shows that
-it is on a private network (`perdure.fetching.spelled`). Text that is not an address, such as that
-of another value, is ignored.
+it is on a private network (`perdure.policy.spelled_hosts`). Text that is not an address, such as
+that of another value, is ignored.
 
 What must stay true: every write passes this check. A bulk load is checked like a single command,
 and a template like the addresses that it would make of parts.
@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from perdure.errors.locations import PrivateLocation
-from perdure.fetching import spelled
-from perdure.fetching.addresses import parse_networks
 from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate
 from perdure.model.records import Record, Value
 from perdure.policy.handles import namespace
 from perdure.policy.handles.values import TEMPLATE, is_public, list_locations
+from perdure.policy.network_addresses import parse_networks
+from perdure.policy.spelled_hosts import is_private
 
 _ADDRESS = re.compile(r"https?://[^\s\"'<>{}$/?#]+", re.IGNORECASE)
 """An address in a template, up to its host."""
@@ -72,5 +72,5 @@ class LocationRule:
     def check_addresses(self, uris: Iterable[str]) -> None:
         """Raise InvalidRequest if an address is on a private network that is not allowed."""
         for uri in uris:
-            if spelled.is_private(uri, self._allowed):
+            if is_private(uri, self._allowed):
                 raise PrivateLocation(uri=uri)

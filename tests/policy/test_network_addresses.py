@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.fetching.addresses import is_allowed, parse_networks
+from perdure.policy.network_addresses import is_allowed, parse_networks
 
 REFUSED = {
     "this host": "0.0.0.0",

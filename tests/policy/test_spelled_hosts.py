@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from perdure.fetching.addresses import parse_networks
-from perdure.fetching.spelled import is_private
+from perdure.policy.network_addresses import parse_networks
+from perdure.policy.spelled_hosts import is_private
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from perdure.fetching.addresses import Network, is_allowed
+from perdure.policy.network_addresses import Network, is_allowed
 
 _OWN = ("localhost", "local", "internal", "home.arpa", "intranet", "lan")
 
