@@ -7,7 +7,8 @@ of the class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from perdure.errors.root import ReasonedError, SubjectNamed
 
@@ -108,6 +109,18 @@ class MissingLibrary(Unavailable):
 
     def problem(self) -> str:
         return f"{self.task} needs {self.library}, which is not installed here"
+
+
+def import_library(name: str, *, task: str, extra: str) -> Any:
+    """Import a module of a library that an extra of perdure installs.
+
+    Raises MissingLibrary, with the task that needs the library, if it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        library = name.partition(".")[0]
+        raise MissingLibrary(task=task, extra=extra, library=library) from None
 
 
 class StorageFailed(Unavailable):

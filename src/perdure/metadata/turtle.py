@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import date
-from importlib import import_module
 from typing import Any
 
-from perdure.errors import MissingLibrary
+from perdure.errors.unavailable import import_library
 from perdure.metadata import homes
 from perdure.metadata.port import DescribedResource, Format
 from perdure.metadata.resource_types import find_resource_type, guess_type
@@ -54,10 +53,7 @@ _DATES = {"Issued": "issued", "Created": "created", "Updated": "modified", "Avai
 
 
 def _load_rdflib() -> Any:
-    try:
-        return import_module("rdflib")
-    except ImportError:
-        raise MissingLibrary(task="writing RDF", extra="metadata", library="rdflib") from None
+    return import_library("rdflib", task="writing RDF", extra="metadata")
 
 
 def write_record(described: DescribedResource) -> bytes:

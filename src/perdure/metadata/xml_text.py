@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata, MissingLibrary
+from perdure.errors import InvalidMetadata
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import DoctypeForbidden, quote_parser
+from perdure.errors.unavailable import import_library
 from perdure.metadata.port import LARGEST
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
@@ -45,11 +45,8 @@ _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"
 
 
 def load_lxml() -> Any:
-    """Import lxml. Raises Unavailable if it is not installed."""
-    try:
-        return import_module("lxml.etree")
-    except ImportError:
-        raise MissingLibrary(task="reading XML", extra="metadata", library="lxml") from None
+    """Import lxml. Raises MissingLibrary if it is not installed."""
+    return import_library("lxml.etree", task="reading XML", extra="metadata")
 
 
 def parse_xml(data: bytes, format: str) -> Any:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -29,8 +28,8 @@ from perdure.archives.pwid.known import (
 )
 from perdure.archives.pwid.making import write_pwid
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors import MissingLibrary
 from perdure.errors.records import ImportedArchiveInvalid, quote_parser
+from perdure.errors.unavailable import import_library
 from perdure.ids import pwid as pwids
 
 VOCABULARY = "https://w3id.org/pwid#"
@@ -119,10 +118,7 @@ def _check_archives(format: str, archives: Iterable[Archive]) -> tuple[Archive, 
 
 
 def _import_rdflib() -> Any:
-    try:
-        return import_module("rdflib")
-    except ImportError:
-        raise MissingLibrary(task="RDF", extra="metadata", library="rdflib") from None
+    return import_library("rdflib", task="RDF", extra="metadata")
 
 
 # from Turtle

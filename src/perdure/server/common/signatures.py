@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import MissingLibrary
 from perdure.errors.credentials import (
     BodyNotCovered,
     OneSignatureNeeded,
@@ -32,6 +30,7 @@ from perdure.errors.credentials import (
     SignatureUncovering,
     SignatureUndated,
 )
+from perdure.errors.unavailable import import_library
 from perdure.model.commands import Claim
 from perdure.model.records import Token
 from perdure.policy.tokens import read_key
@@ -161,9 +160,4 @@ def _load_public_key(text: str) -> Ed25519PublicKey:
 
 
 def _load_library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise MissingLibrary(
-            task="checking a signature", extra="signatures", library=name.partition(".")[0]
-        ) from None
+    return import_library(name, task="checking a signature", extra="signatures")

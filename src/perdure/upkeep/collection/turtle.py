@@ -15,16 +15,15 @@ the same bytes; nothing is fetched, whatever a document names.
 from __future__ import annotations
 
 import uuid
-from importlib import import_module
 from typing import Any
 
-from perdure.errors import MissingLibrary
 from perdure.errors.records import (
     GraphNotOneCollection,
     GraphTooLong,
     SizeNotBytes,
     quote_parser,
 )
+from perdure.errors.unavailable import import_library
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 
@@ -52,10 +51,7 @@ _TEXTS = {
 
 
 def _import_rdflib() -> Any:
-    try:
-        return import_module("rdflib")
-    except ImportError:
-        raise MissingLibrary(task="RDF", extra="metadata", library="rdflib") from None
+    return import_library("rdflib", task="RDF", extra="metadata")
 
 
 def write_turtle(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:

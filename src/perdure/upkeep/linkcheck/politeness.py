@@ -17,10 +17,10 @@ import email.utils
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
 from typing import Any
 
-from perdure.errors import MissingLibrary, PerdureError
+from perdure.errors import PerdureError
+from perdure.errors.unavailable import import_library
 from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
 
 BUSY = (429, 503)
@@ -71,10 +71,7 @@ async def read_robots(fetcher: Fetcher, origin: str) -> Robots:
 
 
 def import_protego() -> Any:
-    try:
-        return import_module("protego")
-    except ImportError:
-        raise MissingLibrary(task="checking links", extra="links", library="protego") from None
+    return import_library("protego", task="checking links", extra="links")
 
 
 class Host:
