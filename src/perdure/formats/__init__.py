@@ -194,6 +194,19 @@ def find_python_codec(name: str) -> str | None:
     return found.codec if found else None
 
 
+def decode_unlabelled(text: bytes) -> str:
+    """Decode a text without a charset: UTF-8 or, if it is not, ISO 8859-1, which older programs
+    wrote.
+
+    >>> decode_unlabelled("Åse".encode()), decode_unlabelled("Åse".encode("latin-1"))
+    ('Åse', 'Åse')
+    """
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
 _DECLARED = re.compile(
     rb"""<\?xml\s[^>]*?\bencoding\s*+=\s*+["']([\w.:-]++)|<meta\s[^>]*?\bcharset\s*+=\s*+["']?+([\w.:-]++)""",
     re.IGNORECASE,

@@ -189,17 +189,9 @@ def _list_tags(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | in
         if kind == _ASCII:
             start = entry + 8 if length <= 4 else value
             text = tiff[start : start + min(length, 65536)].split(b"\0")[0]
-            yield tag, _decode_text(text)
+            yield tag, formats.decode_unlabelled(text)
         elif length == 1:
             yield tag, value
-
-
-def _decode_text(text: bytes) -> str:
-    """Decode UTF-8, or else Latin-1, which older programs wrote."""
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError:
-        return text.decode("latin-1")
 
 
 # PNG

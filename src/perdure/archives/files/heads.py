@@ -21,6 +21,7 @@ from perdure.archives.files.chunks import remove_chunks
 from perdure.archives.files.request_bodies import LONGEST_BODY, read_method, write_query
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import make_url_key
+from perdure.formats import decode_unlabelled
 from perdure.parts.media_types import strip_parameters
 
 LONGEST_HEAD = 64 << 10
@@ -73,7 +74,7 @@ def find_end_of_head(text: bytes, start: int = 0) -> int:
 def parse_fields(text: bytes) -> Fields:
     """Return the named fields of a head without its first line."""
     found: Fields = []
-    for line in decode_text(text).split("\n"):
+    for line in decode_unlabelled(text).split("\n"):
         line = line.rstrip("\r")
         if line[:1] in (" ", "\t") and found:
             name, value = found[-1]
@@ -83,14 +84,6 @@ def parse_fields(text: bytes) -> Fields:
         if colon and name:
             found.append((name.strip(), value.strip()))
     return found
-
-
-def decode_text(text: bytes) -> str:
-    """Decode UTF-8 (ISO 28500 section 4); if the text is not UTF-8, decode it as ISO 8859-1."""
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError:
-        return text.decode("latin-1")
 
 
 def split_first_line(text: bytes) -> tuple[bytes, bytes]:
@@ -165,13 +158,13 @@ def begins_http(start: bytes) -> bool:
 def parse_status_line(text: bytes) -> tuple[int | None, str]:
     """Return the status and reason of an archived HTTP response, given its first bytes."""
     found = _STATUS.match(text)
-    return (int(found[1]), decode_text(found[2]).strip()) if found else (None, "")
+    return (int(found[1]), decode_unlabelled(found[2]).strip()) if found else (None, "")
 
 
 def find_media_type(text: bytes) -> str:
     """Return the media type in an HTTP head, without parameters, in lower case; empty if none."""
     found = _TYPE_OR_END.search(text)
-    return decode_text(found[1]).lower() if found and found[1] else ""
+    return decode_unlabelled(found[1]).lower() if found and found[1] else ""
 
 
 _ARC_DATE = len("20140401000000")
@@ -195,7 +188,9 @@ def parse_arc_head(text: bytes) -> tuple[ArchivedHead, str, int] | None:
     found = _ARC.match(text)
     if not found:
         return None
-    uri, address, date, content_type, length = (decode_text(group) for group in found.groups())
+    uri, address, date, content_type, length = (
+        decode_unlabelled(group) for group in found.groups()
+    )
     http = uri[:6].lower().startswith(HTTP_SCHEMES)
     kind = "response" if http else "resource"
     if uri.startswith("filedesc:"):
