@@ -26,6 +26,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from perdure.model.records import Token
+
 SALT_BYTES = 16
 NO_CHAIN = bytes(32)
 """The chain before the very first change."""
@@ -178,6 +180,18 @@ def attest_line(line: str) -> str:
         *facts, _, _, kind = line.split(" ", _FEWEST_SPACES)
         return f"{' '.join(facts)} 0 0 {kind}"
     return _PLACE.sub(_PLACELESS, line) if '"segment":' in line else line
+
+
+def write_token_line(token: Token) -> str:
+    """Return the line of a token, which a change attests: all fields but the digest of its secret.
+
+    >>> token = Token(name="a", digest="5e", operations=("mint",), authorities=("*",))
+    >>> write_token_line(token)[:54]
+    '{"name":"a","operations":["mint"],"authorities":["*"],'
+    """
+    fields = msgspec.to_builtins(token)
+    del fields["digest"]
+    return msgspec.json.encode(fields).decode()
 
 
 def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:

@@ -168,6 +168,11 @@ class Location(StoredValue, frozen=True, kw_only=True):
     valid_until: str | None = None
     """First and last day (`2026-11-21`, UTC) on which readers are redirected there."""
 
+    @property
+    def place(self) -> tuple[str, int | None, str | None]:
+        """Address, version and format, which no two locations of a record share."""
+        return self.uri, self.version, self.format
+
     def is_valid(self, day: str) -> bool:
         """Return True if readers are redirected there on this day; always, if no day is given."""
         return not day or (self.valid_from or "") <= day <= (self.valid_until or "9999-12-31")

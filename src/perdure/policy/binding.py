@@ -126,7 +126,7 @@ def bind_locations(
     if record.tombstone:
         raise NameWithdrawn(identifier=str(identifier))
     number, format = read_qualifiers(identifier)
-    result = {_make_place(location): location for location in record.locations}
+    result = {location.place: location for location in record.locations}
     promised = {
         (one.version, one.format): one.sha512 for one in list_promises(record) if one.sha512
     }
@@ -140,11 +140,11 @@ def bind_locations(
         version = record.version(full.version) if full.version else None
         if version and version.tombstone:
             raise VersionWithdrawn(identifier=str(identifier), version=version.number)
-        before = result.get(_make_place(full))
+        before = result.get(full.place)
         if before and full.sha512 is None:  # an earlier promise stays
             full = msgspec.structs.replace(full, sha512=before.sha512)
         _check_promise(identifier, version, promised, full)
-        result[_make_place(full)] = full
+        result[full.place] = full
     bound = tuple(result.values())
     if bound == record.locations:
         return record, Outcome.UNCHANGED
@@ -162,10 +162,6 @@ def _check_elsewhere(identifier: Identifier, location: Location) -> None:
         return
     if leads_to == identifier.key:
         raise LocationEndless(identifier=str(identifier))
-
-
-def _make_place(location: Location) -> tuple[str, int | None, str | None]:
-    return location.uri, location.version, location.format
 
 
 def _check_promise(
@@ -201,7 +197,7 @@ def find_drifted(identifier: Identifier, record: Record, drift: LocationDrift) -
     evidence does not contradict its promise."""
     facts = (drift.uri, drift.version, drift.format), drift.sha512, drift.size
     for location in record.locations:
-        if facts == (_make_place(location), location.sha512, location.size) and drift.is_proven:
+        if facts == (location.place, location.sha512, location.size) and drift.is_proven:
             return location
     raise NotBound(identifier=str(identifier), uri=drift.uri)
 

@@ -109,11 +109,9 @@ def _join_places(
         record = changes.join_values(identifier, held, more.values)
     else:
         record = held
-    known = {_make_place(one): one for one in record.locations}
-    joined = (
-        _join_location(identifier, known.get(_make_place(one)), one, how) for one in more.locations
-    )
-    bound = tuple(one for one in joined if one != known.get(_make_place(one)))
+    known = {one.place: one for one in record.locations}
+    joined = (_join_location(identifier, known.get(one.place), one, how) for one in more.locations)
+    bound = tuple(one for one in joined if one != known.get(one.place))
     if bound:
         record, _ = binding.bind_locations(identifier, record, bound)
     return record
@@ -123,17 +121,15 @@ def _replace_locations(
     identifier: Identifier, record: Record, more: Record, replaced: tuple[Level, ...]
 ) -> Record:
     """Break the locations of these levels that `more` does not have, and order the others as it."""
-    kept = {_make_place(one) for one in more.locations}
+    kept = {one.place for one in more.locations}
     for location in record.locations:
-        if _make_place(location) not in kept and any(
-            _is_within(location, level) for level in replaced
-        ):
+        if location.place not in kept and any(_is_within(location, level) for level in replaced):
             binding.plan_break(identifier, record, location, None)  # refuses to lose bytes
             record = binding.break_location(record, location, more.by, more.at)
     if WHOLE_RESOURCE not in replaced:
         return record
-    order = {_make_place(one): at for at, one in enumerate(more.locations)}
-    placed = sorted(record.locations, key=lambda one: order[_make_place(one)])
+    order = {one.place: at for at, one in enumerate(more.locations)}
+    placed = sorted(record.locations, key=lambda one: order[one.place])
     return replace(record, locations=tuple(placed))
 
 
@@ -153,10 +149,6 @@ def _list_values(held: Record, more: Record) -> tuple[Value, ...]:
         one if one.index in known else replace(one, index=next(free))
         for one in values.list_values(held)
     )
-
-
-def _make_place(location: Location) -> tuple[str, int | None, str | None]:
-    return location.uri, location.version, location.format
 
 
 def _join_location(

@@ -74,7 +74,7 @@ def move_locations(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Out
         new = _find_target(location.uri, moves)
         if new is not None:
             location = msgspec.structs.replace(location, uri=new)
-        place = location.uri, location.version, location.format
+        place = location.place
         kept = found.setdefault(place, location)
         if kept.sha512 is None:
             found[place] = msgspec.structs.replace(kept, sha512=location.sha512)

@@ -40,6 +40,7 @@ from perdure.model.changes import (
     Numbering,
     Scope,
     digest_lines,
+    write_token_line,
 )
 from perdure.model.records import Record, Token
 from perdure.storage.lost_numbers import find_highest_serials
@@ -355,8 +356,8 @@ class MemoryJournal(MemoryRecords):
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
         self._state.tokens[token.name] = token
         past = sum(name == token.name for name, *_ in self._state.token_changes)
-        shown = _show_token(token)
-        shown_before = _show_token(before) if before else None
+        shown = write_token_line(token)
+        shown_before = write_token_line(before) if before else None
         row = (token.name, deed.at, deed.actor, shown_before, shown)
         self._state.token_changes.append(row)
         self._note_deed(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
@@ -428,12 +429,6 @@ class MemoryJournal(MemoryRecords):
                 place = self._note_deed(Deed("rebuild", at, actor), ((key, text),), revision)
                 self._state.places[key] = place
         self.commit_batch()
-
-
-def _show_token(token: Token) -> str:
-    fields = msgspec.to_builtins(token)
-    del fields["digest"]
-    return msgspec.json.encode(fields).decode()
 
 
 class MemorySalvage:

@@ -24,7 +24,7 @@ import msgspec
 
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
-from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line
+from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line, write_token_line
 from perdure.model.records import Token
 from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
 from perdure.storage.sqlite import opening, reconstruct, sums
@@ -68,12 +68,6 @@ _ADD_ALIKE = [
     for count in range(_TOGETHER + 1)
 ]
 """The same for rows with one record: bind the record, the position, the keys, then the sums."""
-
-
-def _show_token(token: Token) -> str:
-    fields = msgspec.to_builtins(token)
-    del fields["digest"]
-    return msgspec.json.encode(fields).decode()
 
 
 def _insert_pairs(
@@ -350,13 +344,13 @@ class SqliteJournal(SqliteRecords):
             "DO UPDATE SET digest=excluded.digest, token=excluded.token, sum=excluded.sum",
             sum_whole((token.name, token.digest, text)),
         )
-        shown = _show_token(token)
+        shown = write_token_line(token)
         (past,) = self._fetch_all("SELECT count(*) FROM token_changes WHERE name=?", (token.name,))[
             0
         ]
         position = self._changes.note_change(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
         last: int = self._only.execute(_LAST_GRANT).get
-        was = before and _show_token(before)
+        was = before and write_token_line(before)
         row = (last + 1, token.name, deed.at, deed.actor, was, shown, position)
         self._only.execute("INSERT INTO token_changes VALUES(?,?,?,?,?,?,?,?)", sum_whole(row))
 
