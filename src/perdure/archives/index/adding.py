@@ -64,9 +64,7 @@ class FileAddition:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        self._connection.close()
+        _roll_back(self._connection)
 
     def add_capture(self, capture: Capture) -> None:
         """Add a capture. Raises StorageFailed or Unavailable."""
@@ -182,9 +180,7 @@ class Compaction:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        self._connection.close()
+        _roll_back(self._connection)
 
     def read_captures(self, index: SqliteCaptures) -> Iterator[Capture]:
         """Return the captures in SQLite that can move, in order.
@@ -214,3 +210,10 @@ class Compaction:
             if also:
                 self._connection.execute(also)
             self._connection.execute("COMMIT")
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    """Undo everything that was not committed, and close the connection."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    connection.close()

@@ -123,7 +123,7 @@ def _merge_runs(root: Path, rows: list[RunRow]) -> None:
         runs = [zipnum.Run(directory, row.name) for row in rows]
         level = rows[0].level + 1
         name = f"{level}-{secrets.token_hex(8)}"
-        lines = _keep_registered(heapq.merge(*runs, key=_line_order), registered)
+        lines = _keep_registered(heapq.merge(*runs, key=zipnum.read_position), registered)
         written = zipnum.write_run(directory, name, lines)
         compaction.commit_merge(
             rows, RunRow(name=name, level=level, lines=written.lines, size=written.size)
@@ -135,10 +135,6 @@ def _merge_runs(root: Path, rows: list[RunRow]) -> None:
 def _keep_registered(lines: Iterator[bytes], registered: set[str]) -> Iterator[bytes]:
     """Drop the captures of files that are no longer registered."""
     return (line for line in lines if cdxj.parse_line(line).file in registered)
-
-
-def _line_order(line: bytes) -> bytes:
-    return line[: line.index(b" ", line.index(b" ") + 1)]
 
 
 def _sweep_runs(directory: Path, index: SqliteCaptures) -> None:

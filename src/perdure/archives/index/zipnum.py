@@ -62,7 +62,7 @@ def write_run(directory: Path, name: str, lines: Iterable[bytes]) -> WrittenRun:
                 into.write(packed)
                 index.write(
                     b"%b\t%b\t%d\t%d\t%d\n"
-                    % (_read_position(block[0]), blocks.name.encode(), offset, len(packed), number)
+                    % (read_position(block[0]), blocks.name.encode(), offset, len(packed), number)
                 )
                 count, offset, number = count + len(block), offset + len(packed), number + 1
             for file in (into, index):
@@ -97,7 +97,7 @@ def remove_run(directory: Path, name: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _read_position(line: bytes) -> bytes:
+def read_position(line: bytes) -> bytes:
     """Return `key SP time` of a line."""
     return line[: line.index(b" ", line.index(b" ") + 1)]
 
@@ -149,8 +149,8 @@ class Run:
             block = bisect_left(self._keys, high) - 1
             while block >= 0:
                 lines = self._read_block(block)
-                end = bisect_left(lines, high, key=_read_position)
-                start = bisect_left(lines, low, key=_read_position)
+                end = bisect_left(lines, high, key=read_position)
+                start = bisect_left(lines, low, key=read_position)
                 yield from reversed(lines[start:end])
                 if start:
                     return
@@ -160,8 +160,8 @@ class Run:
             if self._keys[block] >= high:
                 return
             lines = self._read_block(block)
-            start = bisect_left(lines, low, key=_read_position)
-            end = bisect_left(lines, high, key=_read_position)
+            start = bisect_left(lines, low, key=read_position)
+            end = bisect_left(lines, high, key=read_position)
             yield from lines[start:end]
             if end < len(lines):
                 return

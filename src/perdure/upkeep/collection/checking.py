@@ -23,6 +23,7 @@ import msgspec
 from perdure.archives.capture import pages
 from perdure.archives.capture.wholes import collect_whole
 from perdure.archives.choosing import prefer_intact
+from perdure.archives.digests import algorithm_of
 from perdure.archives.files import heads
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import find_original
@@ -57,7 +58,6 @@ from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.collection.digests import (
     MeasuredBytes,
-    algorithm_of,
     digest_agrees,
     measure_bytes,
 )

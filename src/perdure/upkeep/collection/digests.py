@@ -8,12 +8,11 @@ What must stay true: two digests are called different only if both could be read
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import NamedTuple
+
+from perdure.archives.digests import algorithm_of, decode_readings
 
 OURS = "sha512"
 _SIZES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
@@ -43,11 +42,6 @@ def measure_bytes(pieces: Iterable[bytes], promised: str = "") -> MeasuredBytes:
     return MeasuredBytes(length, {name: one.digest() for name, one in hashes.items()})
 
 
-def algorithm_of(digest: str) -> str:
-    """Return `sha512` for `sha-512:…`; an unknown algorithm keeps its name."""
-    return digest.partition(":")[0].strip().lower().replace("-", "")
-
-
 def digest_agrees(promised: str, found: MeasuredBytes) -> bool | None:
     """Return whether bytes have a digest, or None if the digest cannot be compared."""
     value = found.values.get(algorithm_of(promised))
@@ -58,14 +52,4 @@ def digest_agrees(promised: str, found: MeasuredBytes) -> bool | None:
 def possible_values(digest: str) -> tuple[bytes, ...]:
     """Return all values that the text of a digest can mean, by its length; empty if none fits."""
     size = _SIZES.get(algorithm_of(digest), -1)
-    text = digest.partition(":")[2].strip()
-    found = []
-    with suppress(ValueError):
-        found.append(bytes.fromhex(text))
-    with suppress(ValueError, binascii.Error):
-        found.append(base64.b32decode(text.upper() + "=" * (-len(text) % 8)))
-    with suppress(ValueError, binascii.Error):
-        found.append(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_"))
-    with suppress(ValueError, binascii.Error):
-        found.append(base64.b64decode(text + "=" * (-len(text) % 4)))
-    return tuple(one for one in found if len(one) == size)
+    return tuple(decode_readings(digest.partition(":")[2].strip(), size))
