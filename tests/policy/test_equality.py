@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SERIES, TODAY, Clock, Desk, text
+from tests.writing.registrars import open_registrar
 
 from perdure.errors.conflicts import NameTaken
 from perdure.ids import parse
@@ -19,11 +20,7 @@ from perdure.model.records import Record
 from perdure.model.references import list_references
 from perdure.model.stored import encode_stored
 from perdure.policy.equality import spell_alike
-from perdure.settings import load_settings
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.segments.store import Segments
-from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.writing.registrar import Registrar
 
 # RFC 3986 section 6.2.3; RFC 3187 and 8141 section 3.1; DOI Handbook section 2.4; PDI section 3.6.4
 EQUAL = [
@@ -92,12 +89,7 @@ def test_names_of_other_days_are_not_equal(desk: Desk) -> None:
 
 
 def test_two_of_one_batch(root: Path, clock: Clock) -> None:
-    chosen = load_settings(root, {})
-    with closing(
-        Registrar(
-            root, chosen, SqliteJournal, Segments(root), clock=clock, delete_indexes=lambda _: None
-        )
-    ) as registrar:
+    with closing(open_registrar(root, clock)) as registrar:
         mints = [Mint(authority=SERIES, uid=f"doi:10.1000/{one}") for one in ("A", "a", "b")]
         answers = registrar.execute_commands(mints)
     assert [type(one) for one in answers] == [Receipt, NameTaken, Receipt]

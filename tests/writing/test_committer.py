@@ -10,29 +10,17 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SERIES, TODAY, Clock, text
+from tests.writing.registrars import open_registrar
 
-from perdure import settings
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.model.commands import Answer, Command, Mint, Receipt
-from perdure.storage.segments.store import Segments
-from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.committer import LARGEST_BATCH, Committer
 from perdure.writing.door import Taker
-from perdure.writing.registrar import Registrar
 
 
 @pytest.fixture
 def committer(root: Path, clock: Clock) -> Iterator[Committer]:
-    opened = Committer(
-        Registrar(
-            root,
-            settings.load_settings(root, {}),
-            SqliteJournal,
-            Segments(root),
-            clock=clock,
-            delete_indexes=lambda _: None,
-        )
-    )
+    opened = Committer(open_registrar(root, clock))
     yield opened
     opened.close()
 
@@ -143,16 +131,7 @@ def test_a_loop_that_has_ended_takes_no_command(committer: Committer) -> None:
 
 
 def test_closing_answers_what_was_accepted(root: Path, clock: Clock) -> None:
-    committer = Committer(
-        Registrar(
-            root,
-            settings.load_settings(root, {}),
-            SqliteJournal,
-            Segments(root),
-            clock=clock,
-            delete_indexes=lambda _: None,
-        )
-    )
+    committer = Committer(open_registrar(root, clock))
     answers: list[Answer] = []
     for number in range(300):
         committer.enqueue_command(mint(number), answers.append)

@@ -24,8 +24,8 @@ from tests.conftest import (
     sha512,
     text,
 )
+from tests.writing.registrars import open_registrar
 
-from perdure import settings
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -57,10 +57,8 @@ from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.store import Segments
 from perdure.storage.spool import make_content
-from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.writing.registrar import Registrar
 from perdure.writing.repetition import fingerprint_command
 
 # Minting
@@ -182,16 +180,7 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
         Mint(authority=SERIES, by="somebody"),
     )
     commands = [mint, *others, mint, mint, *others[:2], *[mint] * 3, others[3], others[3]]
-    with closing(
-        Registrar(
-            root,
-            settings.load_settings(root, {}),
-            SqliteJournal,
-            Segments(root),
-            clock=clock,
-            delete_indexes=lambda _: None,
-        )
-    ) as registrar:
+    with closing(open_registrar(root, clock)) as registrar:
         together = registrar.execute_commands(commands)
         number = len([one for one in together if isinstance(one, Receipt)])
         alone = [registrar.execute_commands((command,))[0] for command in commands]
@@ -232,16 +221,7 @@ def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, cl
         Mint(authority=SERIES, contents=(german, html("g"))),
         Mint(authority=SERIES, contents=(text(""),)),
     ]
-    with closing(
-        Registrar(
-            root,
-            settings.load_settings(root, {}),
-            SqliteJournal,
-            Segments(root),
-            clock=clock,
-            delete_indexes=lambda _: None,
-        )
-    ) as registrar:
+    with closing(open_registrar(root, clock)) as registrar:
         together = registrar.execute_commands(commands)
         alone = [registrar.execute_commands((command,))[0] for command in commands]
     assert [type(one) for one in together] == [type(one) for one in alone]
@@ -293,16 +273,7 @@ def _kept(
 def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> None:
     mint = Mint(authority=SERIES)
     register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
-    with closing(
-        Registrar(
-            root,
-            settings.load_settings(root, {}),
-            SqliteJournal,
-            Segments(root),
-            clock=clock,
-            delete_indexes=lambda _: None,
-        )
-    ) as registrar:
+    with closing(open_registrar(root, clock)) as registrar:
         clock.advance(days=1)
         assert isinstance(registrar.execute_commands([register])[0], Receipt)
         clock.advance(days=-1)  # a clock that was set right: its day is now the one minted under
@@ -1039,14 +1010,7 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
     refused = Commit(identifier=parse(known), contents=(large(desk.registry, data),), expect=7)
     desk.registry.close()
     broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
-    registrar = Registrar(
-        desk.root,
-        settings.load_settings(desk.root, {}),
-        SqliteJournal,
-        Segments(desk.root),
-        clock=desk.clock,
-        delete_indexes=lambda _: None,
-    )
+    registrar = open_registrar(desk.root, desk.clock)
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute_commands(batch)]
     assert sorted(answers) == ["Receipt", "RevisionNotCurrent", "UnspeakableValue"]
