@@ -244,6 +244,46 @@ def test_a_relation_to_a_pdi_is_a_urn_for_datacite(label: str) -> None:
     assert related.text.lower() == "urn:pdi://a.example.us/2026/11/22/1.text.1"
 
 
+@pytest.mark.parametrize(
+    ("scheme", "written"),
+    [("ROR", "ROR"), ("Wikidata", "Other"), ("ror", "ROR"), ("", "Other")],
+)
+def test_a_funder_of_another_scheme_is_one_of_datacite(scheme: str, written: str) -> None:
+    """The schema has five words for `funderIdentifierType`; a description may have any."""
+    code = Code(value="https://ror.org/0", scheme=scheme)
+    data = metadata.write_record(
+        described(About(fundings=(Funding(funder="A", code=code),))), "datacite"
+    )
+    judged(data, "datacite-4.7.xsd")
+    [found] = etree.fromstring(data).iter("{*}funderIdentifier")
+    assert found.get("funderIdentifierType") == written
+
+
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        (Code(value="1234-5679", scheme="ISSN"), ("ISSN", "1234-5679")),
+        (Code(value="1234-5679", scheme="issn"), ("ISSN", "1234-5679")),
+        (Code(value="Q1", scheme="Wikidata"), (None, "Q1")),
+        (Code(value="Q1"), (None, "Q1")),
+        (
+            Code(value="pdi://a.example.us/2026/11/22/1", scheme="PDI"),
+            ("URN", "urn:pdi://a.example.us/2026/11/22/1"),
+        ),
+    ],
+)
+def test_the_code_of_a_related_item_has_a_type_of_the_schema_or_none(
+    code: Code, written: tuple[str | None, str]
+) -> None:
+    """`relatedItemIdentifierType` is a word of a list, and optional."""
+    title = DescriptionText(value="T")
+    item = RelatedItem(relation="IsPublishedIn", resource_type="Book", titles=(title,), code=code)
+    data = metadata.write_record(described(About(related=(item,))), "datacite")
+    judged(data, "datacite-4.7.xsd")
+    [found] = etree.fromstring(data).iter("{*}relatedItemIdentifier")
+    assert (found.get("relatedItemIdentifierType"), found.text) == written
+
+
 def test_the_lists_of_the_schema_are_those_of_the_model() -> None:
     root = etree.parse("src/perdure/metadata/schemas/datacite-4.7.xsd").getroot()
     xs = "{http://www.w3.org/2001/XMLSchema}"

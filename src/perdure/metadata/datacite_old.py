@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from perdure.model.about import FUNDER_SCHEMES
+
 NAMESPACES = frozenset(
     f"http://datacite.org/schema/kernel-{version}" for version in ("2.0", "2.1", "2.2", "3")
 )
 _TYPES = {"Film": "Audiovisual"}
 _DATES = {"StartDate": "Other", "EndDate": "Other"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_FUNDER_TYPES = ("ISNI", "GRID", "ROR", "Crossref Funder ID")
 
 
 def upgrade_record(root: Any, namespace: str) -> None:
@@ -104,7 +105,7 @@ def _upgrade_funders(root: Any, contributors: Any, make: _Maker) -> None:
         for code in one[1:]:
             scheme = code.get("nameIdentifierScheme")
             if code.tag.endswith("}nameIdentifier") and (code.text or "").strip():
-                kind = scheme if scheme in _FUNDER_TYPES else "Other"
+                kind = scheme if scheme in FUNDER_SCHEMES else "Other"
                 reference.append(
                     make.element("funderIdentifier", code.text.strip(), funderIdentifierType=kind)
                 )

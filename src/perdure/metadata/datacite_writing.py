@@ -21,6 +21,8 @@ from perdure.metadata.xml_text import (
     write_element,
 )
 from perdure.model.about import (
+    FUNDER_SCHEMES,
+    SCHEMES,
     Agent,
     Code,
     DescriptionDate,
@@ -199,11 +201,20 @@ def _write_alternate(code: Code) -> str:
     return write_element("alternateIdentifier", code.value, alternateIdentifierType=scheme)
 
 
+def _find_word(scheme: str, words: frozenset[str]) -> str:
+    """The kernel's word for the scheme of a code, in any case; empty if it has none."""
+    return next((one for one in words if one.lower() == scheme.lower()), "")
+
+
+def _write_pdi_as_urn(value: str, scheme: str) -> tuple[str, str]:
+    """The kernel lists URNs, but not PDIs.  # ruling: pdi-prefix"""
+    if scheme != "PDI":
+        return value, scheme
+    return value if value[:4].lower() == "urn:" else f"urn:{value}", "URN"
+
+
 def _write_relation(one: Relation) -> str:
-    value, scheme = one.value, one.scheme
-    if scheme == "PDI":  # the kernel does not list it, but URNs  # ruling: pdi-prefix
-        value = value if value[:4].lower() == "urn:" else f"urn:{value}"
-        scheme = "URN"
+    value, scheme = _write_pdi_as_urn(one.value, one.scheme)
     return write_element(
         "relatedIdentifier",
         value,
@@ -273,7 +284,7 @@ def _write_funding(one: Funding) -> str:
         write_element(
             "funderIdentifier",
             code.value,
-            funderIdentifierType=code.scheme or "Other",
+            funderIdentifierType=_find_word(code.scheme, FUNDER_SCHEMES) or "Other",
             schemeURI=keep_valid_uri(code.scheme_uri),
         ),
         write_element("awardNumber", one.award, awardURI=keep_valid_uri(one.award_uri)),
@@ -284,6 +295,7 @@ def _write_funding(one: Funding) -> str:
 
 def _write_related(one: RelatedItem) -> str:
     code = one.code or Code(value="")
+    value, scheme = _write_pdi_as_urn(code.value, code.scheme)
     creators = (
         wrap_elements("creator", _write_agent("creatorName", who, whereabouts=False))
         for who in one.creators
@@ -297,7 +309,9 @@ def _write_related(one: RelatedItem) -> str:
         for who in one.contributors
     )
     parts = (
-        write_element("relatedItemIdentifier", code.value, relatedItemIdentifierType=code.scheme),
+        write_element(
+            "relatedItemIdentifier", value, relatedItemIdentifierType=_find_word(scheme, SCHEMES)
+        ),
         wrap_elements("creators", creators),
         wrap_elements("titles", map(_write_title, one.titles)),
         write_element("publicationYear", one.year),
