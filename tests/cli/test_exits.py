@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from tests.cli.commands import load_commands
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
@@ -110,7 +111,7 @@ def test_a_group_without_a_command_says_which_it_has(shell: Shell, words: list[s
 
 def test_the_list_of_commands_breaks_off_no_sentence(shell: Shell) -> None:
     told = " ".join(shell.run("--help").stdout.split())
-    for name, command in perdure.load_commands().items():
+    for name, command in load_commands(perdure).items():
         first = " ".join((command.help or "").partition("\n\n")[0].split())
         assert f" {name} {first}" in told
 

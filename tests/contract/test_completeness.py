@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from tests.cli.commands import load_commands
 from tests.contract.fixture import BASE
 from tests.contract.table import TABLE, cells
 from tests.contract.terms import read_name_at
@@ -96,7 +97,7 @@ def _walk(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...],
     if not isinstance(command, PerdureGroup):
         yield path, command
         return
-    for name, one in command.load_commands().items():
+    for name, one in load_commands(command).items():
         yield from _walk(one, *path, name)
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids.ark import SCHEME, Ark, compute_check_character, has_valid_check, parse_ark
+from perdure.ids.ark import SCHEME, Ark, compute_check_character, parse_ark
 from perdure.ids.scheme import BETANUMERIC
 from perdure.testing import ark as arks
 
@@ -68,9 +68,7 @@ def test_the_base_is_what_the_authority_assigned(ark: Ark) -> None:
 @pytest.mark.parametrize("case", cases("ark-noid-check"), ids=lambda case: case["zone"])
 def test_published_check_characters(case: dict[str, str]) -> None:
     assert compute_check_character(case["zone"]) == case["check"]
-    assert has_valid_check(parse_ark(f"ark:{case['zone']}{case['check']}"))
-    assert has_valid_check(parse_ark(f"ark:/{case['zone']}-{case['check']}/c3/s5.v7.xsl"))
-    assert not has_valid_check(parse_ark(f"ark:{case['zone'][:-1]}0{case['check']}"))
+    assert compute_check_character(f"{case['zone'][:-1]}0") != case["check"]
 
 
 _ZONES = st.tuples(

@@ -326,7 +326,7 @@ def test_an_ark_is_minted_on_a_shoulder_with_its_check_character(desk: Desk) -> 
         minted = parse(one)
         assert isinstance(minted, Ark)
         assert one.startswith("ark:99999/fk4")
-        assert ark.has_valid_check(minted)
+        assert minted.name[-1] == ark.compute_check_character(f"{minted.naan}/{minted.name[:-1]}")
     # the example of the noid manual: 13030/xf93gt2 has the check character q
     chosen = desk.mint(text("a"), authority=SHOULDER, uid="7x").identifier
     assert chosen == "ark:99999/fk47x" + ark.compute_check_character("99999/fk47x")

@@ -74,12 +74,6 @@ class PerdureGroup(_SharedCommand, click.Group):
 
     command_class = PerdureCommand
 
-    def load_commands(self) -> dict[str, click.Command]:
-        """Load all commands of this group, in the order of its help."""
-        context = click.Context(self)
-        found = ((name, self.get_command(context, name)) for name in self.list_commands(context))
-        return {name: command for name, command in found if command is not None}
-
 
 class Here:
     """The directory in which a command runs, and the ways in which it answers."""

@@ -203,16 +203,6 @@ def compute_check_character(text: str) -> str:
     return BETANUMERIC[total % len(BETANUMERIC)]
 
 
-def has_valid_check(ark: Ark) -> bool:
-    """Return True if the name that the authority assigned ends in its check character.
-
-    Qualifiers are not covered (draft section 2.4.1). Only the authority knows whether its names
-    have a check character: a name without one passes with a chance of 1 in 29.
-    """
-    zone = f"{ark.naan}/{ark.name}"
-    return compute_check_character(zone[:-1]) == zone[-1]
-
-
 # finding the fault
 # ------------------
 

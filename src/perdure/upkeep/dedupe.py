@@ -94,11 +94,6 @@ def sieve_lines(lines: Iterable[str], known: NameLookUp) -> Iterator[Item]:
             )
 
 
-def find_duplicates(lines: Iterable[str], known: NameLookUp) -> Iterator[Item]:
-    """Yield only the lines that duplicate an earlier line."""
-    return (item for item in sieve_lines(lines, known) if item.why is not None)
-
-
 _Place = tuple[int, str]
 """Line number and text."""
 
