@@ -326,6 +326,25 @@ def test_a_batch_may_announce_what_it_reads(journal: Journal) -> None:
     journal.commit_batch()
 
 
+def test_what_a_batch_announced_is_read_as_the_batch_has_left_it(journal: Journal) -> None:
+    keys = [f"hdl:1/{number}" for number in range(40)]
+    add(journal, *keys)
+    journal.begin_batch()
+    journal.prefetch_records((*keys, "hdl:2/alone", "hdl:3/1", "hdl:3/2", "hdl:4/1", "hdl:4/2"))
+    journal.revise_record("hdl:1/7", line("https://b.example/", 2), 2, BIND)
+    journal.add_records([("hdl:2/alone", line("https://c.example/"))], MINT)
+    journal.add_run([("hdl:3/1", line()), ("hdl:3/2", line("https://d.example/"))], MINT)
+    journal.add_alike(["hdl:4/1", "hdl:4/2"], line("https://e.example/"), MINT)
+    assert journal.find_stored("hdl:1/7") == line("https://b.example/", 2)
+    assert journal.find_stored("hdl:1/39") == line()
+    assert journal.find_stored("hdl:2/alone") == line("https://c.example/")
+    assert journal.find_stored("hdl:3/2") == line("https://d.example/")
+    assert journal.find_stored("hdl:4/2") == line("https://e.example/")
+    journal.roll_back()
+    assert journal.find_stored("hdl:1/7") == line()
+    assert journal.find_stored("hdl:4/2") is None
+
+
 def test_revisions_are_counted(journal: Journal, reader: Records) -> None:
     add(journal, "hdl:1/1", "hdl:1/2")
     journal.begin_batch()

@@ -52,6 +52,25 @@ def test_the_writer_has_every_setting(root: Path) -> None:
     assert found["cache_size"] == -64 * 1024
 
 
+def test_a_batch_reads_many_records_with_few_statements(root: Path) -> None:
+    """Each statement lets other threads run, for which the writer then waits."""
+    keys = [f"hdl:1/{number}" for number in range(512)]
+    executed: list[str] = []
+
+    def note_statement(_cursor: object, statement: str, _bindings: object) -> bool:
+        executed.append(statement)
+        return True
+
+    with closing(SqliteJournal(root)) as writer:
+        writer.begin_batch()
+        writer.connection.exec_trace = note_statement
+        writer.prefetch_records(keys)
+        assert [writer.find_stored(key) for key in keys] == [None] * len(keys)
+        writer.connection.exec_trace = None
+        writer.roll_back()
+    assert len(executed) == 512 // 32
+
+
 def test_readers_cannot_write(root: Path) -> None:
     with closing(SqliteRecords(root)) as records, pytest.raises(apsw.ReadOnlyError):
         records.connection.execute("DELETE FROM records")

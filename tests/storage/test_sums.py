@@ -178,6 +178,19 @@ def test_a_writer_does_not_build_on_an_altered_row(filled: Path, desk: Desk) -> 
         desk.bind(f"{TODAY}/1", "https://c.example/")
 
 
+def test_a_writer_reads_the_rows_beside_an_altered_one(filled: Path) -> None:
+    keys = [KEY, parse(f"{TODAY}/2").key]
+    change(filled, f"UPDATE records SET record=record || ' ' WHERE key='{KEY}'")
+    with closing(SqliteJournal(filled)) as journal:
+        journal.number_changes("2026-11-21T12:00:00Z")
+        journal.begin_batch()
+        journal.prefetch_records(keys)
+        assert journal.find_stored(keys[1]) is not None
+        with pytest.raises(Corrupt):
+            journal.find_stored(keys[0])
+        journal.roll_back()
+
+
 def test_a_writer_does_not_cut_off_bytes_by_an_altered_length(filled: Path, desk: Desk) -> None:
     size = (filled / "segments/000001.warc").stat().st_size
     change(filled, "UPDATE segments SET length=length-100")

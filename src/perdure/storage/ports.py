@@ -240,7 +240,7 @@ class Journal(Records, Protocol):
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Announce the keys of records that the batch will read.
 
-        A store behind a network fetches and locks them together; another store may ignore this.
+        A store fetches them together, and one behind a network locks them; another may ignore this.
         """
 
     def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:

@@ -4,9 +4,14 @@ How it works: between `begin_batch` and `commit_batch`, one transaction collects
 references and their changes. One statement inserts up to 32 rows of a large batch. References of a
 bulk load are staged and merged all at once.
 
+Every statement lets the other threads of the process run, and then has to wait for them. So the
+records that the commands of a batch will read are fetched with one statement for 32 of them, and
+are remembered until the batch writes them or ends.
+
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
 nothing in `records` or `history` is ever deleted, and only an erasure rewrites what is in
-`history`; every record has the position of the change that wrote it.
+`history`; every record has the position of the change that wrote it; what was fetched is what the
+batch would read.
 """
 
 from __future__ import annotations
@@ -15,13 +20,14 @@ import errno
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import wraps
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import apsw
 import msgspec
 
+from perdure.errors import Corrupt
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
 from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line, write_token_line
@@ -31,9 +37,15 @@ from perdure.storage.sqlite import opening, reconstruct, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.decoding import decode_line, make_unreadable
 from perdure.storage.sqlite.opening import open_file, storage_errors
-from perdure.storage.sqlite.records import ALL_SUMS, SqliteRecords
+from perdure.storage.sqlite.records import ALL_SUMS, PLACE, SqliteRecords
 from perdure.storage.sqlite.references import Merging, References
-from perdure.storage.sqlite.sums import sum_alike, sum_line, sum_lines, sum_whole
+from perdure.storage.sqlite.sums import (
+    is_sound_line,
+    sum_alike,
+    sum_line,
+    sum_lines,
+    sum_whole,
+)
 
 _WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
 PRAGMAS = {
@@ -68,6 +80,9 @@ _ADD_ALIKE = [
     for count in range(_TOGETHER + 1)
 ]
 """The same for rows with one record: bind the record, the position, the keys, then the sums."""
+_FIND = "SELECT key, record, {} FROM records WHERE key IN"
+_FIND_SOME = [_FIND + "(" + ",".join("?" * count) + ")" for count in range(_TOGETHER + 1)]
+"""For each number of keys, the statement that finds their records."""
 
 
 def _insert_pairs(
@@ -134,6 +149,7 @@ class SqliteJournal(SqliteRecords):
         self._dropped: list[tuple[int, str]] = []
         self._is_redacted = False  # the log has pages from before an erasure
 
+        self._fetched: dict[str, str | None] = {}  # stored forms, None for an unknown key
         self._segments: dict[int, tuple[str, int]] = {}  # time of opening, and whether it grows
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
@@ -176,10 +192,29 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def begin_batch(self) -> None:
+        self._fetched.clear()
         self._only.execute("BEGIN IMMEDIATE")
 
     def prefetch_records(self, keys: Iterable[str]) -> None:
-        """Do nothing: records are read from memory or from a local disk."""
+        """Fetch the records that the batch will read, many with one statement."""
+        wanted = iter(dict.fromkeys(keys))
+        while some := tuple(islice(wanted, _TOGETHER)):
+            try:
+                rows = self._fetch_summed(_FIND_SOME[len(some)], some, PLACE)
+            except Corrupt:  # the command that needs the damaged record reports it
+                continue
+            self._fetched.update(dict.fromkeys(some))
+            for key, text, position, total in rows:
+                if total is None or is_sound_line(key, text, position, total):
+                    self._fetched[key] = text
+                else:
+                    self._fetched.pop(key, None)
+
+    def find_stored(self, key: str) -> str | None:
+        try:
+            return self._fetched[key]
+        except KeyError:
+            return super().find_stored(key)
 
     @_in_our_terms
     def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
@@ -193,10 +228,12 @@ class SqliteJournal(SqliteRecords):
         if after is not None:
             after()
         self._only.execute("COMMIT")
+        self._fetched.clear()
         self._merging.note_commit()
 
     @_in_our_terms
     def roll_back(self) -> None:
+        self._fetched.clear()
         self._merging.note_rollback()
         self._dropped.clear()
         if self._only.in_transaction:
@@ -210,6 +247,7 @@ class SqliteJournal(SqliteRecords):
         """Add new records, given as key and stored form, each with its own change."""
         note = self._changes.note_change
         placed = []
+        self._forget_fetched(key for key, _ in rows)
         for key, text in rows:
             position = note(deed, ((key, text),))
             placed.append((key, text, position, sum_line(key, text, position)))
@@ -221,6 +259,7 @@ class SqliteJournal(SqliteRecords):
 
         The registry has no other record between the first and the last of them.
         """
+        self._forget_fetched(key for key, _ in rows)
         position = self._changes.note_change(deed, rows)
         execute = self._only.execute
         for at in range(0, len(rows), _TOGETHER):
@@ -231,6 +270,7 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         """Do the same as `add_run` for records that all have the stored form `text`."""
+        self._forget_fetched(keys)
         position = self._changes.note_alike(deed, keys, text)
         execute, sums = self._only.execute, sum_alike(keys, text, position)
         for at in range(0, len(keys), _TOGETHER):
@@ -240,6 +280,7 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
+        self._fetched.pop(key, None)
         position = self._changes.note_change(deed, ((key, text),), revision)
         self._only.execute(  # copied in SQL: the trigger compares the exact text
             "INSERT INTO history SELECT key, ?, record, position, sum FROM records WHERE key=?",
@@ -249,6 +290,12 @@ class SqliteJournal(SqliteRecords):
             "UPDATE records SET record=?, position=?, sum=? WHERE key=?",
             (text, position, sum_line(key, text, position), key),
         )
+
+    def _forget_fetched(self, keys: Iterable[str]) -> None:
+        """Forget what was fetched under these keys, because the batch writes them."""
+        if self._fetched:
+            for key in keys:
+                self._fetched.pop(key, None)
 
     @_in_our_terms
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:

@@ -82,7 +82,8 @@ _GRANT_CHANGES = """
 SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=? ORDER BY number
 """
 _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
-_PLACE = "position, sum"
+PLACE = "position, sum"
+"""The columns of `records` that only newer files have."""
 _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
 _PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
 _RUN = """
@@ -220,7 +221,7 @@ class SqliteRecords:
         """The current revision in its stored form."""
         connection = self.connection  # opens the file, if this thread has not done so
         try:
-            row = connection.execute(self._with(_RECORD, _PLACE), (key,)).fetchone()
+            row = connection.execute(self._with(_RECORD, PLACE), (key,)).fetchone()
         except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
             raise make_unusable("the registry", error) from error
         except UnicodeDecodeError as error:
@@ -236,7 +237,7 @@ class SqliteRecords:
         """A fast `find_stored` for the one thread that looks up most records."""
         connection = self._open_connection()
         self._connections.append(connection)
-        columns = "NULL, NULL" if self._form == _NO_SUMS else _PLACE
+        columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
         return SqliteLookUp(connection, _RECORD.format(columns), all_summed=self._form == ALL_SUMS)
 
     @contextmanager
@@ -255,8 +256,8 @@ class SqliteRecords:
 
     def _fetch_range(self, low: str, high: str | None, limit: int) -> list[Any]:
         if high is None:
-            return self._fetch_summed(_SCAN_ON, (low, limit), _PLACE)
-        return self._fetch_summed(_SCAN, (low, high, limit), _PLACE)
+            return self._fetch_summed(_SCAN_ON, (low, limit), PLACE)
+        return self._fetch_summed(_SCAN, (low, high, limit), PLACE)
 
     def scan_records(
         self, low: str, high: str | None, *, limit: int
@@ -267,7 +268,7 @@ class SqliteRecords:
                 return [(row[0], decode_or_report(*row)) for row in rows]
         statement = _SCAN_BYTES_ON if high is None else _SCAN_BYTES
         ends = [one.encode("utf-8", "surrogateescape") for one in (low, high) if one is not None]
-        damaged = self._fetch_summed(statement, (*ends, limit), _PLACE)
+        damaged = self._fetch_summed(statement, (*ends, limit), PLACE)
         return [decode_scanned(*row) for row in damaged]
 
     def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
@@ -303,7 +304,7 @@ class SqliteRecords:
             raise make_unusable("the registry", error) from error
 
     def list_revisions(self, key: str) -> list[Record]:
-        rows = self._fetch_summed(_REVISIONS, (key,), _PLACE)
+        rows = self._fetch_summed(_REVISIONS, (key,), PLACE)
         past = [decode_line(key, *row) for row in rows]
         current = self.find_record(key)
         return [*past, current] if current else past
@@ -322,7 +323,7 @@ class SqliteRecords:
 
     def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         """Time, actor, and the token before and after as JSON, the oldest change first."""
-        rows = self._fetch_summed(_GRANT_CHANGES, (name,), _PLACE)
+        rows = self._fetch_summed(_GRANT_CHANGES, (name,), PLACE)
         return [row[2:6] for row in self._check_rows("token_changes", rows)]
 
     def count_records(self) -> int:
