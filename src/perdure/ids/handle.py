@@ -111,6 +111,8 @@ class Handle(Keyed, frozen=True, gc=False):
     def key(self) -> str:
         """`hdl:` and the Handle in lower case, escaped to ASCII."""
         handle = f"{self.prefix}/{self.suffix}".translate(FOLDING)
+        if handle.isascii() and "%" not in handle:  # every other visible character stays as it is
+            return f"hdl:{handle}"
         return f"hdl:{quote(handle, safe=_KEPT_IN_KEY)}"
 
     @classmethod
