@@ -87,6 +87,21 @@ def test_what_is_no_json_with_values(body: bytes) -> None:
         values.read_values(body)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        sent({"index": 300, "type": "HS_SECKEY", "data": "x"}),
+        sent({"index": 300, "type": "hs_SecKey", "data": "x"}),
+        rb'{"index":300,"type":"HS_SE\u0043KEY","data":"x"}',
+        sent(URL | {"data": "x" * values.LARGEST}),
+    ],
+    ids=("a secret", "in any case", "escaped", "long"),
+)
+def test_what_takes_long_to_read(body: bytes) -> None:
+    assert not values.is_quickly_read(body)
+    assert values.is_quickly_read(sent(URL, URL | {"type": "10320/loc", "data": '<a b="c">'}))
+
+
 def test_an_index_has_one_value_and_a_handle_not_too_many() -> None:
     with pytest.raises(InvalidRequest):
         values.read_values(sent(URL, URL))

@@ -72,6 +72,7 @@ _TEXTUAL = ("string", "base64", "hex", sealing.FORMAT)
 _TYPE = re.compile(r"[!-~]{1,255}", re.ASCII)
 _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
 _PERMISSIONS = re.compile("[01]{4}", re.ASCII)
+_SHORT_BODY = 16 << 10  # bytes
 _DEEPEST = 32  # levels of JSON in the data of a value
 _LONGEST_TTL = 1 << 31  # seconds
 _encode = msgspec.json.encode
@@ -122,6 +123,17 @@ def read_values(body: bytes, identifier: Identifier | None = None) -> tuple[Valu
 
 
 _RULE = "docs/reference/handle-api.md"
+
+
+def is_quickly_read(body: bytes) -> bool:
+    """Return True if `read_values` takes less than a millisecond: a short body without secrets.
+
+    >>> is_quickly_read(b'{"index":1,"type":"URL","data":"https://a.example/"}')
+    True
+
+    A body that names the type of secrets, or that could name it by escapes, takes longer.
+    """
+    return len(body) <= _SHORT_BODY and SECKEY.encode() not in body.upper() and b"\\u" not in body
 
 
 def _read_sent(body: bytes, identifier: Identifier | None) -> list[_SentValue]:
