@@ -38,8 +38,8 @@ from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import DIRECTORY, Metrics
 from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
-from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
+from perdure.server.fast.writes import FastWrites
 from perdure.server.pages import load_templates
 from perdure.server.protocol.http import make_protocol_class
 from perdure.server.protocol.limits import ClientLimits
@@ -86,8 +86,8 @@ class Worker:
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation, health)
         self.fast.drop_outdated()
-        self.fast_put = FastMint(self._service)
-        self._service.metrics.watch_fast_paths(self.fast, self.fast_put)
+        self.fast_put = FastWrites(self._service)
+        self._service.metrics.watch_fast_paths(self.fast, self.fast_put.mint, self.fast_put.assign)
 
     @property
     def settings(self) -> Settings:

@@ -56,6 +56,12 @@ class MintCounts(Protocol):
     received: int
 
 
+class AssignCounts(Protocol):
+    """The plain integer in which `perdure.server.fast.assign` counts."""
+
+    assigned: int
+
+
 class Metrics:
     """The counters of one worker."""
 
@@ -63,6 +69,7 @@ class Metrics:
         self._limits = limits
         self._fast_path: FastCounts | None = None
         self._fast_mint: MintCounts | None = None
+        self._fast_assign: AssignCounts | None = None
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "perdure_requests",
@@ -125,10 +132,13 @@ class Metrics:
         """Note how late a timer was served: to measure each fast answer would slow it down."""
         self._delay.observe(max(seconds, 0.0))
 
-    def watch_fast_paths(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
+    def watch_fast_paths(
+        self, fast_path: FastCounts, fast_mint: MintCounts, fast_assign: AssignCounts
+    ) -> None:
         """Set the counters of answers without ASGI."""
         self._fast_path = fast_path
         self._fast_mint = fast_mint
+        self._fast_assign = fast_assign
 
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
@@ -152,6 +162,10 @@ class Metrics:
             self._writes.labels("mint", Outcome.CREATED.value).inc(mint.minted)
             self._received.inc(mint.received)
             mint.minted = mint.received = 0
+        assign = self._fast_assign
+        if assign is not None and assign.assigned:
+            self._fast.labels("assign").inc(assign.assigned)
+            assign.assigned = 0
 
     def _count_request(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)

@@ -27,14 +27,12 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.model.commands import Answer, Mint, Receipt
 from perdure.model.records import Token
-from perdure.policy import tokens
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import write_answer
-from perdure.server.common.conditions import CONDITIONS
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.fast.bearer import read_plain_bearer
 from perdure.server.fast.path import find_public_base
-from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
 from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (
@@ -50,15 +48,6 @@ from perdure.storage.spool import make_content
 
 Send = Callable[[bytes], None]
 
-_UNUSUAL = CONDITIONS | {
-    b"content-digest",
-    b"content-encoding",
-    b"content-range",
-    b"expect",
-    b"idempotency-key",
-    b"repr-digest",
-    ECHO.lower().encode(),
-}
 _SERIES = b"/pdi://"
 _MOST_HEADERS = 1024
 _SECOND = timedelta(seconds=1)
@@ -189,14 +178,12 @@ class FastMint:
 
     def _judge_header(self, found: dict[bytes, bytes]) -> UsualUpload | None:
         """Return the meaning of a header, or None if the plain way must decide."""
-        base = find_public_base(found, self._service.settings.base_url)
-        if base is None or not _UNUSUAL.isdisjoint(found):
+        settings = self._service.settings
+        base = find_public_base(found, settings.base_url)
+        digest = read_plain_bearer(found, settings.replay_origin)
+        if base is None or digest is None:
             return None
         text = {name: value.decode("latin-1") for name, value in found.items()}
-        scheme, _, secret = text.get(b"authorization", "").partition(" ")
-        secret = secret.strip()
-        if scheme.lower() != "bearer" or not tokens.is_token(secret):
-            return None
         try:
             kind = read_declared_type(text.get(b"content-type", ""))
             language = read_declared_language(text.get(b"content-language", ""))
@@ -205,9 +192,7 @@ class FastMint:
         if kind is None or needs_look(kind):
             return None
         format, media_type = spell_type(kind)
-        return UsualUpload(
-            tokens.digest_secret(secret), base, format, media_type, kind.charset, language
-        )
+        return UsualUpload(digest, base, format, media_type, kind.charset, language)
 
     def _send_answer(
         self, target: bytes, fields: bytes, usual: UsualUpload, send: Send, outcome: Answer

@@ -1,0 +1,276 @@
+"""Plain writes to handles are carried out as on the plain way, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.server.conftest import Answer, parse_answers, received
+from tests.server.deployment import Deployment, deployed
+
+from perdure.errors import PerdureError
+from perdure.ids import parse
+from perdure.model.commands import Answer as Outcome
+from perdure.model.commands import Assign, Command, SaveToken
+from perdure.model.records import Token, Value
+from perdure.policy.tokens import make_token
+from perdure.registry import Registry, initialise
+from perdure.server.common.bearers import Bearers
+from perdure.server.common.metrics import Metrics
+from perdure.server.common.service import Service
+from perdure.server.fast.assign import FastAssign
+from perdure.storage.generation import Generation
+
+PREFIX = "21.T14999"
+ADMIN = {"handle": f"{PREFIX}/ADMIN", "index": 300, "permissions": "011111110011"}
+URL = {"index": 1, "type": "URL", "data": {"format": "string", "value": "https://a.example/"}}
+MAIL = {"index": 2, "type": "EMAIL", "data": "a@a.example"}
+VALUES = {
+    "values": [
+        URL,
+        MAIL,
+        {"index": 100, "type": "HS_ADMIN", "data": {"format": "admin", "value": ADMIN}},
+    ]
+}
+RECORD = json.dumps(VALUES).encode()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    root = tmp_path_factory.mktemp("fast") / "registry"
+    initialise(root, handle_prefixes=(PREFIX,))
+    with deployed(root) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secret(site: Deployment) -> str:
+    made = site.token("writer", authorities=("*",))
+    ask(site, put(made, f"{PREFIX}/first"))  # the server leads from now on
+    return made
+
+
+def put(secret: str, handle: str, *fields: str, body: bytes = RECORD) -> bytes:
+    lines = [f"PUT /api/handles/{handle} HTTP/1.1", "Host: a.example"]
+    lines += [f"Authorization: Bearer {secret}", *fields, f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def ask(site: Deployment, *requests: bytes) -> list[Answer]:
+    """The answers on one connection, which stays open until the last request asks to end it."""
+    with site.connect() as wire:
+        wire.sendall(b"".join(requests))
+        wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return parse_answers(received(wire), ["PUT"] * len(requests))[:-1]
+
+
+def ask_plainly(site: Deployment, request: bytes) -> Answer:
+    """The answer on a connection that ends with it, which is never given without ASGI."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    with site.connect() as wire:
+        wire.sendall(head + b"\r\nConnection: close\r\n\r\n" + body)
+        return parse_answers(received(wire), ["PUT"])[0]
+
+
+def count_taken(site: Deployment) -> int:
+    """The number of writes that were carried out without ASGI."""
+    exposed = site.get("/metrics").body.decode()
+    found = re.search(
+        r'^perdure_fast_answers_total\{kind="assign"\} ([0-9.]+)$', exposed, re.MULTILINE
+    )
+    return int(float(found[1])) if found else 0
+
+
+def comparable(answer: Answer) -> tuple[int, list[tuple[str, str]], str]:
+    """An answer without its date, what ends the connection, and the name of the handle."""
+    fields = [
+        (name, value)
+        for name, value in answer.headers.items()
+        if name not in ("date", "connection")
+    ]
+    return answer.status, fields, re.sub(r"/[fp]-\d+", "/N", answer.body.decode())
+
+
+TAKEN: list[tuple[str, tuple[str, ...], bytes]] = [
+    ("", (), RECORD),
+    ("", ("Content-Type: application/json", "Accept: */*", "X-Anything: at all"), RECORD),
+    ("", (), json.dumps(URL).encode()),
+    ("", (), json.dumps([URL, MAIL]).encode()),
+    ("", (), json.dumps([URL | {"data": "no address"}]).encode()),
+    ("?overwrite=false", (), RECORD),
+    ("?overwrite=true&pretty", (), RECORD),
+    ("?callback=call", (), RECORD),
+]
+LEFT: list[tuple[str, tuple[str, ...], bytes]] = [
+    ("?index=various", (), RECORD),
+    ("?index=7", (), RECORD),
+    ("?callback=1", (), RECORD),
+    ("%20", (), RECORD),
+    ("%2D", (), RECORD),
+    ("", (), b"{"),
+    ("", (), b'{"values":[{"index":0}]}'),
+    ("", (), json.dumps([{"index": 300, "type": "HS_SECKEY", "data": "secret"}]).encode()),
+    ("", ("Content-Encoding: gzip",), RECORD),
+    ("", ("Content-Digest: sha-256=:AAAA:",), RECORD),
+    ("", ("If-None-Match: *",), RECORD),
+    ("", ("Authorization: Bearer x",), RECORD),
+    ("", ("Signature-Input: sig=()", "Signature: sig=:AAAA:"), RECORD),
+    ("", ("Idempotency-Key: k",), RECORD),
+]
+
+
+def pairs(
+    site: Deployment, secret: str, number: int, case: tuple[str, tuple[str, ...], bytes]
+) -> None:
+    query, fields, body = case
+    fast, plain = (f"{PREFIX}/{way}-{number}" for way in "fp")
+    for _ in range(2):  # first of an unknown handle, then of one that is known
+        [one] = ask(site, put(secret, fast + query, *fields, body=body))
+        other = ask_plainly(site, put(secret, plain + query, *fields, body=body))
+        assert comparable(one) == comparable(other)
+    own = f"Authorization: Bearer {secret}"
+    shown = [
+        re.sub(
+            r'"timestamp":"[^"]*"|/[fp]-\d+',
+            "",
+            site.get(f"/api/handles/{name}", own).body.decode(),
+        )
+        for name in (fast, plain)
+    ]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(("number", "case"), [*enumerate(TAKEN)], ids=lambda one: str(one)[:60])
+def test_both_ways_give_the_same(
+    site: Deployment, secret: str, number: int, case: tuple[str, tuple[str, ...], bytes]
+) -> None:
+    before = count_taken(site)
+    pairs(site, secret, number, case)
+    assert count_taken(site) - before == (1 if "false" in case[0] else 2)
+
+
+@pytest.mark.parametrize(("number", "case"), [*enumerate(LEFT, 100)], ids=lambda one: str(one)[:60])
+def test_other_writes_go_the_plain_way(
+    site: Deployment, secret: str, number: int, case: tuple[str, tuple[str, ...], bytes]
+) -> None:
+    before = count_taken(site)
+    pairs(site, secret, number, case)
+    assert count_taken(site) == before
+
+
+def test_names_that_are_not_written_here(site: Deployment, secret: str) -> None:
+    for handle in ("20.500/x", f"pdi/{PREFIX}", "x", f"{PREFIX}/f-7?mintNewSuffix=true"):
+        before = count_taken(site)
+        [one] = ask(site, put(secret, handle))
+        other = ask_plainly(site, put(secret, handle))
+        assert one.status == other.status
+        assert count_taken(site) == before
+
+
+def test_a_token_is_refused_as_soon_as_it_is_revoked(site: Deployment, secret: str) -> None:
+    del secret  # the server leads
+    passing, digest = make_token()
+    scope = Token(name="passing", digest=digest, operations=("register",), authorities=("*",))
+    statuses = []
+    with site.connect() as wire:
+        for number, revoked in enumerate((None, "2026-01-01T00:00:00Z")):
+            site.do(SaveToken(token=msgspec.structs.replace(scope, revoked=revoked)))
+            wire.sendall(put(passing, f"{PREFIX}/passing-{number}"))
+            data = b""
+            while b"}" not in data:
+                data += wire.recv(65536)
+            statuses.append(parse_answers(data, ["PUT"])[0].status)
+    assert statuses == [200, 401]
+
+
+def test_rights(site: Deployment, secret: str) -> None:
+    del secret
+    other = site.token("of another prefix", authorities=("hdl:20.1/*",))
+    maker = site.token("only creates", operations=("register",), authorities=("*",))
+    [refused] = ask(site, put(other, f"{PREFIX}/rights"))
+    [made, again] = ask(
+        site,
+        *[put(maker, f"{PREFIX}/rights", body=json.dumps(one).encode()) for one in (URL, MAIL)],
+    )
+    assert [one.status for one in (refused, made, again)] == [403, 200, 403]
+
+
+# another write was faster
+# ------------------------
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    initialise(tmp_path / "registry", handle_prefixes=(PREFIX,))
+    generation = Generation(tmp_path / "registry")
+    with Registry(tmp_path / "registry") as registry:
+        yield Service(registry, Bearers(registry.records, generation), Metrics())
+    generation.close()
+
+
+def hand_in_after(
+    service: Service, monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object]
+) -> None:
+    """Let something happen before each command that is handed in."""
+    door = service.registry.door
+
+    def hand_in(command: Command, then: Callable[[Outcome], None]) -> None:
+        interfere()
+        try:
+            outcome: Outcome = door.execute_command(command)
+        except PerdureError as error:
+            outcome = error
+        then(outcome)
+
+    monkeypatch.setattr(door, "hand_in", hand_in)
+
+
+def write_mail(service: Service) -> bytes:
+    """Write one value of a handle without ASGI, and return the answer."""
+    secret, digest = make_token()
+    token = Token(name="t", digest=digest, operations=("register", "bind"), authorities=("*",))
+    service.registry.door.execute_command(SaveToken(token=token))
+    fields = f"\r\nHost: a\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
+    sent: list[bytes] = []
+    target = f"/api/handles/{PREFIX}/raced?index=2".encode()
+    assert FastAssign(service)(target, fields, json.dumps(MAIL).encode(), sent.append)
+    (answer,) = sent
+    return answer
+
+
+def assign_other(service: Service, number: int) -> None:
+    values = (Value(index=1, type="NOTE", data=str(number)),)
+    name = parse(f"hdl:{PREFIX}/raced")
+    service.registry.door.execute_command(Assign(identifier=name, values=values))
+
+
+def test_a_write_is_planned_again_if_another_was_faster(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assign_other(service, 0)
+    left = [2, 1]
+
+    def interfere() -> None:
+        if left:
+            assign_other(service, left.pop())
+
+    hand_in_after(service, monkeypatch, interfere)
+    assert write_mail(service).startswith(b"HTTP/1.1 200 OK\r\n")
+    record = service.find_record(parse(f"hdl:{PREFIX}/raced"))
+    assert record is not None
+    assert [one.data for one in record.values] == ["2", "a@a.example"]
+
+
+def test_a_write_that_is_never_fastest_is_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assign_other(service, 0)
+    numbers = iter(range(1, 100))
+    hand_in_after(service, monkeypatch, lambda: assign_other(service, next(numbers)))
+    answer = write_mail(service)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b'"responseCode":3' in answer
