@@ -217,6 +217,15 @@ def test_a_signed_request_mints(site: Deployment, signer: Signer) -> None:
     assert site.get(answer.headers["location"].removeprefix(HOME)).body == b"signed"
 
 
+def test_a_signed_batch_has_the_rights_of_the_key(site: Deployment, signer: Signer) -> None:
+    """The signature covers the batch, and so each of its lines."""
+    lines = [{"target": f"/pdi://{SERIES}/?mint"}, {"target": f"/pdi://{OTHER_SERIES}/?mint"}]
+    body = b"\n".join(json.dumps(one).encode() for one in lines)
+    signed = signer.fields(site, "POST", "/operations", body, nonce="batch")
+    answer = site.ask("POST", "/operations", TYPE, *signed, body=body)
+    assert [json.loads(line)["status"] for line in answer.body.splitlines()] == [201, 403]
+
+
 def test_a_signature_is_good_once(site: Deployment, signer: Signer) -> None:
     """Whatever its label is, which is not signed."""
     now = int(time.time())

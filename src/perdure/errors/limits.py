@@ -374,6 +374,13 @@ class BodyTooLarge(TooLarge):
     what = "the body"
 
 
+class OperationsTooMany(TooLarge):
+    """A batch has too many operations."""
+
+    what = "the number of operations in one request"
+    unit = "operations"
+
+
 class SecretsTooMany(TooLarge):
     """A request seals too many secrets."""
 

@@ -224,6 +224,31 @@ class MalformedBody(FaultQuoted, InvalidRequest):
         return self.manual
 
 
+class OperationNotBatched(InvalidRequest):
+    """A line of a batch is not an operation that a batch can contain."""
+
+    method: str
+    target: str
+    reason = "a batch contains POST to an identifier, and PUT and DELETE of a handle"
+    rule = "docs/reference/http.md"
+
+    @property
+    def what(self) -> str:
+        return f"{quote(self.method)} {quote(self.target)}"
+
+
+class FieldNotForBatch(InvalidRequest):
+    """A header field would apply to a complete batch, whose operations succeed or fail alone."""
+
+    field: str
+    reason = "each operation of a batch states it in its own line"
+    rule = "docs/reference/http.md"
+
+    @property
+    def what(self) -> str:
+        return f"the field {self.field}"
+
+
 class OtherHandleSent(InvalidRequest):
     """The body is the record of another handle than the one in the URL."""
 

@@ -34,6 +34,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /tokens                                           granting.manage_tokens
     POST      /tokens/<name>?revoke                             granting.manage_tokens
     POST      /captures?url=<url>                               capturing.capture_page
+    POST      /operations                                       batches.run_batch
     GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
     OPTIONS   every page                                        methods.answer_options
     TRACE     every page                                        methods.answer_trace
@@ -136,6 +137,7 @@ class Application:
         if found is None:
             return problems.answer_problem(problems.no_such_page(request.target.text), request)
         request.allow = found.allow
+        request.answer_other = self._answer_request
         try:
             if found.asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate_request(self._service, request)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from perdure.model.queries import Preference
 from perdure.model.records import Token
@@ -23,12 +23,19 @@ from perdure.server.common.target_kinds import TargetKind
 from perdure.server.protocol.head import join_fields
 from perdure.server.protocol.http import get_raw_target
 
+if TYPE_CHECKING:
+    from perdure.server.common.answers import Answer
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # RFC 9110 section 7.2: uri-host [ ":" port ]; registered names as in the DNS
 HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+
+
+async def _refuse_other(_: Request) -> NoReturn:
+    raise RuntimeError("this request did not come through the dispatcher")
 
 
 class Request:
@@ -44,6 +51,8 @@ class Request:
         """The token whose key signed this request, or None if it is not signed."""
         self.allow: Mapping[TargetKind, bytes] = {}
         """The methods that the target allows, by its kind; set by the dispatcher."""
+        self.answer_other: Callable[[Request], Awaitable[Answer]] = _refuse_other
+        """Answers another request as the server would; set by the dispatcher."""
         self.fields = join_fields(scope["headers"])
         self._scope = scope
         self._base_url = base_url

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from perdure import errors
-from perdure.server.apis import capturing, changes, granting, handle_search, handles
+from perdure.server.apis import batches, capturing, changes, granting, handle_search, handles
 from perdure.server.routes.model import (
     BARE,
     JSON,
@@ -413,4 +413,39 @@ CHANGES = (
     ),
 )
 
-APIS = (*HANDLES, *RIGHTS, *CAPTURES, *CHANGES)
+BATCHES = (
+    Route(
+        methods=("POST",),
+        pattern="/operations",
+        handler=batches.run_batch,
+        operation="runBatch",
+        shown="POST /operations",
+        text="carries out many [operations](#batches), one per line; "
+        "the answer has one line for each",
+        section="writing",
+        body=BodyShape(
+            text="A JSON object per line: a target and, if needed, the method, the body, its type, "
+            "conditions and an idempotency key.",
+            content={batches.MEDIA_TYPE: TEXT},
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="A JSON object per line: the status and the body of each answer.",
+                content={batches.MEDIA_TYPE: TEXT},
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.InvalidRequest,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+            errors.ContentNotSupported,
+        ),
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
+)
+
+APIS = (*HANDLES, *RIGHTS, *CAPTURES, *BATCHES, *CHANGES)
