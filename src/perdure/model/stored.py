@@ -53,7 +53,7 @@ def encode_stored(record: Record) -> bytes:
 
 def _write_location_line(record: Record) -> str | None:
     """Return the line of a record that has one location and no other facts, or None."""
-    if len(record.locations) > 1 or _NO_TIME.search(record.at):
+    if len(record.locations) > 1 or record.values or _NO_TIME.search(record.at):
         return None
     location = record.locations[0]
     version = NONE if location.version is None else location.version

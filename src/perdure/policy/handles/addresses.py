@@ -28,6 +28,8 @@ _LONGEST = 8192  # characters
 _HOSTED = ("http", "https", "ftp", "ftps")
 _AROUND = " \t\r\n\f"
 _SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
+# the usual spelling: a host of ASCII letters, digits, dots and hyphens, without a port or a user
+_PLAIN = re.compile(r"https?://[0-9A-Za-z.-]+(?:[/?#][!-~]*)?", re.ASCII)
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 
 
@@ -36,7 +38,7 @@ def read_address(text: str) -> str | None:
     """The location that a text means, or None if it is not an address that readers can open."""
     if len(text) > _LONGEST:
         return None
-    if _is_location(text):
+    if _PLAIN.fullmatch(text) or _is_location(text):
         return text
     address = _escape_address(text.strip(_AROUND))
     return address if address is not None and _is_location(address) else None

@@ -66,9 +66,10 @@ def assign_values(
         raise NameWithdrawn(identifier=str(identifier))
     private = values.find_private_addresses(record.values) | values.find_private_addresses(new)
     changed = _set_locations(identifier, record, _find_places(new), private, at, by)
-    dated = _date_values({one.index: one for one in values.list_values(record)}, new, at)
+    held = values.list_values(record)
+    dated = _date_values({one.index: one for one in held}, new, at)
     changed = msgspec.structs.replace(changed, values=dated)
-    same = changed.locations == record.locations and dated == values.list_values(record)
+    same = changed.locations == record.locations and dated == held
     return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
 
 

@@ -21,7 +21,7 @@ Specification: RFC 3651 section 3.1; Handle.Net technical manual version 9, sect
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -367,15 +367,16 @@ def find_ttl(values: Iterable[Value], uri: str) -> int | None:
     return min(found, default=None)
 
 
-def find_private_addresses(values: Iterable[Value]) -> set[str]:
+def find_private_addresses(values: Collection[Value]) -> set[str]:
     """The addresses that only values state that are not public."""
-    public: set[str] = set()
-    private: set[str] = set()
-    for one in values:
-        (public if is_public(one) else private).update(
-            location.uri for location in list_locations(one)
-        )
-    return private - public
+    private = {
+        location.uri for one in values if not is_public(one) for location in list_locations(one)
+    }
+    if not private:  # nearly always: then the public values need not be read
+        return private
+    return private - {
+        location.uri for one in values if is_public(one) for location in list_locations(one)
+    }
 
 
 def hide_private_locations(record: Record, current: Record) -> Record:
