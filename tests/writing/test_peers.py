@@ -25,20 +25,23 @@ from perdure.errors.processes import OutcomeUnknown
 from perdure.ids import parse
 from perdure.model.commands import (
     Alias,
+    Assign,
     Bind,
     Break,
     Command,
     Commit,
+    Describe,
     Load,
     LoadRow,
     Mint,
     Outcome,
     Receipt,
     Register,
+    Relocate,
     SaveToken,
     Withdraw,
 )
-from perdure.model.records import Location, Token
+from perdure.model.records import Location, Token, Value
 from perdure.registry import Registry
 from perdure.writing.peers import (
     LOCK,
@@ -501,6 +504,7 @@ rows = st.builds(
     st.lists(st.integers(-(2**63), 2**63 - 1), max_size=2).map(tuple),
     st.lists(st.tuples(st.integers(1, 9), contents), max_size=2).map(tuple),
 )
+values = st.builds(Value, index=st.integers(0, 9), type=words, data=words, ttl=st.integers(0, 9))
 some_contents = st.lists(contents, max_size=2).map(tuple)
 some_locations = st.lists(locations, max_size=2).map(tuple)
 once = st.none() | words
@@ -523,6 +527,14 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         Withdraw, identifier=identifiers, reason=words, version=st.none() | st.integers(1, 10**18)
     ),
+    st.builds(
+        Assign,
+        identifier=identifiers,
+        values=st.none() | st.lists(values, max_size=2).map(tuple),
+        expect=st.none() | st.integers(0, 9),
+    ),
+    st.builds(Describe, identifier=identifiers, part=once, patch=st.none() | st.binary(max_size=9)),
+    st.builds(Relocate, moves=st.just((("a", "b"),)), keys=st.just((("hdl:1/1", 7),))),
     st.builds(SaveToken, token=tokens),
     st.builds(Load, rows=st.lists(rows, max_size=2).map(tuple), last=st.booleans()),
 )
@@ -531,6 +543,27 @@ commands: st.SearchStrategy[Command] = st.one_of(
 @given(commands)
 def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
     assert decode_command(encode_command(command)) == command
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"identifier": "hdl:1/1"},
+        {"identifier": "hdl:1/1", "other": "x"},
+        {"identifier": "hdl:1", "other": "hdl:1/1"},
+        {"identifier": 7, "other": "hdl:1/1"},
+        {"identifier": "hdl:1/1", "other": "hdl:1/2", "by": 7},
+        [],
+        7,
+    ],
+    ids=str,
+)
+def test_what_is_no_command_is_not_decoded(fields: object) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        decode_command(msgspec.msgpack.encode(("Alias", fields)))
+    with pytest.raises(KeyError):
+        decode_command(msgspec.msgpack.encode(("Nothing", fields)))
 
 
 def test_an_error_arrives_as_it_was_sent() -> None:
