@@ -19,6 +19,7 @@ from perdure.model.records import (
     Correction,
     Level,
     Location,
+    LocationDrift,
     NarrowDescription,
     Reading,
     Record,
@@ -164,6 +165,44 @@ def test_only_versions_and_formats_that_exist_are_described() -> None:
     elsewhere = Record(locations=(Location(uri="https://a.example/", version=4),))
     level = Level(version=4, format="pdf")
     assert levels.settle_level(NAME, elsewhere, level) == level
+
+
+_AWAY = Tombstone(reason="moved", at=AT, by="local")
+_DRIFT = LocationDrift(uri="https://a.example/", at=AT)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        replace(RECORD, locations=(Location(uri="https://a.example/"),)),
+        replace(RECORD, drifted=(_DRIFT,)),
+        replace(RECORD, broken=_AWAY),
+        replace(RECORD, versions=(*RECORD.versions, Version(number=3, at=AT, tombstone=_AWAY))),
+    ],
+    ids=["location", "drifted", "broken", "withdrawn version"],
+)
+def test_an_export_describes_formats_that_its_line_no_longer_lists(record: Record) -> None:
+    """ "Every export can be imported again" (`require_level`)."""
+    levels.require_level(NAME, record, Level(format="pdf"))
+
+
+def test_an_import_describes_no_format_that_the_record_never_had() -> None:
+    with pytest.raises(NotAcceptable):
+        levels.require_level(NAME, RECORD, Level(format="pdf"))
+    withdrawn = replace(RECORD, versions=(*RECORD.versions, Version(number=3, at=AT)))
+    with pytest.raises(NotAcceptable):
+        levels.require_level(NAME, withdrawn, Level(version=2, format="pdf"))
+    with pytest.raises(NoSuchVersion):
+        levels.require_level(NAME, withdrawn, Level(version=4, format="pdf"))
+
+
+def test_plain_pairs_describe_the_whole_resource_and_no_level_of_it() -> None:
+    record = replace(RECORD, metadata={"title": "A"})
+    titled = About(titles=(DescriptionText(value="A"),))
+    assert levels.describe_own(record, WHOLE_RESOURCE) == titled
+    assert levels.describe_own(record, Level(version=2)) == About()
+    described = describe(record, (WHOLE_RESOURCE, About(year="1999")))
+    assert levels.describe_own(described, WHOLE_RESOURCE) == About(year="1999")
 
 
 def test_a_part_has_a_version() -> None:
