@@ -113,6 +113,13 @@ def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason:
     assert refused.value.setting == next(iter(table))
 
 
+@pytest.mark.parametrize(("name", "value"), [("sereis", []), ("port", [80]), ("host", [1, 2])])
+def test_a_list_is_shown_as_the_file_spells_it(name: str, value: list[int]) -> None:
+    with pytest.raises(BadSettings) as refused:
+        read_table({name: value}, {})
+    assert str(refused.value).startswith(f"setting {name} = '{value}': ")
+
+
 @pytest.mark.parametrize("setting", ["nowhere", "host"])
 def test_a_scheme_of_a_plug_in_names_a_setting_that_lists_no_authorities(
     setting: str, monkeypatch: pytest.MonkeyPatch

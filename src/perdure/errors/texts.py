@@ -94,7 +94,8 @@ class BadSettings(ReasonedError, ValueError):
     value: object
 
     def problem(self) -> str:
-        return f"setting {self.setting} = {quote(self.value)}: {self.reason}"
+        value = list(self.value) if isinstance(self.value, tuple) else self.value  # as in TOML
+        return f"setting {self.setting} = {quote(value)}: {self.reason}"
 
 
 class BadSettingsThere(BadSettings):
