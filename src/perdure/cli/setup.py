@@ -15,8 +15,8 @@ _SHOWN = 100  # characters of a request line; one has thousands
 
 
 _NO_BASE_URL = (
-    "no base_url is set, so the addresses that perdure writes for names can be followed on this "
-    "machine only; set it in perdure.toml before others are to follow them"
+    "no base_url is set, so the addresses that perdure writes for names work on this machine only; "
+    "set it in perdure.toml before you publish them"
 )
 
 
