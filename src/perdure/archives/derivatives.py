@@ -56,6 +56,10 @@ def is_made_by(end: str, time: str) -> bool:
 
 
 def list_ranges() -> Iterator[IndexRange]:
-    """Yield the stretches of an index that have all such records, and a few others."""
-    for one in _BEGINNINGS:
-        yield IndexRange(one, f"{one[:-1]};")
+    """Yield the stretches of an index that have all such records, and a few others.
+
+    An index keeps a scheme that is not of the Web as it was written, in capitals, say.
+    """
+    for name in _BEGINNINGS:
+        for one in (name, name.upper(), name.capitalize()):
+            yield IndexRange(one, f"{one[:-1]};")
