@@ -81,7 +81,23 @@ def test_sound_is_played_sample_by_sample(
     answer = site.get(f"/{names[name]}?play")
     assert (answer.status, answer.headers["content-type"]) == (200, "audio/wav")
     assert read_samples(answer.body) == WAVES
+    assert answer.headers["content-disposition"].endswith('.wav"')
     assert site.get(f"/{names[name]}?play", RANGE).body == answer.body[44:144]
+
+
+@pytest.mark.parametrize("media_type", ["audio/wav", "audio/x-wav", "audio/mpeg"])
+def test_the_document_is_tried_first_if_browsers_play_its_type(
+    site: Deployment, names: dict[str, str], media_type: str
+) -> None:
+    name = site.mint(text(AU + media_type.encode(), "sound", media_type))
+    page = site.get(f"/{name}?landing").body.decode()
+    assert page.index(f'src="/{name}?bytes"') < page.index(f'src="/{name}?play"')
+    assert "?bytes" not in "".join(
+        site.get(f"/{names['au']}?landing")
+        .body.decode()
+        .partition("<audio")[2]
+        .partition("</audio")
+    )
 
 
 def test_a_part_of_a_sound_is_played(site: Deployment, names: dict[str, str]) -> None:

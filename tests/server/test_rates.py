@@ -104,6 +104,24 @@ def test_the_client_of_a_request(peer: str, forwarded: str, client: str | None) 
     assert limits.find_client(peer, f"\r\nHost: a{field}\r\n\r\n".encode()) == client
 
 
+def test_a_token_without_a_share_waits_as_the_writer_said() -> None:
+    limits = ClientLimits()
+    limits.note_refusal("press", 3600)
+    assert 3590 < limits.find_mint_wait("press") <= 3600
+    assert limits.find_mint_wait("other") == 0
+    assert limits.mints_refused == 1
+    for number in range(5000):
+        limits.note_refusal(f"t{number}", 60)
+    assert limits.find_mint_wait("press") == 0  # forgotten: the memory is bounded
+    assert limits.find_mint_wait("t4999") > 0
+
+
+def test_without_limits_nobody_is_refused() -> None:
+    limits = ClientLimits()
+    limits.charge_bytes("192.0.2.1", 1 << 40)
+    assert [limits.judge_client("192.0.2.1") for _ in range(1000)] == [None] * 1000
+
+
 def test_repeated_fields_are_one_list() -> None:
     limits = ClientLimits(trusted_proxies=("10.0.0.7",))
     fields = b"\r\nx-forwarded-for: 203.0.113.9\r\nX-FORWARDED-FOR: 192.0.2.1\r\n\r\n"
