@@ -15,6 +15,7 @@ NAMES = (
     "parse",
     "minting",
     "http_minting",
+    "handle_writing",
     "loading",
     "authorisation",
     "listing",

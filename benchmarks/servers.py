@@ -99,10 +99,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(command: list[str], port: int, **environment: str) -> Iterator[Server]:
-    """Runs a server on the server's core until the block ends."""
+def serving(
+    command: list[str], port: int, cores: str = SERVER_CORE, **environment: str
+) -> Iterator[Server]:
+    """Runs a server on the server's core, or on others, until the block ends."""
     process = subprocess.Popen(
-        ["taskset", "-c", SERVER_CORE, *command],
+        ["taskset", "-c", cores, *command],
         env=os.environ | environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -154,8 +156,10 @@ def nginx(directory: Path, locations: str) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def perdure(registry: Path, **settings: str) -> Iterator[Server]:
-    """Our own server, one worker."""
+def perdure(
+    registry: Path, *, workers: int = 1, cores: str = SERVER_CORE, **settings: str
+) -> Iterator[Server]:
+    """Our own server, with one worker or several."""
     port = free_port()
     command = [
         sys.executable,
@@ -166,8 +170,10 @@ def perdure(registry: Path, **settings: str) -> Iterator[Server]:
         "serve",
         "--port",
         str(port),
+        "--workers",
+        str(workers),
     ]
-    with serving(command, port, **settings) as server:
+    with serving(command, port, cores, **settings) as server:
         yield server
 
 
