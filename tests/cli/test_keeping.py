@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
+from perdure.ids import parse
 from perdure.registry import Registry
 
 
@@ -35,6 +38,28 @@ def test_verify_finds_a_changed_byte(shell: Shell) -> None:
     assert (found["identifier"], found["segment"]) == (second, 1)
     assert sums["problems"] == 1
     shell.run("verify", first)
+
+
+def test_verify_names_each_damaged_record_without_bytes(shell: Shell) -> None:
+    """Records without bytes are read once, with the changes that wrote them."""
+    document = mint(shell, "a document").removesuffix(".text.1")
+    lines = [
+        json.dumps({"id": f"pdi://{SERIES}/1997/09/01/{number}", "locations": [f"urn:a:{number}"]})
+        for number in range(1, 10)
+    ]
+    shell.run("import", "-", stdin="\n".join(lines))
+    shell.run("verify")
+    with closing(sqlite3.connect(shell.root / "registry.sqlite")) as connection, connection:
+        connection.execute("DROP TRIGGER records_hold")
+        connection.execute("UPDATE records SET record=record || 1 WHERE key GLOB '*/a[37]'")
+        update = "UPDATE records SET record='' WHERE key=?"
+        connection.execute(update, (parse(document).key,))
+    *found, sums = map(json.loads, shell.run("verify", "--json", code=1).stdout.splitlines())
+    named = [one["identifier"] for one in found if "identifier" in one]
+    lost = [f"pdi://{SERIES}/1997/09/01/{number}" for number in (3, 7)]
+    assert named == [*lost, document]
+    assert sums["problems"] == len(found)
+    assert sums["checked"] == 0
 
 
 def test_verify_all_finds_a_damaged_head(shell: Shell) -> None:

@@ -45,6 +45,21 @@ def test_the_digest_of_one_line() -> None:
     assert digest_lines(SALT, "press", [("hdl:1/1", LINE)]) == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "attested"),
+    [
+        (f"={DEED.at} press text - - 5 9b71d 3 1042 text/plain",) * 2,
+        ('{"segment":7,"offset":8}', '{"segment":0,"offset":0}'),
+        (f'{LINE}?"segment":7,"offset":8', f'{LINE}?"segment":0,"offset":0'),
+        (f"{LINE}?=1", f"{LINE}?=1"),
+    ],
+)
+def test_the_digest_of_lines_of_which_one_has_a_place(line: str, attested: str) -> None:
+    attested = attested.replace(" 3 1042 ", " 0 0 ")
+    expected = sha256(SALT, f"press\0\0hdl:1/1\0{LINE}\0hdl:1/2\0{attested}".encode())
+    assert digest_lines(SALT, "press", [("hdl:1/1", LINE), ("hdl:1/2", line)]) == expected
+
+
 def test_the_digest_of_lines_that_are_the_same() -> None:
     expected = sha256(SALT, b"press\0", LINE.encode(), b"\0hdl:1/1\0hdl:1/2")
     assert digest_lines(SALT, "press", [("hdl:1/1", LINE), ("hdl:1/2", LINE)]) == expected

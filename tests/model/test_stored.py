@@ -92,6 +92,18 @@ def test_one_document_is_one_line() -> None:
 _placed = _documents.map(lambda one: replace(one, sha512="cd" * 64))
 
 
+@given(_records)
+def test_bytes_show_at_the_beginning_of_the_stored_form(record: Record) -> None:
+    """A store finds the records with bytes by it, and reads no others."""
+    text = stored.encode_stored(record).decode()
+    assert not record.versions or text >= stored.LEAST_WITH_BYTES
+
+
+def test_a_location_alone_shows_that_there_are_no_bytes() -> None:
+    bound = Record(at=_AT, locations=(Location(uri="https://a.example/1"),))
+    assert stored.encode_stored(bound).decode() < stored.LEAST_WITH_BYTES
+
+
 @given(_placed, _placed, st.just(_AT) | _texts, st.sampled_from(["local", "some body"]))
 def test_documents_that_are_alike_are_stored_alike(
     one: Representation, other: Representation, at: str, by: str

@@ -16,7 +16,7 @@ from tests.storage.stores import STORES, StoreDesk
 
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
-from perdure.model.records import Location, Token
+from perdure.model.records import Location, Record, Token
 from perdure.storage.ports import Records
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import copies, opening
@@ -100,6 +100,19 @@ def test_a_scan_is_in_order_and_excludes_its_end(records: Records) -> None:
     assert records.scan_lines(low, high, limit=3) == [
         (one, records.find_stored(one)) for one in found[:3]
     ]
+
+
+def test_a_scan_of_records_with_bytes_leaves_out_none_of_them(records: Records) -> None:
+    every = records.scan_records("", "~", limit=100)
+    some = records.scan_records("", "~", limit=100, with_bytes=True)
+    holding = [row for row in every if isinstance(row[1], Record) and row[1].versions]
+    assert len(holding) == 10
+    assert [row for row in every if row in some] == some
+    assert [row for row in some if row in holding] == holding
+    assert records.scan_records("", "~", limit=3, with_bytes=True) == some[:3]
+    low, high = key(f"{TODAY}/2"), key(f"{TODAY}/10")
+    between = records.scan_records(low, high, limit=100, with_bytes=True)
+    assert between == [row for row in some if low <= row[0] < high]
 
 
 def test_the_first_key(records: Records) -> None:

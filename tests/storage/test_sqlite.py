@@ -17,6 +17,7 @@ from perdure.errors import Corrupt, Unavailable
 from perdure.errors.importing import DirectoryObstructed
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
+from perdure.model.records import Location, Record
 from perdure.registry import Registry, initialise
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.decoding import decode_record
@@ -32,6 +33,16 @@ def test_a_damaged_record_is_named_by_its_identifier() -> None:
     with pytest.raises(Corrupt) as damaged:
         decode_record("no key", "{")
     assert damaged.value.identifier == "no key"
+
+
+def test_records_of_one_location_are_left_out_unread(desk: Desk) -> None:
+    desk.mint(text("one"))
+    desk.register("pdi://nara.gov.us/1997/09/01/1", locations=(Location(uri="urn:a:1"),))
+    with closing(SqliteRecords(desk.root)) as records:
+        assert len(records.scan_records("", "~", limit=9)) == 2
+        ((key, record),) = records.scan_records("", "~", limit=9, with_bytes=True)
+    assert isinstance(record, Record)
+    assert key == parse(f"{TODAY}/1").key
 
 
 def test_what_is_committed_is_flushed(root: Path) -> None:

@@ -197,7 +197,8 @@ def write_token_line(token: Token) -> str:
 def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
     """Return the digest of a change from the lines it wrote, sorted by key."""
     pairs = "\0".join(chained.from_iterable(lines))
-    if "\0=" in pairs or '"segment":' in pairs:
+    greatest = max([line for _, line in lines])
+    if greatest >= "=" or ('"' in pairs and '"segment":' in pairs):  # else no line has a place
         lines = [(key, attest_line(line)) for key, line in lines]
         pairs = "\0".join(chained.from_iterable(lines))
     alike = lines[0][1]

@@ -38,6 +38,8 @@ _UNSAYABLE = {"", NONE}  # values that a charset or language in a line cannot ha
 DOCUMENT = "="
 """The first character of the line of a record that has one document."""
 _NO_LOCATION = "{" + DOCUMENT  # the first characters of other forms
+LEAST_WITH_BYTES = min(_NO_LOCATION)
+"""Every stored form of a record that has bytes is at least this text; one location is less."""
 _NO_TIME = re.compile(f"[ {_NO_LOCATION}]")
 _LAST = 9  # field of a document: its media type, the only one that may contain spaces
 

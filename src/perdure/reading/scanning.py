@@ -46,10 +46,15 @@ class ScannedPage(NamedTuple):
     following: str | None
 
 
-def scan_readable(records: Records, low: str, high: str | None, *, limit: int) -> ScannedPage:
+def scan_readable(
+    records: Records, low: str, high: str | None, *, limit: int, with_bytes: bool = False
+) -> ScannedPage:
     """At most `limit` records with low <= key < high, in key order; without `high`, all from `low`
-    on. Raises Unavailable."""
-    rows = records.scan_records(low, high, limit=limit)
+    on. Raises Unavailable.
+
+    With `with_bytes`, records that have no bytes may be left out unchecked.
+    """
+    rows = records.scan_records(low, high, limit=limit, with_bytes=with_bytes)
     following = None
     if len(rows) == limit:
         # A damaged key may be out of order: read on after the last record that is in its place.

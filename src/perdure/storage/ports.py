@@ -124,13 +124,14 @@ class Records(Protocol):
         """A fast `find_stored` for one thread."""
 
     def scan_records(
-        self, low: str, high: str | None, *, limit: int
+        self, low: str, high: str | None, *, limit: int, with_bytes: bool = False
     ) -> list[tuple[str, Record | Corrupt]]:
         """At most `limit` records with low <= key < high, in key order.
 
         Without `high`, all from `low` on: a damaged key may sort behind every text. In the place of
         a damaged record is an error. A key that is not in UTF-8 has a surrogate for each wrong
-        byte.
+        byte. With `with_bytes`, records whose stored form says that they have no bytes are left out
+        unchecked, if the store can find the others faster.
         """
 
     def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:

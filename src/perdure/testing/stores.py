@@ -15,6 +15,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from os import urandom
 from pathlib import Path
 from typing import Self
@@ -125,12 +126,12 @@ class MemoryRecords:
         return keys[start : len(keys) if high is None else max(bisect_left(keys, high), start)]
 
     def scan_records(
-        self, low: str, high: str | None, *, limit: int
+        self, low: str, high: str | None, *, limit: int, with_bytes: bool = False
     ) -> list[tuple[str, Record | Corrupt]]:
         texts = self._state.records
-        return [
-            (key, stored.decode_stored(texts[key])) for key in self._select_keys(low, high)[:limit]
-        ]
+        least = stored.LEAST_WITH_BYTES if with_bytes else ""
+        keys = (key for key in self._select_keys(low, high) if texts[key] >= least)
+        return [(key, stored.decode_stored(texts[key])) for key in islice(keys, limit)]
 
     def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
         texts = self._state.records

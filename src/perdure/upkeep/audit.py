@@ -1,7 +1,8 @@
 """Audit: compare promises with the bytes on the disk.
 
 How it works: `verify_digests` hashes representations again, a page of records at a time and in the
-order of their bytes in the segments.
+order of their bytes in the segments. Of most records a location is all that is known. If another
+check reads these too, they need not be read here (`bytes_only`): the store finds the others.
 
 What must stay true: nothing here changes a segment; a finding names the identifier and the place.
 """
@@ -39,14 +40,19 @@ class KeptRepresentation(NamedTuple):
 
 
 def verify_digests(
-    records: Records, held: Bytes, *, within: Identifier | NameSet | None = None
+    records: Records,
+    held: Bytes,
+    *,
+    within: Identifier | NameSet | None = None,
+    bytes_only: bool = False,
 ) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of a set of names; one finding for each.
 
     Withdrawn bytes are checked too: they are kept, though they are not served. Of what was erased,
-    the bytes that are left are checked.
+    the bytes that are left are checked. With `bytes_only`, damage is not noticed in records that
+    say that they have no bytes; `find_damaged` finds it.
     """
-    for one in walk_representations(records, within=within):
+    for one in walk_representations(records, within=within, bytes_only=bytes_only):
         yield (
             one
             if isinstance(one, IntegrityFinding)
@@ -55,13 +61,16 @@ def verify_digests(
 
 
 def walk_representations(
-    records: Records, *, within: Identifier | NameSet | None = None
+    records: Records, *, within: Identifier | NameSet | None = None, bytes_only: bool = False
 ) -> Iterator[KeptRepresentation | IntegrityFinding]:
     """Yield every representation, or those of a set of names, and a finding for each record that
     cannot be read. Each page of records comes in the order of its bytes on the disk.
+
+    With `bytes_only`, records that say that they have no bytes are not read.
     """
     names = None if within is None else make_set(within)
-    for page in _walk_pages(records, names, with_bytes=True):
+    walk = _walk_bytes if bytes_only else _walk_pages
+    for page in walk(records, names):
         found: list[KeptRepresentation] = []
         for row in page:
             if isinstance(row, IntegrityFinding):
@@ -79,17 +88,35 @@ def walk_records(
 ) -> Iterator[ScannedRecord | IntegrityFinding]:
     """Yield every record, or those of a set of names, and a finding for each that cannot be
     read."""
-    for page in _walk_pages(records, None if within is None else make_set(within)):
+    names = None if within is None else make_set(within)
+    for page in _walk_pages(records, names, skips_locations=False):
         yield from page
 
 
-def _walk_pages(
-    records: Records, names: NameSet | None, *, with_bytes: bool = False
+def find_damaged(records: Records) -> Iterator[IntegrityFinding]:
+    """Yield a finding for each record that cannot be read."""
+    for page in _walk_pages(records, None):
+        yield from (row for row in page if isinstance(row, IntegrityFinding))
+
+
+def _walk_bytes(
+    records: Records, names: NameSet | None
 ) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
-    """Yield all pages; with `with_bytes`, only those that may have bytes or damage."""
+    """Yield the pages of records that may have bytes."""
     low, high = (names.low, names.end) if names else ("", None)
     following: str | None = low
-    may_skip = with_bytes
+    while following is not None:
+        rows, following = read_page(records, following, high, limit=_PAGE, with_bytes=True)
+        yield _select_rows(rows, names)
+
+
+def _walk_pages(
+    records: Records, names: NameSet | None, *, skips_locations: bool = True
+) -> Iterator[list[ScannedRecord | IntegrityFinding]]:
+    """Yield all pages; with `skips_locations`, only those that may have bytes or damage."""
+    low, high = (names.low, names.end) if names else ("", None)
+    following: str | None = low
+    may_skip = skips_locations
     while following is not None:
         before = following
         if may_skip:
@@ -97,14 +124,21 @@ def _walk_pages(
             if following != before:
                 continue
         rows, following = read_page(records, before, high, limit=_PAGE)
-        may_skip = with_bytes and not any(
+        may_skip = skips_locations and not any(
             isinstance(row, IntegrityFinding) or row.record.versions for row in rows
         )
-        yield [
-            row
-            for row in rows
-            if isinstance(row, IntegrityFinding) or names is None or names.covers_resource(row.name)
-        ]
+        yield _select_rows(rows, names)
+
+
+def _select_rows(
+    rows: list[ScannedRecord | IntegrityFinding], names: NameSet | None
+) -> list[ScannedRecord | IntegrityFinding]:
+    """The records that belong to a set of names, and all that are damaged."""
+    return [
+        row
+        for row in rows
+        if isinstance(row, IntegrityFinding) or names is None or names.covers_resource(row.name)
+    ]
 
 
 def _skip_locations(records: Records, low: str, high: str | None) -> str | None:
@@ -119,13 +153,14 @@ def _skip_locations(records: Records, low: str, high: str | None) -> str | None:
 
 
 def read_page(
-    records: Records, low: str, high: str | None, *, limit: int
+    records: Records, low: str, high: str | None, *, limit: int, with_bytes: bool = False
 ) -> tuple[list[ScannedRecord | IntegrityFinding], str | None]:
     """Read at most `limit` records, with a finding for each that cannot be read.
 
-    The second value is the key from which to read on, or None at the end.
+    The second value is the key from which to read on, or None at the end. With `with_bytes`,
+    records that have no bytes may be left out unchecked.
     """
-    rows, following = scan_readable(records, low, high, limit=limit)
+    rows, following = scan_readable(records, low, high, limit=limit, with_bytes=with_bytes)
     found = [
         make_finding(row.error.identifier, str(row.error))
         if isinstance(row, DamagedRecord)

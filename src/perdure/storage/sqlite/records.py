@@ -39,6 +39,7 @@ from perdure.model.changes import (
     Line,
 )
 from perdure.model.records import Record, Token
+from perdure.model.stored import LEAST_WITH_BYTES
 from perdure.storage.sqlite import checking
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
 from perdure.storage.sqlite.decoding import (
@@ -74,6 +75,25 @@ _SCAN_BYTES = f"""
   WHERE key>=CAST(? AS TEXT) AND key<CAST(? AS TEXT) ORDER BY key LIMIT ?
 """
 _SCAN_BYTES_ON = f"{_BYTES} FROM records WHERE key>=CAST(? AS TEXT) ORDER BY key LIMIT ?"
+
+
+def _leave_out(scan: str) -> str:
+    """The same scan without records that have no bytes: SQLite compares one character, and reads
+    no more."""
+    return scan.replace("ORDER BY", f"AND record>='{LEAST_WITH_BYTES}' ORDER BY")
+
+
+_SCANS = {
+    (is_text, is_bounded, with_bytes): _leave_out(scan) if with_bytes else scan
+    for is_text, is_bounded, scan in (
+        (True, True, _SCAN),
+        (True, False, _SCAN_ON),
+        (False, True, _SCAN_BYTES),
+        (False, False, _SCAN_BYTES_ON),
+    )
+    for with_bytes in (False, True)
+}
+"""The scans: of texts or bytes, with or without an end, of all records or of those with bytes."""
 _REVISIONS = "SELECT record, {} FROM history WHERE key=? ORDER BY revision"
 _GRANT_OF_DIGEST = "SELECT name, digest, token, {} FROM tokens WHERE digest=?"
 _GRANT_NAMED = "SELECT name, digest, token, {} FROM tokens WHERE name=?"
@@ -254,19 +274,20 @@ class SqliteRecords:
         text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
 
-    def _fetch_range(self, low: str, high: str | None, limit: int) -> list[Any]:
-        if high is None:
-            return self._fetch_summed(_SCAN_ON, (low, limit), PLACE)
-        return self._fetch_summed(_SCAN, (low, high, limit), PLACE)
+    def _fetch_range(
+        self, low: str, high: str | None, limit: int, *, with_bytes: bool = False
+    ) -> list[Any]:
+        ends = (low,) if high is None else (low, high)
+        return self._fetch_summed(_SCANS[True, high is not None, with_bytes], (*ends, limit), PLACE)
 
     def scan_records(
-        self, low: str, high: str | None, *, limit: int
+        self, low: str, high: str | None, *, limit: int, with_bytes: bool = False
     ) -> list[tuple[str, Record | Corrupt]]:
         with suppress(Corrupt, UnicodeEncodeError):  # a text or a key is not in UTF-8
-            rows = self._fetch_range(low, high, limit)
+            rows = self._fetch_range(low, high, limit, with_bytes=with_bytes)
             if all(isinstance(row[0], str) for row in rows):
                 return [(row[0], decode_or_report(*row)) for row in rows]
-        statement = _SCAN_BYTES_ON if high is None else _SCAN_BYTES
+        statement = _SCANS[False, high is not None, with_bytes]
         ends = [one.encode("utf-8", "surrogateescape") for one in (low, high) if one is not None]
         damaged = self._fetch_summed(statement, (*ends, limit), PLACE)
         return [decode_scanned(*row) for row in damaged]

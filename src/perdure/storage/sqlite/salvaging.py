@@ -66,8 +66,7 @@ _SELECT = "SELECT {} FROM {} {}"
 _PAGE = """
 SELECT key, record, position, sum FROM records WHERE key>? AND {} ORDER BY key LIMIT ?
 """
-_WITH_BYTES = "substr(CAST(record AS BLOB), 1, 1) IN (x'3d', x'7b')"
-"""All records but those that are stored as one location (`perdure.model.stored`)."""
+_WITH_BYTES = f"record>='{stored.LEAST_WITH_BYTES}'"
 _NUMBERS = {
     "revision",
     "position",
