@@ -22,6 +22,7 @@ from pathlib import Path
 
 import msgspec
 
+from perdure.archives import places
 from perdure.archives.checking import RecordCheck, check_file
 from perdure.archives.files import wacz
 from perdure.archives.files.careful import Flaw, SharedMember
@@ -42,7 +43,7 @@ from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
 from perdure.storage.durable import sync_directory
 
-DIRECTORY = "captures"
+DIRECTORY = places.DIRECTORY
 FILES = "files"
 _PACKINGS = ("", ".gz", ".zst", ".lz4")
 SUFFIXES = (".wacz", *(f".{kind}{packing}" for kind in ("warc", "arc") for packing in _PACKINGS))

@@ -29,6 +29,7 @@ from typing import Literal
 
 import msgspec
 
+from perdure.archives import places
 from perdure.archives.derivatives import find_page, is_made_by
 from perdure.archives.index.ranges import IndexRange, make_range, walk_range
 from perdure.archives.port import Capture, Captures
@@ -42,7 +43,7 @@ from perdure.model.records import Tombstone
 from perdure.storage.checked_file import sum_bytes
 from perdure.storage.durable import sync_directory, write_all
 
-FILE = "withheld.jsonl"
+FILE = places.WITHHELD
 SCOPES = ("subsite", "site")
 """Coverages of PWIDs that name more than one URL."""
 _FIRST, _LAST = "0" * 14, "9" * 14

@@ -19,10 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from perdure.archives import withholding
-from perdure.archives.index.sqlite_index import FILE
-from perdure.archives.library import DIRECTORY
-from perdure.archives.withholding import Withholdings
+from perdure.archives.places import DIRECTORY, INDEX, WITHHELD
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
@@ -175,8 +172,11 @@ class _Audit:
             home.MARK: lambda: home.load_mark(root),
             fence.FILE: lambda: fence.load_fence(root),
             handover.FILE: lambda: handover.load_handover(root),
-            withholding.FILE: Withholdings(root).list_lines,
         }
+        if (root / WITHHELD).exists():
+            from perdure.archives.withholding import Withholdings  # few registries have captures
+
+            checks[WITHHELD] = Withholdings(root).list_lines
         for name, check in checks.items():
             try:
                 check()
@@ -185,12 +185,14 @@ class _Audit:
 
     def _check_captures(self) -> Iterator[IntegrityFinding]:
         """Check the index of captures. The archive files have a check of their own."""
+        if not (self._registry.root / DIRECTORY / INDEX).exists():
+            return
         try:
             for error in self._registry.archive.check_index():
-                identifier = getattr(error, "identifier", "") or f"{DIRECTORY}/{FILE}"
+                identifier = getattr(error, "identifier", "") or f"{DIRECTORY}/{INDEX}"
                 yield make_finding(identifier, str(error))
         except PerdureError as error:
-            yield make_finding(f"{DIRECTORY}/{FILE}", str(error))
+            yield make_finding(f"{DIRECTORY}/{INDEX}", str(error))
 
     def _describe(self, errors: Iterator[Corrupt]) -> Iterator[IntegrityFinding]:
         for error in errors:

@@ -23,6 +23,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from perdure.archives import places
 from perdure.archives.dates import format_second
 from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.index.cdxj import format_listed_place, is_moved
@@ -31,7 +32,7 @@ from perdure.archives.port import Capture
 from perdure.errors import StorageFailed
 from perdure.errors.processes import FileUnusable, OtherFormat
 
-FILE = "index.sqlite"
+FILE = places.INDEX
 _FORMAT = 3
 _OLDEST = 1
 BUSY = 60_000

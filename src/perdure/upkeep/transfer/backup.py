@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.archives import withholding
+from perdure.archives.places import DIRECTORY, INDEX, WITHHELD
 from perdure.errors import Conflict, PerdureError
 from perdure.errors.importing import (
     TargetInRegistry,
@@ -43,7 +43,6 @@ from perdure.storage.durable import (
 )
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
-from perdure.upkeep.transfer import captures
 from perdure.writing import peers as writers
 from perdure.writing.copy_fence import FULL, CopyFence
 
@@ -104,10 +103,11 @@ def back_up(
             held.copy_segment(number, length, target, link=link)
             done += length
             yield BackupProgress(phase="segments", share=done / total)
-        captures.back_up_captures(root, target, copy_durably)
-        if (root / withholding.FILE).exists():
-            copy_durably(root / withholding.FILE, target / withholding.FILE)
-        for name in (fence.FILE, handover.FILE):
+        if (root / DIRECTORY / INDEX).exists():
+            from perdure.upkeep.transfer.captures import back_up_captures  # few have captures
+
+            back_up_captures(root, target, copy_durably)
+        for name in (WITHHELD, fence.FILE, handover.FILE):
             if (root / name).exists():
                 copy_durably(root / name, target / name)
         copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
