@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -114,6 +115,102 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
     with closing(SqliteRecords(desk.root.parent / "restored")) as restored:
         assert restored.count_records() == 40
         assert restored.connection.execute("PRAGMA integrity_check").get == "ok"
+
+
+def read_texts(file: Path) -> list[str]:
+    with closing(apsw.Connection(str(file))) as connection:
+        assert connection.execute("PRAGMA integrity_check").get == "ok"
+        return [text for (text,) in connection.execute("SELECT record FROM records")]
+
+
+def test_a_copy_of_the_file_is_one_state_of_it(desk: Desk) -> None:
+    """While the file is copied, a writer moves its log into the file as far as it may."""
+    for number in range(300):
+        desk.mint(metadata={"abstract": f"{number} " * 2000})
+    source, target = desk.root / opening.FILE, desk.root.parent / "copy.sqlite"
+    expected = read_texts(source)
+    work = copies.copy_registry(desk.root, target, pages=16)
+    first = next(work)
+    frozen = source.read_bytes()
+    with closing(SqliteRecords(desk.root)) as records:
+        mover = records._open_file()
+        for _ in work:
+            desk.mint(metadata={"abstract": "later " * 2000})
+            mover.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        assert source.read_bytes() == frozen
+        mover.close()
+    assert first < 0.1
+    assert target.read_bytes() == frozen
+    assert read_texts(target) == expected
+
+
+def test_a_log_that_cannot_be_moved_is_copied_too(desk: Desk) -> None:
+    """A reader of an earlier state keeps later pages in the log."""
+    desk.mint(text("one"))
+    target = desk.root.parent / "copy.sqlite"
+    with closing(SqliteRecords(desk.root)) as records, records.hold_snapshot():
+        assert records.count_records() == 1
+        desk.mint(text("two"))
+        list(copies.copy_registry(desk.root, target))
+    assert len(read_texts(target)) == 2
+
+
+def test_a_file_that_was_replaced_meanwhile_is_not_mixed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup that is copied may just be replaced by the next one."""
+    desk.mint(text("one"))
+    path, target = desk.root / opening.FILE, desk.root.parent / "copy.sqlite"
+    begin = copies._begin_in_file
+
+    def replace_file(*arguments: Any) -> bool:
+        is_whole = begin(*arguments)
+        shutil.copy(path, path.with_name("other"))
+        path.with_name("other").replace(path)
+        path.write_bytes(bytes(4096))
+        return is_whole
+
+    monkeypatch.setattr(copies, "_begin_in_file", replace_file)
+    list(copies.copy_registry(desk.root, target))
+    assert len(read_texts(target)) == 1
+
+
+def test_a_backup_does_not_wait_for_a_long_write(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "_PATIENCE", 1)
+    desk.mint(text("one"))
+    target = desk.root.parent / "copy.sqlite"
+    with closing(SqliteRecords(desk.root)) as records:
+        writer = records._open_file()
+        writer.execute("BEGIN IMMEDIATE")
+        list(copies.copy_registry(desk.root, target))
+        writer.close()
+    assert len(read_texts(target)) == 1
+
+
+def test_a_backup_keeps_the_locks_of_its_process(desk: Desk) -> None:
+    """To close a second descriptor of a file drops all locks that a process has on it."""
+    desk.mint(text("one"))
+    list(copies.copy_registry(desk.root, desk.root.parent / "copy.sqlite"))
+    tried = subprocess.run(
+        [sys.executable, "-c", EXCLUDE, str(desk.root / opening.FILE)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert tried.stdout == "BusyError"
+
+
+EXCLUDE = """
+import sys
+import apsw
+connection = apsw.Connection(sys.argv[1])
+try:
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE; SELECT count(*) FROM meta").fetchall()
+except apsw.Error as error:
+    print(type(error).__name__, end="")
+"""
 
 
 def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:

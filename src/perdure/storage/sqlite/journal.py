@@ -433,4 +433,5 @@ class SqliteJournal(SqliteRecords):
                 self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._is_redacted = False
         if self._wal_pages > _WAL_PAGES:
-            self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with suppress(apsw.BusyError, apsw.LockedError):  # a backup is doing it
+                self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
