@@ -17,6 +17,7 @@ NAMES = (
     "http_minting",
     "handle_writing",
     "loading",
+    "upkeep",
     "authorisation",
     "listing",
     "redirects",

@@ -43,13 +43,13 @@ def make_registry() -> tuple[Path, float]:
     if not took.exists():
         source = fixture.OUT / "identifiers.jsonl"
         fixture.write_lines(source)
-        seconds = _load(registry, source)
+        seconds = import_lines(registry, source)
         source.unlink()
         took.write_text(str(seconds))
     return registry, float(took.read_text())
 
 
-def _load(registry: Path, source: Path) -> float:
+def import_lines(registry: Path, source: Path) -> float:
     shutil.rmtree(registry, ignore_errors=True)
     initialise(registry, series=(fixture.SERIES,))
     start = time.perf_counter()
@@ -78,7 +78,7 @@ def _bare() -> Ratio:
     source = fixture.OUT / "bare.jsonl"
     with source.open("w") as file:
         file.writelines(line for line, _ in zip(fixture.lines(), range(count), strict=False))
-    ours = count / _load(fixture.OUT / "bare", source)
+    ours = count / import_lines(fixture.OUT / "bare", source)
     rows = [(f"{fixture.SERIES}/{n:012d}", line[:120]) for n, line in enumerate(source.open())]
     database = fixture.OUT / "bare.sqlite"
     database.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def _shuffled() -> Ratio:
     random.Random(1).shuffle(rows)
     with source.open("w") as file:
         file.writelines(rows)
-    rate = count / _load(fixture.OUT / "shuffled", source)
+    rate = count / import_lines(fixture.OUT / "shuffled", source)
     shutil.rmtree(fixture.OUT / "shuffled")
     source.unlink()
     return _against("import, shuffled redirects (sorted first)", rate, 100_000, "ids/s", target=0.5)
@@ -126,7 +126,7 @@ def _documents() -> Ratio:
                 "content": {"text": text.randbytes(1024).hex(), "type": "text/plain"},
             }
             file.write(json.dumps(line) + "\n")
-    rate = _DOCUMENTS / _load(fixture.OUT / "documents", source)
+    rate = _DOCUMENTS / import_lines(fixture.OUT / "documents", source)
     size = (fixture.OUT / "documents" / FILE).stat().st_size / _DOCUMENTS
     print(f"index of a held document: {size:.0f} bytes", file=sys.stderr)
     shutil.rmtree(fixture.OUT / "documents")

@@ -63,7 +63,7 @@ def copy_registry(root: Path, target: Path, *, pages: int = 256) -> Iterator[flo
         if is_whole and path.stat().st_ino == inode:  # it may be a backup that was just replaced
             yield from _copy_file(source, file, target, pages)
         else:
-            yield from _copy_pages(source, target, pages)
+            yield from copy_pages(source, target, pages)
         with closing(apsw.Connection(str(target))) as copied:
             copied.execute("PRAGMA journal_mode=WAL")  # as a served registry; closing ends the log
 
@@ -100,7 +100,7 @@ def _copy_file(
             yield done / size
 
 
-def _copy_pages(source: apsw.Connection, target: Path, pages: int) -> Iterator[float]:
+def copy_pages(source: apsw.Connection, target: Path, pages: int) -> Iterator[float]:
     """Copy page after page of what the transaction of `source` reads."""
     with (
         closing(apsw.Connection(str(target))) as copy,
