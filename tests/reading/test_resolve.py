@@ -29,6 +29,7 @@ from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.server.application import Application
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.protocol.http import EXTENSION
@@ -271,7 +272,8 @@ def ask(desk: Desk, target: str, *fields: tuple[bytes, bytes]) -> int:
     """The status of the answer to GET, made without the fast path."""
     generation = Generation(desk.root)
     bearers = Bearers(desk.registry.records, generation)
-    application = Application(Service(desk.registry, bearers, Metrics()))
+    cold = ColdReads(desk.registry.records, desk.registry.reading)
+    application = Application(Service(desk.registry, bearers, Metrics()), cold)
     answers: list[Any] = []
 
     async def receive() -> dict[str, Any]:

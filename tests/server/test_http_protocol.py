@@ -32,11 +32,13 @@ from uvicorn.server import ServerState
 from perdure.errors import BadSettings
 from perdure.server.protocol.head import LONGEST_HEAD, LONGEST_TARGET
 from perdure.server.protocol.http import (
+    AnswerLater,
     Fast,
     RawTargetProtocol,
     get_raw_target,
     make_protocol_class,
 )
+from perdure.server.protocol.limits import ClientLimits
 
 LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 MORE = b" HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -506,6 +508,24 @@ def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -
     assert fast.rpartition(":")[0] == slow.rpartition(":")[0].replace("slow", "fast")
 
 
+class Waiting:
+    """A function for fast answers that waits once, or more often, for each message."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.again: list[Callable[[], None]] = []
+        self._times = times
+        self._asked = 0
+
+    def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        self._asked += 1
+        if self._asked % (self._times + 1):
+            raise AnswerLater(self.again.append)
+        return FOUND if target.startswith(b"/fast") else None
+
+    def go_on(self) -> None:
+        self.again.pop()()
+
+
 # flow
 # ----
 
@@ -804,6 +824,100 @@ def test_a_promised_answer_comes_after_the_end() -> None:
         assert wire.closed
 
     on_wire(mirror, steps)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_later_answer_keeps_its_place(times: int) -> None:
+    """The next message waits as bytes, and is not read before the answer."""
+    waiting = Waiting(times)
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(
+            b"GET /fast/1" + MORE + b"GET /slow/2" + MORE + b"GET /fast/3" + MORE
+        )
+        for number, status in enumerate([302, 200, 302]):
+            for _ in range(times):
+                await settle(wire)
+                assert len(waiting.again) == 1
+                assert len(parse_answers(bytes(wire.written))) == number
+                waiting.go_on()
+            await settle(wire)
+            assert parse_answers(bytes(wire.written))[number].status == status
+        assert protocol.server_state.total_requests == 3
+
+    on_wire(mirror, steps, waiting)
+
+
+def test_a_message_with_a_later_answer_counts_once_for_its_client() -> None:
+    limits = ClientLimits(requests_per_minute=2, trusted_proxies=("127.0.0.1",))
+    asked: list[bytes] = []
+
+    def wait_once(method: bytes, target: bytes, fields: bytes) -> bytes:
+        asked.append(target)
+        if len(asked) % 2:
+            raise AnswerLater(asyncio.get_running_loop().call_soon)
+        return FOUND
+
+    request = b"GET /x HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
+    with serving(make_protocol_class(wait_once, limits=limits)) as running:
+        assert statuses(running.exchange(request * 3)) == [302, 302, 429]
+
+
+def test_a_later_answer_comes_after_the_end() -> None:
+    waiting = Waiting()
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(HEAD)
+        assert protocol.eof_received()
+        assert not wire.closed
+        waiting.go_on()
+        assert statuses(parse_answers(bytes(wire.written))) == [302]
+        assert wire.closed
+
+    on_wire(mirror, steps, waiting)
+
+
+@pytest.mark.parametrize("target", [b"/fast", b"/slow"])
+def test_a_server_that_stops_gives_a_later_answer(target: bytes) -> None:
+    waiting = Waiting()
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(b"GET " + target + MORE)
+        protocol.shutdown()
+        assert not wire.closed
+        waiting.go_on()
+        await settle(wire)
+        assert len(parse_answers(bytes(wire.written))) == 1
+        assert wire.closed
+
+    on_wire(mirror, steps, waiting)
+
+
+def test_a_client_that_left_gets_no_later_answer() -> None:
+    waiting = Waiting()
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(HEAD)
+        wire.close()
+        protocol.connection_lost(None)
+        waiting.go_on()
+        await settle(wire)
+        assert not wire.written
+
+    on_wire(mirror, steps, waiting)
+
+
+def test_a_connection_with_a_later_answer_is_closed_when_it_is_idle() -> None:
+    waiting = Waiting()
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(HEAD)
+        await asyncio.sleep(0.15)  # the timer for the head, which `on_wire` sets to 0.1 s, fires
+        assert not wire.closed
+        waiting.go_on()
+        assert protocol.timeout_keep_alive_task is not None
+
+    on_wire(mirror, steps, waiting)
 
 
 def test_who_is_really_gone_is_not_answered_for_ever() -> None:

@@ -141,8 +141,9 @@ def test_the_history_is_complete_and_in_order(records: Records) -> None:
     assert records.list_revisions(key(f"{TODAY}/99")) == []
 
 
-def test_raw_records_and_look_ups_say_the_same(records: Records) -> None:
-    lookup = records.open_lookup()
+@pytest.mark.parametrize("cold", [False, True])
+def test_raw_records_and_look_ups_say_the_same(records: Records, *, cold: bool) -> None:
+    lookup = records.open_lookup(cold=cold)
     for name in (f"{TODAY}/1", "hdl:1/3", f"{TODAY}/11"):
         raw = records.find_stored(key(name))
         assert lookup.find_stored(key(name)) == raw

@@ -78,6 +78,7 @@ from perdure.errors.processes import Stopping
 from perdure.server.apis import memento, replay
 from perdure.server.common import logs, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, send_answer
+from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.request import Receive, Request, Scope, Send
 from perdure.server.common.service import Service
@@ -91,8 +92,9 @@ _ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
 class Application:
     """The resolver as an ASGI application."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, cold: ColdReads) -> None:
         self._service = service
+        self._cold = cold
         self._log = logs.get_log()
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
@@ -141,6 +143,8 @@ class Application:
         try:
             if found.asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate_request(self._service, request)
+            if self._cold.is_cold and ":" in request.target.text:
+                await self._cold.read_target(request.target.text)
             answer = await found.handler(self._service, request)
             if request.method in ("GET", "HEAD"):
                 answer = settle_conditions(request, add_entity_tag(answer))

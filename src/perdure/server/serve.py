@@ -35,6 +35,7 @@ from perdure.registry import Registry
 from perdure.server.application import Application
 from perdure.server.common import logs
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.cold_reads import CHECK_EVERY, ColdReads
 from perdure.server.common.metrics import DIRECTORY, Metrics
 from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
@@ -80,11 +81,12 @@ class Worker:
             bytes_per_minute=settings.bytes_per_minute,
             trusted_proxies=settings.trusted_proxies,
         )
+        self._cold = ColdReads(self._registry.records, self._registry.reading)
         self._service = Service(
             self._registry, bearers, Metrics(self.limits), health=health, limits=self.limits
         )
-        self._application = Application(self._service)
-        self.fast = FastPath(self._registry, self._generation, health)
+        self._application = Application(self._service, self._cold)
+        self.fast = FastPath(self._registry, self._generation, health, self._cold)
         self.fast.drop_outdated()
         self.fast_put = FastWrites(self._service)
         self._service.metrics.watch_fast_paths(self.fast, self.fast_put.mint, self.fast_put.assign)
@@ -106,6 +108,7 @@ class Worker:
             if message["type"] == "lifespan.startup":
                 tasks += [
                     asyncio.create_task(self._gather_counts()),
+                    asyncio.create_task(self._check_waits()),
                     asyncio.create_task(self._seal_segments()),
                 ]
                 if self._registry.settings.check_links_hours:
@@ -118,6 +121,7 @@ class Worker:
             elif message["type"] == "lifespan.shutdown":
                 for task in tasks:
                     task.cancel()
+                await asyncio.to_thread(self._cold.close)
                 await asyncio.to_thread(self._registry.close)
                 self._generation.close()
                 await to({"type": "lifespan.shutdown.complete"})
@@ -131,6 +135,11 @@ class Worker:
             self._service.metrics.note_delay(loop.time() - due)
             self._service.metrics.gather_counts()
             self.fast.drop_outdated()
+
+    async def _check_waits(self) -> None:
+        while True:
+            self._cold.check_waits()
+            await asyncio.sleep(CHECK_EVERY)
 
     async def _seal_segments(self) -> None:
         log = logs.get_log()

@@ -120,8 +120,17 @@ class Records(Protocol):
     def find_record(self, key: str) -> Record | None:
         """The current revision of a record."""
 
-    def open_lookup(self) -> RecordLookUp:
-        """A fast `find_stored` for one thread."""
+    def open_lookup(self, *, cold: bool = False) -> RecordLookUp:
+        """A fast `find_stored` for one thread.
+
+        A `cold` one reads no more than it needs from the disk, and costs more if nothing is read.
+        """
+
+    def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
+        """Get all records into the memory of the system, if more than twice as much is free.
+
+        Stops early if `is_wanted` returns False.
+        """
 
     def scan_records(
         self, low: str, high: str | None, *, limit: int, with_bytes: bool = False

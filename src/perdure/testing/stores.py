@@ -117,8 +117,11 @@ class MemoryRecords:
         text = self.find_stored(key)
         return None if text is None else stored.decode_stored(text)
 
-    def open_lookup(self) -> MemoryLookUp:
+    def open_lookup(self, *, cold: bool = False) -> MemoryLookUp:  # noqa: ARG002
         return MemoryLookUp(lambda: self._state)
+
+    def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
+        """Do nothing: all records are in memory."""
 
     def _select_keys(self, low: str, high: str | None) -> list[str]:
         keys = self._state.keys

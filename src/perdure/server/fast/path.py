@@ -15,6 +15,8 @@ the order of their cost:
 Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
 of one URL (`/cdx?…`) are answered from the index, without a cache.
 
+A record that must be read from the disk is read by a thread first (`AnswerLater`).
+
 For everything else the result is None, and the plain way answers: queries, parts, escapes,
 conditions, preferences for JSON or XML, formats to choose from, bytes that must be read from the
 disk, and every error.
@@ -27,7 +29,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import msgspec
@@ -54,6 +57,7 @@ from perdure.server.apis import cdx as captures
 from perdure.server.apis import handles
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day
+from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import CONDITIONS, Span, add_entity_tag
 from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.redirects import make_redirect
@@ -61,6 +65,7 @@ from perdure.server.common.request import HOST
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
+from perdure.server.protocol.http import AnswerLater
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
 from perdure.server.resource.held import write_lifetime, write_vary
@@ -109,9 +114,16 @@ class FastPath:
     """
 
     def __init__(
-        self, registry: Registry, generation: Generation, health: Health | None = None
+        self,
+        registry: Registry,
+        generation: Generation,
+        health: Health | None = None,
+        cold: ColdReads | None = None,
     ) -> None:
         self._health = health or Health()
+        self._cold = cold or ColdReads(registry.records, registry.reading)
+        self._read_keys: frozenset[str] = frozenset()
+        """The keys of records that were read from the disk for the request being answered."""
         self._day = current_day()
         self._lookup = registry.records.open_lookup()
         self._find_stored = self._lookup.find_stored
@@ -141,7 +153,10 @@ class FastPath:
         """Bytes of them, including headers."""
 
     def answer_request(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
-        """Return a complete response, or None if the plain way must answer."""
+        """Return a complete response, or None if the plain way must answer.
+
+        Raises AnswerLater if a record must be read from the disk before.
+        """
         if target[:5] != _USUAL:
             if target.startswith(_HANDLES):
                 return self._answer_handle(method, target, fields)
@@ -346,13 +361,31 @@ class FastPath:
         return b"".join((before, place, first, path, second, path, third, path, behind))
 
     def _find_record(self, key: str) -> str | None:
-        """Return the stored form of a record. It is at most one turn of the event loop old."""
+        """Return the stored form of a record. It is at most one turn of the event loop old.
+
+        Raises AnswerLater if the record must be read from the disk before.
+        """
         if not self._held:
-            self._hold_lookup()
+            if not self._cold.is_cold:
+                self._hold_lookup()
+            elif key not in self._read_keys:
+                raise AnswerLater(partial(self._read_first, self._read_keys | {key}, key))
         try:
             return self._find_stored(key)
         except Corrupt:  # the plain way reports it
             return None
+
+    def _read_first(self, keys: frozenset[str], key: str, again: Callable[[], None]) -> None:
+        """Read a record from the disk, and then let the request be answered `again`."""
+
+        def answer() -> None:
+            self._read_keys = keys
+            try:
+                again()
+            finally:
+                self._read_keys = frozenset()
+
+        self._cold.start_reading(key, answer)
 
     def _hold_lookup(self) -> None:
         self._lookup.hold_state()

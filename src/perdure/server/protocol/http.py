@@ -18,10 +18,10 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 4. One message at a time: the next head is read when the previous answer is complete. Pipelined
    requests wait as bytes.
 5. A GET or HEAD without a body may be answered at once, without scope, task or event, by a function
-   passed to `make_protocol_class`; a PUT whose body came with its head may go to another function,
-   which answers later. llhttp is not fed again the header fields that it has just read on the same
-   connection, since its input would be these fields and a constant. For such a PUT, the length may
-   differ.
+   passed to `make_protocol_class`, or later if the function must wait (`AnswerLater`); a PUT whose
+   body came with its head may go to another function, which answers later. llhttp is not fed again
+   the header fields that it has just read on the same connection, since its input would be these
+   fields and a constant. For such a PUT, the length may differ.
 6. `perdure.server.protocol.ending` defines how a connection ends.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
@@ -39,6 +39,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import unquote
 
@@ -75,8 +76,8 @@ already found well-formed; `header_fields` splits it. Clients repeat the same fi
 their meaning should use the complete text as its key.
 
 The header fields that the server adds to every answer (Date, Server) are inserted after the status
-line. `fast` must not block or raise, must leave out the body for HEAD, and must set Content-Length
-whenever its status allows a body."""
+line. `fast` must not block, must raise nothing but `AnswerLater`, must leave out the body for HEAD,
+and must set Content-Length whenever its status allows a body."""
 
 FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
 """`fast_put(target, fields, body, answer)`: True if it takes the PUT. It then calls `answer` once,
@@ -120,6 +121,17 @@ class _Outlet:
         self.close = close
 
 
+class AnswerLater(Exception):
+    """Raised by a `Fast` that must wait for something before it can answer.
+
+    `start(again)` begins to wait, and later calls `again` once, in the event loop. Then the `Fast`
+    is called again for the same message. It may raise this again.
+    """
+
+    def __init__(self, start: Callable[[Callable[[], None]], object]) -> None:
+        self.start = start
+
+
 class _UnexpectedMessage(Exception):
     """llhttp began a message at a place that is not the start of one."""
 
@@ -147,7 +159,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._rest = b""  # received, not yet fed
         self._deaf = False  # a message was refused or the connection lost: read no more
         self._answering = False  # the application owes an answer
-        self._promised = False  # that answer is one to a fast PUT
+        self._promised = False  # that answer is a fast one, which is not written yet
         self._last = False  # the connection ends after it
         self._head_begun = False  # a part of a head has arrived
         self._deadline = 0.0  # on the loop's clock; valid while the application owes nothing
@@ -277,15 +289,25 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._expected, self._persistent, self._complete = True, None, False
         self.parser.feed_data(head)
 
-    def _take_message(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
-        """Continue after a head: with a fast answer, or with the application and the body."""
+    def _take_message(
+        self, method: bytes, target: bytes, minor: bytes, fields: bytes, *, counted: bool = False
+    ) -> None:
+        """Continue after a head: with a fast answer, or with the application and the body.
+
+        A message that was counted before is not counted again for the limits of its client.
+        """
         # Nearly all clients repeat their fields, which then are the same value.
         unlimited = fields is self._judged and self._client is None
-        if not unlimited and self._limits is not None and self._exceeds_limits(fields):
+        if not (unlimited or counted) and self._limits and self._exceeds_limits(fields):
             return
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
-            answer = fast(method, target, fields)
+            try:
+                answer = fast(method, target, fields)
+            except AnswerLater as later:
+                self._answering = self._promised = True
+                later.start(partial(self._take_again, method, target, minor, fields))
+                return
             if answer is not None:
                 self._write_answer(answer)
                 if not unlimited:
@@ -303,6 +325,17 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
         else:
             self._refuse_message(refusal)
+
+    def _take_again(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
+        """Continue with a message for which a fast answer had to wait."""
+        self._answering = self._promised = False
+        if self._deaf or self.transport.is_closing():
+            return
+        self._take_message(method, target, minor, fields, counted=True)
+        if not self._answering:
+            self._go_on()
+        if self._last:
+            self.shutdown()
 
     def _exceeds_limits(self, fields: bytes) -> bool:
         """Count the request of a client, and refuse it if the client has used its share."""
@@ -513,6 +546,10 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     def on_response_complete(self) -> None:
         self._answering = False
         self.server_state.total_requests += 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Go on to the next message, if the connection has one."""
         if not self._deaf and not self.transport.is_closing():
             self._close_in(self.timeout_keep_alive)
             self.flow.resume_reading()

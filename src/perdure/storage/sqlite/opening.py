@@ -30,7 +30,7 @@ FILE = "registry.sqlite"
 FIRST_FORMAT = 1
 SUMMED_FORMAT = 3
 """The first format in which rows have checksums."""
-_MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
+_MAPPED = 1 << 40  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
 CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE history (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -66,6 +66,7 @@ from perdure.storage.sqlite.opening import (
 from perdure.storage.sqlite.references import References
 from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
+_AHEAD = 16 << 20  # bytes
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
 _SCAN_ON = "SELECT key, record, {} FROM records WHERE key>=? ORDER BY key LIMIT ?"
@@ -253,12 +254,29 @@ class SqliteRecords:
             raise make_altered(spell_key(key))
         return text
 
-    def open_lookup(self) -> SqliteLookUp:
-        """A fast `find_stored` for the one thread that looks up most records."""
+    def open_lookup(self, *, cold: bool = False) -> SqliteLookUp:
+        """A fast `find_stored` for one thread.
+
+        The kernel reads ahead in a mapped file, which takes longer than to read the page that is
+        needed. So a `cold` one maps nothing.
+        """
         connection = self._open_connection()
         self._connections.append(connection)
+        if cold:
+            connection.execute("PRAGMA mmap_size=0")
         columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
         return SqliteLookUp(connection, _RECORD.format(columns), all_summed=self._form == ALL_SUMS)
+
+    def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
+        size = self._path.stat().st_size
+        if size > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
+            return
+        with self._path.open("rb", buffering=0) as file:
+            for start in range(0, size, _AHEAD):
+                if not is_wanted():
+                    return
+                os.posix_fadvise(file.fileno(), start, _AHEAD, os.POSIX_FADV_WILLNEED)
+                os.pread(file.fileno(), 1, min(start + _AHEAD, size) - 1)  # waits for the disk
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
