@@ -63,7 +63,7 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"port": True}, "a number is needed"),
         ({"closed_archives": 451}, "a text in quotation marks is needed"),
         ({"port": 65536}, "from 0 to 65535"),
-        ({"workers": 0}, "from 1"),
+        ({"workers": -1}, "from 0"),
         ({"page_size": 0}, "from 1"),
         ({"segment_bytes": 0}, "from 1"),
         ({"largest_upload": -1}, "from 0"),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvicorn
 from tests.server.conftest import parse_answers, received
 from tests.server.deployment import SERIES, Deployment, deployed, start, text
 
 from perdure.registry import initialise
+from perdure.server import serve
+from perdure.server.serve import count_workers
 
 LETTER = b"To whom it may concern.\r\n"
 
@@ -111,3 +116,35 @@ def test_an_upload_that_breaks_off_is_told_so(tmp_path: Path) -> None:
             status, receipt = sent(framing, body)
             assert status == 201
             assert site.get(f"/{receipt['identifier']}").body == LETTER
+
+
+def test_there_is_a_worker_for_each_usable_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    for usable, expected in ({5}, 1), ({0, 2, 3}, 3), (set(range(64)), 8):
+        monkeypatch.setattr(os, "sched_getaffinity", {0: usable}.__getitem__)
+        assert count_workers() == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "setting", "expected"), [(None, 0, 3), (None, 2, 2), (4, 2, 4), (1, 0, 1)]
+)
+def test_the_number_of_workers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: int | None,
+    setting: int,
+    expected: int,
+) -> None:
+    """That of the command line, or else of the settings, or else of the machine."""
+
+    def note_config(config: uvicorn.Config, _: socket.socket) -> Callable[[], None]:
+        numbers.append(config.workers)
+        return lambda: None
+
+    numbers: list[int] = []
+    initialise(tmp_path / "registry", series=(SERIES,))
+    monkeypatch.setenv("PERDURE_WORKERS", str(setting))
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {1, 2, 3}}.__getitem__)
+    monkeypatch.setattr(serve, "_prepare_single", note_config)
+    monkeypatch.setattr(serve, "_prepare_several", note_config)
+    serve.run(tmp_path / "registry", port=0, workers=option)
+    assert numbers == [expected]

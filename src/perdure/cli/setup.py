@@ -79,7 +79,12 @@ def init(
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 chooses a free one."
 )
-@click.option("--workers", type=click.IntRange(1, 256), metavar="NUMBER", help="Server processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="NUMBER",
+    help="Server processes. Default: one for each core, at most 8.",
+)
 @click.option(
     "--log-level",
     type=click.Choice(("debug", "info", "warning", "error")),

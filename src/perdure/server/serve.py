@@ -52,6 +52,7 @@ from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
 
 GRACE = 30  # seconds
+_MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
@@ -199,6 +200,8 @@ def run(
 ) -> None:
     """Serve a registry until a signal stops it. The registry's settings are the defaults.
 
+    Without a number of workers there, `count_workers` says how many.
+
     `grace` is the time in seconds that requests under way have when the server stops.
 
     Raises BadSettings if the directory is not a registry or the address cannot be listened on,
@@ -206,7 +209,7 @@ def run(
     """
     with Registry(root) as registry, Generation(root):  # each worker opens both
         settings, signs = registry.settings, registry.fence.list_signs()
-    number = settings.workers if workers is None else workers
+    number = workers or settings.workers or count_workers()
     config = _Config(
         root.resolve(),
         level=log_level or settings.log_level,
@@ -240,6 +243,11 @@ def run(
         finally:
             listener.close()
         log.info("stopped")
+
+
+def count_workers() -> int:
+    """Return one worker for each core that this process may use, at most 8."""
+    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
 
 
 def _prepare_single(config: uvicorn.Config, listener: socket) -> Callable[[], None]:

@@ -110,7 +110,9 @@ class Settings:
     )
     host: str = _define_setting("127.0.0.1", "address to listen on")
     port: int = _define_setting(8080, "port to listen on", limit_range(0, 65535))
-    workers: int = _define_setting(1, "server processes", limit_range(1, 256))
+    workers: int = _define_setting(
+        0, "server processes; 0: one for each core, at most 8", limit_range(0, 256)
+    )
     archive_id: str = _define_setting(
         "",
         "id of your own web archive in PWIDs, such as archive.example.org",
