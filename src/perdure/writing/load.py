@@ -45,6 +45,8 @@ from perdure.writing.ledger import IMPORT, Ledger
 
 _MOST_REFUSED = 1000  # reported for an atomic load
 _UNNAMED = Record()  # a record whose key spells the name
+_LEVELS = b'"narrower"'  # in records that describe single versions, formats or parts
+_ENDING = b'"tombstone"'
 
 Refused = tuple[int, str]
 Check = Callable[[Record], None]
@@ -102,7 +104,7 @@ def _take_rows(
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
     is_new = not rows or ledger.is_empty(keys[0], keys[-1])
-    if is_new and not any(map(_has_levels, rows)):
+    if is_new and not _have_word(rows, _LEVELS):
         _add_rows(ledger, rows, by)
         return len(rows), len(rows), []
     fresh: list[LoadRow] = []
@@ -157,7 +159,7 @@ def _find_refusals(
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
     is_new = ledger.is_empty(rows[0].key, rows[-1].key)
-    if is_new and not any(map(_has_levels, rows)):
+    if is_new and not _have_word(rows, _LEVELS):
         return
     for row in rows:
         held = None if is_new else ledger.find_record(row.key)
@@ -184,7 +186,8 @@ def _split_runs(ledger: Ledger, rows: Sequence[LoadRow]) -> Iterator[Sequence[Lo
 def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> None:
     """Add new identifiers."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
-    if not any(map(_has_more, rows)):  # a million of these take seconds
+    has_more = any(row.contents for row in rows) or _have_word(rows, _ENDING)
+    if not has_more:  # a million of these take seconds
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers, by)
         return
     records = []
@@ -196,7 +199,12 @@ def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> None:
 
 def _has_more(row: LoadRow) -> bool:
     """Return True if the row writes to the segments."""
-    return bool(row.contents) or b'"tombstone"' in row.record
+    return bool(row.contents) or _ENDING in row.record
+
+
+def _have_word(rows: Sequence[LoadRow], word: bytes) -> bool:
+    """Return True if the record of a row contains a word. All rows take one search."""
+    return word in b"\n".join([row.record for row in rows])
 
 
 def _store_document(ledger: Ledger, row: LoadRow) -> str | None:
@@ -266,7 +274,7 @@ def check_new_row(row: LoadRow, at: str) -> None:
 
 def _has_levels(row: LoadRow) -> bool:
     """Return True if the row may describe single versions, formats or parts."""
-    return b'"narrower"' in row.record
+    return _LEVELS in row.record
 
 
 def _check_levels(
