@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
@@ -130,3 +132,27 @@ def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.Monk
     assert sent[0]["status"] == 201
     assert threads
     assert threading.get_ident() not in threads
+
+
+def test_a_busy_thread_gives_way_to_the_event_loop_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that listens does not wait Python's five milliseconds for a thread that writes."""
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    before = sys.getswitchinterval()
+    messages = iter(["lifespan.startup", "lifespan.shutdown"])
+    intervals: list[float] = []
+
+    async def receive() -> Any:
+        return {"type": next(messages)}
+
+    async def take(_message: Any) -> None:
+        intervals.append(sys.getswitchinterval())
+
+    try:
+        asyncio.run(worker({"type": "lifespan"}, receive, take))
+    finally:
+        sys.setswitchinterval(before)
+    assert intervals[0] == pytest.approx(0.0005)

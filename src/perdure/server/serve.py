@@ -17,6 +17,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -53,6 +54,7 @@ from perdure.upkeep.linkcheck.health import Health
 
 GRACE = 30  # seconds
 _MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
+_SWITCH = 0.0005  # seconds that the event loop waits for a busy thread; Python's default is 0.005
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
@@ -115,6 +117,7 @@ class Worker:
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
                 _load_tables()
+                sys.setswitchinterval(_SWITCH)
                 # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()
