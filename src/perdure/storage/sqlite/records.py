@@ -67,6 +67,7 @@ from perdure.storage.sqlite.references import References
 from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
 _AHEAD = 16 << 20  # bytes
+_COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
 _SCAN_ON = "SELECT key, record, {} FROM records WHERE key>=? ORDER BY key LIMIT ?"
@@ -263,7 +264,7 @@ class SqliteRecords:
         connection = self._open_connection()
         self._connections.append(connection)
         if cold:
-            connection.execute("PRAGMA mmap_size=0")
+            connection.execute(f"PRAGMA mmap_size=0; PRAGMA cache_size=-{_COLD_CACHE}").fetchall()
         columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
         return SqliteLookUp(connection, _RECORD.format(columns), all_summed=self._form == ALL_SUMS)
 
