@@ -47,7 +47,7 @@ search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20
 	$(BIN)/python tools/search.py --minutes $(MINUTES)
 	$(BIN)/python tools/mutate.py
 
-trials: $(VENV)/.development debian  ## the tests that take long: a thousand kills, millions of names, damages (25 minutes)
+trials: $(VENV)/.development debian  ## the tests that take long: a thousand kills, millions of names, damages (25 minutes, and an hour for 10⁸ names if the disk has room)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m trial -v -o timeout=0
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run

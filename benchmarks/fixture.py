@@ -18,16 +18,16 @@ COUNT = int(os.environ.get("PERDURE_BENCH_IDENTIFIERS", "10000000"))
 _FIRST = datetime.date(1993, 1, 20)  # since then every document of the White House had a PDI
 
 
-def days() -> list[str]:
-    """The dates that hold identifiers, as they stand in a PDI."""
-    number = -(-COUNT // PER_DAY)
+def days(count: int = COUNT) -> list[str]:
+    """The dates that hold the first identifiers, as they stand in a PDI."""
+    number = -(-count // PER_DAY)
     return [f"{_FIRST + datetime.timedelta(day):%Y/%m/%d}" for day in range(number)]
 
 
-def lines() -> Iterator[str]:
+def lines(count: int = COUNT) -> Iterator[str]:
     """JSON Lines in the order of the identifiers."""
-    left = COUNT
-    for day in days():
+    left = count
+    for day in days(count):
         for serial in range(1, min(PER_DAY, left) + 1):
             yield (
                 f'{{"id":"pdi://{SERIES}/{day}/{serial}.html.1","locations":'
@@ -42,10 +42,12 @@ def write_lines(path: Path) -> None:
         file.writelines(lines())
 
 
-def wrk_script(path: Path, *, distinct: int | None = None, prefix: str = "/") -> Path:
+def wrk_script(
+    path: Path, *, distinct: int | None = None, prefix: str = "/", count: int = COUNT
+) -> Path:
     """A wrk script that asks for identifiers at random; `distinct` keeps to so many of them."""
-    dates = ",".join(f'"{day}"' for day in days())
-    last = min(PER_DAY, COUNT)
+    dates = ",".join(f'"{day}"' for day in days(count))
+    last = min(PER_DAY, count)
     if distinct:
         dates, last = f'"{days()[0]}"', distinct
     path.write_text(

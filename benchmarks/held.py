@@ -11,19 +11,19 @@ from benchmarks.servers import Server, nginx, perdure, rounds, wrk
 from perdure.model.commands import Mint
 from perdure.registry import Registry, initialise
 
-_SIZE = 2_000_000_000  # bytes
+SIZE = 2_000_000_000  # bytes
 _RANGE = 64 * 1024
 
 
 def run() -> list[Ratio]:
     registry = fixture.OUT / "held"
-    path = _mint(registry)
+    path = make_document(registry)
     files = fixture.OUT / "files"
     files.mkdir(exist_ok=True)
     twin = files / "twin"
     if not twin.exists():
         with twin.open("wb") as file:
-            for _ in range(_SIZE // 1_000_000):
+            for _ in range(SIZE // 1_000_000):
                 file.write(b"\xa5" * 1_000_000)
     ranges = _range_script(fixture.OUT / "ranges.lua", path)
     twin_ranges = _range_script(fixture.OUT / "twin.lua", "/twin")
@@ -59,13 +59,13 @@ def run() -> list[Ratio]:
     return results
 
 
-def _mint(registry: Path) -> str:
+def make_document(registry: Path) -> str:
     """A registry with one document of 2 GB; the path to ask for it."""
     name = registry / "name"
     if not name.exists():
         initialise(registry, series=(fixture.SERIES,))
         with Registry(registry) as opened, opened.spool() as spool:
-            for _ in range(_SIZE // 1_000_000):
+            for _ in range(SIZE // 1_000_000):
                 spool.write(b"\xa5" * 1_000_000)
             content = spool.finish_content(
                 format="octet-stream", media_type="application/octet-stream"
@@ -81,14 +81,14 @@ def _stream(server: Server, path: str) -> float:
     before = server.seconds()
     url = f"http://127.0.0.1:{server.port}{path}"
     subprocess.run(["curl", "-sf", "-o", "/dev/null", "--path-as-is", url], check=True)
-    return _SIZE / 1e6 / (server.seconds() - before)
+    return SIZE / 1e6 / (server.seconds() - before)
 
 
 def _range_script(script: Path, path: str) -> Path:
     script.write_text(
         f"""math.randomseed(1997)
         request = function()
-          local first = math.random(0, {_SIZE - _RANGE - 1})
+          local first = math.random(0, {SIZE - _RANGE - 1})
           local range = "bytes=" .. first .. "-" .. first + {_RANGE - 1}
           return wrk.format("GET", "{path}", {{ ["Range"] = range }})
         end
