@@ -66,7 +66,8 @@ from perdure.storage.sqlite.opening import (
 from perdure.storage.sqlite.references import References
 from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
-_AHEAD = 16 << 20  # bytes
+_AHEAD = 1 << 20  # bytes
+_TO_READ = [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0]
 _COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
@@ -272,12 +273,15 @@ class SqliteRecords:
         size = self._path.stat().st_size
         if size > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
             return
-        with self._path.open("rb", buffering=0) as file:
+        # Through SQLite: the locks of its connections end if another descriptor is closed.
+        file = apsw.VFSFile("", str(self._path.resolve()), _TO_READ)
+        try:
             for start in range(0, size, _AHEAD):
                 if not is_wanted():
                     return
-                os.posix_fadvise(file.fileno(), start, _AHEAD, os.POSIX_FADV_WILLNEED)
-                os.pread(file.fileno(), 1, min(start + _AHEAD, size) - 1)  # waits for the disk
+                file.xRead(min(_AHEAD, size - start), start)
+        finally:
+            file.xClose()
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
