@@ -27,6 +27,8 @@ from perdure.policy.binding import check_uri
 _LONGEST = 8192  # characters
 _HOSTED = ("http", "https", "ftp", "ftps")
 _AROUND = " \t\r\n\f"
+_USUAL = re.compile(r"https?://[a-z0-9.-]+(?:/[!-~]*)?", re.ASCII)
+"""Addresses that are locations without a doubt: nearly all of them."""
 _SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
 # the usual spelling: a host of ASCII letters, digits, dots and hyphens, without a port or a user
 _PLAIN = re.compile(r"https?://[0-9A-Za-z.-]+(?:[/?#][!-~]*)?", re.ASCII)
@@ -46,6 +48,8 @@ def read_address(text: str) -> str | None:
 
 def _is_location(address: str) -> bool:
     """Return True for a valid location whose host and port a client can use."""
+    if len(address) <= _LONGEST and _USUAL.fullmatch(address):
+        return True
     try:
         check_uri(address)
         parts = urlsplit(address)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -43,6 +44,8 @@ LONGEST = 100_000
 """The most characters of a value in XML."""
 _DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _MOST = 1000  # locations in one value
+_LONGEST_REMEMBERED = 2048  # characters of a value
+_MOST_REMEMBERED = 256
 _SCALE = 1000  # for weights with fractions
 _HEAVIEST = Decimal(1_000_000)
 
@@ -82,7 +85,19 @@ def read_locations(text: str) -> tuple[Location, ...]:
 
 
 def read_value(text: str) -> LocValue:
-    """The methods and locations of a value. Raises InvalidRequest."""
+    """The methods and locations of a value. Raises InvalidRequest.
+
+    To resolve one name, the same value is read several times, so short ones are remembered.
+    """
+    return _remember_value(text) if len(text) <= _LONGEST_REMEMBERED else _parse_value(text)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _remember_value(text: str) -> LocValue:
+    return _parse_value(text)
+
+
+def _parse_value(text: str) -> LocValue:
     root = parse_xml(text, TYPE)
     if root.tag != "locations":
         raise RootNotLocations(value_type=TYPE)
