@@ -13,7 +13,7 @@ from perdure.model.queries import Choices, Description, Preference, Query, Redir
 from perdure.model.records import Location, Record
 from perdure.policy.binding import check_locations
 from perdure.policy.decide import decide_step
-from perdure.policy.preference import depends_on_reader
+from perdure.policy.ordering import depends_on_reader
 
 NAME = parse("hdl:10.9999/x")
 

@@ -140,7 +140,10 @@ def _counted(site: Deployment) -> float:
 def test_what_strangers_ask_for_does_not_fill_the_memory(site: Deployment) -> None:
     """What was understood once is remembered, but not at any length."""
     letter, name = site.mint(text(b"x")), site.bind("hdl:1/remembered", "https://a.example/")
+    mirrors = [Location(uri=f"https://a.example/{one}", language=one) for one in ("de", "en")]
+    mirrored = site.bind("hdl:1/mirrored", *mirrors)
     asked = [(f"/{name}", "X-Padding"), (f"/{name}", "Accept"), ("/api/handles/1/remembered", "X")]
+    asked.append((f"/{mirrored}", "Accept-Language"))
     with site.connect() as wire:
         for warm in range(600):
             if warm == 20:

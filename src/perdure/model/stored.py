@@ -37,7 +37,9 @@ NONE = "-"
 _UNSAYABLE = {"", NONE}  # values that a charset or language in a line cannot have
 DOCUMENT = "="
 """The first character of the line of a record that has one document."""
-_NO_LOCATION = "{" + DOCUMENT  # the first characters of other forms
+JSON = "{"
+"""The first character of every other record that has no line of its own."""
+_NO_LOCATION = JSON + DOCUMENT  # the first characters of other forms
 LEAST_WITH_BYTES = min(_NO_LOCATION)
 """Every stored form of a record that has bytes is at least this text; one location is less."""
 _NO_TIME = re.compile(f"[ {_NO_LOCATION}]")

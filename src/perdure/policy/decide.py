@@ -8,10 +8,9 @@ version or format that does not exist has no description either. A location with
 the newest one. It answers a name without a version, and a name with a version only if no version is
 known (ruling: http-errors).
 
-Of several locations, only those that are valid today count. They are ordered by these properties:
-not known to be dead, accepted most by the reader (format and language), for the reader's region,
-with the highest weight. A location that is known to be dead comes last, but stays in the list: the
-check may be wrong, and if there is no other location it is still the best answer.
+Of several locations, only those that are valid today count, in the order of
+`perdure.policy.ordering`. A location that is known to be dead comes last, but stays in the list:
+the check may be wrong, and if there is no other location it is still the best answer.
 
 What must stay true: the answer to a query that names version and format never changes, except to a
 tombstone, and except for the versions around it, which it names; nothing that was withdrawn is ever
@@ -22,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perdure import formats
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import Identifier
 from perdure.model.queries import (
@@ -44,6 +42,7 @@ from perdure.policy.naming import (
     same_format,
     select_format,
 )
+from perdure.policy.ordering import ReaderWishes, order_locations
 from perdure.policy.preference import (
     language_quality,
     media_quality,
@@ -255,7 +254,8 @@ def _order_locations(locations: list[Location], record: Record, query: Query) ->
             is_negotiated=prefers_other_than_page(query.accept),
         )
     if len(locations) > 1:
-        locations.sort(key=lambda location: _rank_location(location, query))
+        wishes = ReaderWishes(query.accept, query.languages, query.region)
+        locations = order_locations(locations, wishes, query.dead)
     return locations
 
 
@@ -278,41 +278,6 @@ def _explain_unbound(record: Record, version: Version | None) -> Tombstone | Non
     if record.values:
         return None
     return (record.unbound(version.number) if version else None) or record.unbound(None)
-
-
-def _rank_location(location: Location, query: Query) -> tuple[bool, float, bool, bool, int]:
-    """The sort key of a location; the smallest is the best."""
-    is_near = _is_near(location.region, query.region)
-    return (
-        location.uri in query.dead,
-        -_rate_location(location, query),
-        is_near is False,
-        is_near is None,
-        -location.weight,
-    )
-
-
-def _rate_location(location: Location, query: Query) -> float:
-    """The quality of a location for the reader, 0 to 1: format times language.
-
-    An unknown format may be any format, so its location loses against one that fits.
-    """
-    quality = 1.0
-    if query.accept:
-        known = formats.find_media_type(location.format) if location.format else None
-        quality = media_quality(query.accept, known.essence) if known else 0.001
-    if query.languages:
-        asked = language_quality(query.languages, location.language) if location.language else 0.002
-        quality *= max(asked, 0.001)
-    return quality
-
-
-def _is_near(region: str | None, asked: str | None) -> bool | None:
-    """Return True for a location in the reader's region, None if either has no region."""
-    if region is None or asked is None:
-        return None
-    ours, theirs = region.lower(), asked.lower()
-    return ours == theirs or theirs.startswith(f"{ours}-")
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:

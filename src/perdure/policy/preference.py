@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from perdure.model.queries import Preference
-from perdure.model.records import Location
 from perdure.parts.media_types import strip_parameters
 
 
@@ -31,11 +30,6 @@ def language_quality(asked: tuple[Preference, ...], language: str) -> float:
         if range_ == "*" or tag == range_ or tag.startswith(f"{range_}-"):
             matching.setdefault(range_.removeprefix("*"), preference.quality)
     return matching[max(matching, key=len)] if matching else 0.0
-
-
-def depends_on_reader(locations: tuple[Location, ...]) -> bool:
-    """Return True if the choice among these locations depends on the reader."""
-    return len({(one.format, one.language, one.region) for one in locations}) > 1
 
 
 _PAGES = frozenset(("text/html", "application/xhtml+xml", "text/*", "*/*"))

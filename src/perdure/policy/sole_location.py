@@ -17,7 +17,7 @@ from perdure.model.records import Record, Value
 from perdure.policy.handles import loc
 from perdure.policy.handles.values import ALIAS, URL, is_public, is_url
 
-_CHOOSING = frozenset((URL, ALIAS, loc.TYPE.upper()))
+CHOOSING = frozenset((URL, ALIAS, loc.TYPE.upper()))
 """Types of values, in upper case, that state locations or lead to another handle."""
 SoleLocation = tuple[str, int | None]
 """A URI, and the time in seconds for which a redirect to it may be cached; None for the setting."""
@@ -42,12 +42,13 @@ def find_sole_location(
         return uri, None
     if text[0] == stored.DOCUMENT:
         return None
-    return _find_in_record(stored.decode_stored(text), version, format, day)
+    return find_in_record(stored.decode_stored(text), version, format, day)
 
 
-def _find_in_record(
+def find_in_record(
     record: Record, version: str | None, format: str | None, day: str
 ) -> SoleLocation | None:
+    """Return the location to which a decoded record leads on a day, or None as above."""
     if record.tombstone is not None or record.versions or len(record.locations) != 1:
         return None
     (location,) = record.locations
@@ -57,7 +58,7 @@ def _find_in_record(
         return None
     if not location.is_valid(day):
         return None
-    choosing = [one for one in record.values if one.type.upper() in _CHOOSING]
+    choosing = [one for one in record.values if one.type.upper() in CHOOSING]
     if not choosing:
         return location.uri, None
     if len(choosing) == 1 and _states_plainly(choosing[0], location.uri):

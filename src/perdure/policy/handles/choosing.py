@@ -49,6 +49,8 @@ def choose_entries(
     """
     places = list(locations)
     read = [loc.read_value(one.data) for one in values if one.type == loc.TYPE and is_public(one)]
+    if not read:
+        return places
     entries = {entry.location.uri: entry for one in read for entry in one.entries}
     named = [
         entry

@@ -27,6 +27,7 @@ Fields = list[tuple[bytes, bytes]]
 
 _IN_URI = bytes(one for one in range(0x21, 0x7F) if one not in b'"<>')
 _NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, spaces, `"`, `<`, `>`, and non-ASCII
+_NOT_IN_VALUE = re.compile(r"[^ !#-\[\]-~]")  # controls, quotes, backslashes, and non-ASCII
 STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
@@ -75,13 +76,16 @@ def write_link(target: str, rel: str, **attributes: str) -> bytes:
     >>> write_link("?info", "describedby", type="application/json")
     b'<?info>; rel="describedby"; type="application/json"'
     """
+    link = b'<%s>; rel="%s"' % (escape_uri(target), rel.encode())
+    if not attributes:
+        return link
     written = "".join(f'; {name}="{clean_value(text)}"' for name, text in attributes.items())
-    return b'<%s>; rel="%s"%s' % (escape_uri(target), rel.encode(), written.encode())
+    return link + written.encode()
 
 
 def clean_value(text: str) -> str:
     """Clean a text for a header value: printable ASCII without quotes or backslashes."""
-    return "".join(one if " " <= one <= "~" and one not in '"\\' else "_" for one in text)
+    return _NOT_IN_VALUE.sub("_", text)
 
 
 def join_links(found: Iterable[bytes]) -> Fields:

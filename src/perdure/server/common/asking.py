@@ -7,6 +7,7 @@ names (`region_header`) and that the operator's proxy or CDN sets. No address is
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -90,8 +91,12 @@ def spell_resolved(resolved: Resolved) -> str:
 
 def read_region(service: Service, request: Request) -> str | None:
     """Return the region in the operator's header field, or None without such a field."""
-    name = service.settings.region_header
-    text = request.read_field(name.lower().encode()).strip() if name else ""
+    return find_region(request.fields, service.settings.region_header)
+
+
+def find_region(fields: Mapping[bytes, bytes], name: str) -> str | None:
+    """Return the region in the header field with this name, or None without such a field."""
+    text = fields.get(name.lower().encode(), b"").decode("latin-1").strip() if name else ""
     return text if _REGION.fullmatch(text) else None
 
 
@@ -102,5 +107,10 @@ def current_day() -> str:
 
 def write_vary(service: Service) -> bytes:
     """Write the `Vary` field of an answer that was chosen among locations."""
-    name = service.settings.region_header.lower()
-    return b", ".join((b"accept", b"accept-language", *((name.encode(),) if name else ())))
+    return write_choice_fields(service.settings.region_header)
+
+
+def write_choice_fields(region_header: str) -> bytes:
+    """Write the names of the request fields by which one of several locations is chosen."""
+    names = ("accept", "accept-language", region_header.lower())
+    return ", ".join(filter(None, names)).encode()

@@ -10,6 +10,7 @@ function; so nothing here may depend on the request.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from perdure.ids import Identifier
@@ -57,10 +58,12 @@ def make_redirect(
     return Answer(status, fields)
 
 
-def link_alternates(locations: tuple[Location, ...]) -> list[bytes]:
+def link_alternates(locations: Sequence[Location]) -> list[bytes]:
     """Link to other locations of the same resource."""
     return [
-        write_link(one.uri, "alternate", **({"hreflang": one.language} if one.language else {}))
+        write_link(one.uri, "alternate", hreflang=one.language)
+        if one.language
+        else b'<%s>; rel="alternate"' % escape_uri(one.uri)
         for one in locations[:_MOST_LINKS]
     ]
 

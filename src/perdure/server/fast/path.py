@@ -9,8 +9,8 @@ the order of their cost:
    reports no change to any record, in this process or another;
 3. the record, and the decision of `perdure.policy.decide` about it. A name in its usual spelling
    is read without a parser (`perdure.ids.plain_names`), and a record with one location leads to it
-   without a decision (`perdure.policy.sole_location`). The functions of the plain way make the
-   answer.
+   without a decision (`perdure.policy.sole_location`). Of several locations, only the order is
+   decided (`perdure.server.fast.choices`). The functions of the plain way make the answer.
 
 Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
 of one URL (`/cdx?…`) are answered from the index, without a cache.
@@ -18,8 +18,8 @@ of one URL (`/cdx?…`) are answered from the index, without a cache.
 A record that must be read from the disk is read by a thread first (`AnswerLater`).
 
 For everything else the result is None, and the plain way answers: queries, parts, escapes,
-conditions, preferences for JSON or XML, formats to choose from, bytes that must be read from the
-disk, and every error.
+conditions, preferences for JSON or XML, held formats to choose from, bytes that must be read from
+the disk, and every error.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's; no answer
 is older than the last change that was acknowledged.
@@ -48,20 +48,22 @@ from perdure.policy.handles import names
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
-from perdure.policy.preference import depends_on_reader
+from perdure.policy.ordering import LocationPattern, ReaderWishes, find_pattern
+from perdure.policy.several_locations import Candidates, find_candidates, list_candidates
 from perdure.policy.showing import show_to_readers
-from perdure.policy.sole_location import find_sole_location
-from perdure.reading.targets import spell_uri
+from perdure.policy.sole_location import find_in_record, find_sole_location
+from perdure.reading.targets import spell_path, spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
 from perdure.server.apis import handles
 from perdure.server.common.answers import escape_uri, write_answer
-from perdure.server.common.asking import current_day
+from perdure.server.common.asking import current_day, find_region, write_choice_fields
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import CONDITIONS, Span, add_entity_tag
 from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import HOST
+from perdure.server.fast.choices import AnswerKey, OpenChoice
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.protocol.doctor import ECHO
 from perdure.server.protocol.head import join_fields, split_fields
@@ -105,6 +107,13 @@ class UsualHeader(msgspec.Struct, frozen=True):
     """The public address of this resolver, or None if only the plain way can answer with bytes: it
     knows the address, or sends a browser the page instead."""
     range: Span | None = None
+    wishes: ReaderWishes = ReaderWishes()
+    """The wishes by which one of several locations is chosen."""
+
+
+_Resolved = bytes | ReadyRepresentation | OpenChoice
+_Kept = bytes | ReadyRepresentation | LocationPattern
+"""What is remembered of a target: its answer, its document, or the pattern of its locations."""
 
 
 class FastPath:
@@ -131,6 +140,7 @@ class FastPath:
         self._bytes = registry.bytes
         self._settings = registry.settings
         self._fresh = registry.settings.fresh_seconds
+        self._choice_fields = write_choice_fields(registry.settings.region_header)
         self._base_url = registry.settings.base_url
         self._pages = registry.settings.pages
         self._frame = _make_frame(self._fresh, self._base_url)
@@ -143,8 +153,8 @@ class FastPath:
         self._seen = -1
         # A cheap approximation of least-recently-used: a requested answer moves to the young half.
         # When that is full, it becomes the old half, and the previous old half is dropped.
-        self._young: dict[bytes, bytes | ReadyRepresentation] = {}
-        self._old: dict[bytes, bytes | ReadyRepresentation] = {}
+        self._young: dict[bytes | AnswerKey, _Kept] = {}
+        self._old: dict[bytes | AnswerKey, _Kept] = {}
         self.redirects = 0
         """Redirects answered since this was set to 0."""
         self.bodies = 0
@@ -169,15 +179,40 @@ class FastPath:
         if usual is None:
             return None
         found = self._find_answer(target)
+        if isinstance(found, LocationPattern):
+            found = self._find_answer((target, found.find_order(usual.wishes)))
         if found is None:
-            found = self._resolve_target(target)
-            if found is None:
-                return None
-            self._keep_answer(target, found)
+            found = self._find_new_answer(target, usual.wishes)
         if isinstance(found, bytes):
             self.redirects += 1
             return found
-        return self._answer_bytes(method, found, usual)
+        if isinstance(found, ReadyRepresentation):
+            return self._answer_bytes(method, found, usual)
+        return None
+
+    def _find_new_answer(
+        self, target: bytes, wishes: ReaderWishes
+    ) -> bytes | ReadyRepresentation | None:
+        """Resolve a target for a reader, and remember the result."""
+        found = self._resolve_target(target)
+        if isinstance(found, OpenChoice):
+            return self._choose_location(target, found, wishes)
+        if found is not None:
+            self._keep_answer(target, found)
+        return found
+
+    def _choose_location(self, target: bytes, choice: OpenChoice, wishes: ReaderWishes) -> bytes:
+        """Redirect to the best of several locations for a reader."""
+        order = choice.pattern.find_order(wishes)
+        answer = choice.write_redirect(order)
+        if len(answer) > _LARGEST_KEPT:
+            return answer
+        if choice.pattern.depends_on_reader:
+            self._keep_answer(target, choice.pattern)
+            self._keep_answer((target, order), answer)
+        else:
+            self._keep_answer(target, answer)
+        return answer
 
     def _answer_bytes(
         self, method: bytes, ready: ReadyRepresentation, usual: UsualHeader
@@ -258,7 +293,7 @@ class FastPath:
             return None
         return None if answer is None else write_answer(add_entity_tag(answer))
 
-    def _find_answer(self, target: bytes) -> bytes | ReadyRepresentation | None:
+    def _find_answer(self, target: bytes | AnswerKey) -> _Kept | None:
         """Return the recent result of resolving a target, or None."""
         # Read this before the record, so that an answer from an older record is never kept as new.
         count = self._counts[0]
@@ -272,7 +307,7 @@ class FastPath:
                 self._keep_answer(target, found)
         return found
 
-    def _keep_answer(self, target: bytes, found: bytes | ReadyRepresentation) -> None:
+    def _keep_answer(self, target: bytes | AnswerKey, found: _Kept) -> None:
         if len(self._young) >= _MOST_ANSWERS:
             self._old, self._young = self._young, {}
         self._young[target] = found
@@ -319,12 +354,19 @@ class FastPath:
             if asked[0] >= asked[1]:
                 return None
         base = None if for_page else find_public_base(found, self._base_url)
-        return UsualHeader(base, asked)
+        return UsualHeader(base, asked, self._read_wishes(found))
+
+    def _read_wishes(self, found: dict[bytes, bytes]) -> ReaderWishes:
+        return ReaderWishes(
+            read_preferences(found.get(b"accept", b"").decode("latin-1")),
+            read_preferences(found.get(b"accept-language", b"").decode("latin-1")),
+            find_region(found, self._settings.region_header),
+        )
 
     # targets
     # -------
 
-    def _resolve_target(self, target: bytes) -> bytes | ReadyRepresentation | None:
+    def _resolve_target(self, target: bytes) -> _Resolved | None:
         """Resolve a target to a redirect, as bytes, or to a representation."""
         if target[0] != _SLASH:
             return None
@@ -343,14 +385,22 @@ class FastPath:
 
     def _resolve_name(
         self, text: str, path: bytes, key: str, version: str | None, format: str | None
-    ) -> bytes | ReadyRepresentation | None:
+    ) -> _Resolved | None:
         """Resolve a name, given with its path, its key and, for a PDI, its version and format."""
         stored_text = self._find_record(key)
         if stored_text is None:
             return None
         try:
-            sole = find_sole_location(stored_text, version, format, self._day)
-        except _NO_RECORD:
+            if stored_text[0] != stored.JSON:
+                sole = find_sole_location(stored_text, version, format, self._day)
+            else:
+                record = stored.decode_stored(stored_text)
+                if len(record.locations) > 1:
+                    candidates = find_candidates(record, format, self._day)
+                    if candidates is not None:
+                        return self._open_choice(candidates, path)
+                sole = find_in_record(record, version, format, self._day)
+        except (PerdureError, *_NO_RECORD):
             return None
         if sole is None:
             return self._decide_step(parse(text), stored_text)
@@ -359,6 +409,11 @@ class FastPath:
         before, first, second, third, behind = frame
         place = escape_uri(uri)
         return b"".join((before, place, first, path, second, path, third, path, behind))
+
+    def _open_choice(self, candidates: Candidates, path: bytes) -> OpenChoice:
+        pattern = find_pattern(candidates.locations, self._health.dead)
+        vary = self._choice_fields if pattern.depends_on_reader else b"accept"
+        return OpenChoice(candidates, pattern, path, self._fresh, self._base_url, vary)
 
     def _find_record(self, key: str) -> str | None:
         """Return the stored form of a record. It is at most one turn of the event loop old.
@@ -397,7 +452,7 @@ class FastPath:
             self._held = False
             self._lookup.release_state()
 
-    def _resolve_any(self, target: bytes, text: str) -> bytes | ReadyRepresentation | None:
+    def _resolve_any(self, target: bytes, text: str) -> _Resolved | None:
         simple = len(target.translate(None, _NOT_SIMPLE)) == len(target) and b":" in target
         if not simple or target[:1] != b"/" or target[-1:] == b"/":
             return None
@@ -408,9 +463,7 @@ class FastPath:
         stored_text = self._find_record(identifier.key)
         return None if stored_text is None else self._decide_step(identifier, stored_text)
 
-    def _decide_step(
-        self, identifier: Identifier, stored_text: str
-    ) -> bytes | ReadyRepresentation | None:
+    def _decide_step(self, identifier: Identifier, stored_text: str) -> _Resolved | None:
         try:
             record = show_to_readers(stored.decode_stored(stored_text))
             if find_alias(record) is not None or negotiates_elsewhere(record.values):
@@ -421,8 +474,9 @@ class FastPath:
         except (PerdureError, *_NO_RECORD):
             return None
         if isinstance(step, Redirect):
-            if depends_on_reader((step.location, *step.others)):
-                return None
+            if step.others:
+                path = escape_uri(spell_path(identifier))
+                return self._open_choice(list_candidates(step, record.values), path)
             return write_answer(make_redirect(step, fresh=self._fresh, base=self._base_url))
         if isinstance(step, Fetch) and read_qualifiers(identifier)[1] is not None:
             vary = write_vary(identifier, step.representation, self._pages)

@@ -25,7 +25,7 @@ from perdure.model.records import Record
 from perdure.parts.media_types import strip_parameters
 from perdure.policy import templates
 from perdure.policy.naming import read_qualifiers
-from perdure.policy.preference import depends_on_reader
+from perdure.policy.ordering import depends_on_reader
 from perdure.policy.revisions import compare_revisions
 from perdure.policy.showing import show_to_readers
 from perdure.reading.resolve import Resolved
