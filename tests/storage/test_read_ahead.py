@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Span]:
     monkeypatch.setattr(sqlite_records, "_AHEAD", 4096)
 
     class NotedFile(apsw.VFSFile):
-        def xRead(self, amount: int, offset: int) -> bytes:
+        def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
             spans.append((offset, offset + amount))
             return super().xRead(amount, offset)
 

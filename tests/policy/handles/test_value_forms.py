@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from perdure.errors import InvalidRequest, TooLarge
@@ -125,7 +126,7 @@ def test_a_secret_is_sealed_and_never_shown() -> None:
     assert values.is_secret(one)
     assert not values.is_shown(one, to_admin=False)
     (shown,) = values.write_values([one], to_admin=True)
-    assert shown["data"] == {"format": sealing.FORMAT, "value": ""}
+    assert shown.data == values.ShownData(sealing.FORMAT, "")
     back = {"format": sealing.FORMAT, "value": ""}
     (again,) = values.read_values(sent({"index": 300, "type": "HS_SECKEY", "data": back}))
     assert again.data == ""
@@ -141,16 +142,15 @@ def test_who_reads_a_value(permissions: str, *, to_all: bool, to_admin: bool) ->
     assert values.is_shown(one, to_admin=False) is to_all
     assert values.is_shown(one, to_admin=True) is to_admin
     for shown in values.write_values([one], to_admin=True):
-        assert shown.get("permissions", "1110") == permissions
-        assert (shown["index"], shown["ttl"], shown["timestamp"]) == (1, 86400, AT)
+        assert shown.permissions == permissions
+        assert (shown.index, shown.ttl, shown.timestamp) == (1, 86400, AT)
 
 
 def test_data_that_is_no_text_is_shown_as_it_came() -> None:
     admin = {"format": "admin", "value": {"index": 3}}
     found = values.read_values(sent(URL | {"type": "HS_ADMIN", "data": admin}))
     (shown,) = values.write_values(found, to_admin=False)
-    assert shown["data"]["format"] == "admin"
-    assert bytes(shown["data"]["value"]) == b'{"index":3}'
+    assert shown.data == values.ShownData("admin", msgspec.Raw(b'{"index":3}'))
 
 
 # from a file of an operator

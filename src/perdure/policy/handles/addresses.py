@@ -27,20 +27,23 @@ from perdure.policy.binding import check_uri
 _LONGEST = 8192  # characters
 _HOSTED = ("http", "https", "ftp", "ftps")
 _AROUND = " \t\r\n\f"
-_USUAL = re.compile(r"https?://[a-z0-9.-]+(?:/[!-~]*)?", re.ASCII)
-"""Addresses that are locations without a doubt: nearly all of them."""
 _SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
-# the usual spelling: a host of ASCII letters, digits, dots and hyphens, without a port or a user
 _PLAIN = re.compile(r"https?://[0-9A-Za-z.-]+(?:[/?#][!-~]*)?", re.ASCII)
+"""The usual spelling, which is a location without a doubt: a host of ASCII letters, digits, dots and
+hyphens, without a port or a user."""
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 
 
-@lru_cache(maxsize=1024)
 def read_address(text: str) -> str | None:
     """The location that a text means, or None if it is not an address that readers can open."""
     if len(text) > _LONGEST:
         return None
-    if _PLAIN.fullmatch(text) or _is_location(text):
+    return text if _PLAIN.fullmatch(text) else _read_unusual(text)
+
+
+@lru_cache(maxsize=1024)
+def _read_unusual(text: str) -> str | None:
+    if _is_location(text):
         return text
     address = _escape_address(text.strip(_AROUND))
     return address if address is not None and _is_location(address) else None
@@ -48,8 +51,6 @@ def read_address(text: str) -> str | None:
 
 def _is_location(address: str) -> bool:
     """Return True for a valid location whose host and port a client can use."""
-    if len(address) <= _LONGEST and _USUAL.fullmatch(address):
-        return True
     try:
         check_uri(address)
         parts = urlsplit(address)

@@ -24,6 +24,7 @@ import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -68,6 +69,9 @@ MOST_SECRETS = 4
 """The most secrets in one request: each takes some 40 ms to seal."""
 LARGEST = 1 << 20
 """The most characters of all values of a handle together."""
+_LOCATING = frozenset((URL, loc.TYPE))
+"""The types of values that can state locations."""
+_by_index = attrgetter("index")
 _TEXTUAL = ("string", "base64", "hex", sealing.FORMAT)
 _TYPE = re.compile(r"[!-~]{1,255}", re.ASCII)
 _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
@@ -289,7 +293,10 @@ def list_values(record: Record) -> tuple[Value, ...]:
     shown: list[Value] = []
     told: set[str] = set()
     for one in record.values:
-        hrefs = {location.uri for location in list_locations(one)}
+        if one.type not in _LOCATING:
+            shown.append(one)
+            continue
+        hrefs = _list_addresses(one)
         if not is_public(one):
             told |= hrefs
         elif is_url(one):
@@ -301,13 +308,14 @@ def list_values(record: Record) -> tuple[Value, ...]:
                 one = msgspec.structs.replace(one, data=loc.remove_locations(one.data, gone))
             told |= hrefs
         shown.append(one)
-    taken = {one.index for one in shown}
-    free = (index for index in count(1) if index not in taken)
-    for location in record.locations:
-        if location.uri not in told:
-            told.add(location.uri)
-            shown.append(Value(index=next(free), type=URL, data=location.uri, at=record.at))
-    return tuple(sorted(shown, key=lambda one: one.index))
+    if not told.issuperset(places):
+        taken = {one.index for one in shown}
+        free = (index for index in count(1) if index not in taken)
+        for location in record.locations:
+            if location.uri not in told:
+                told.add(location.uri)
+                shown.append(Value(index=next(free), type=URL, data=location.uri, at=record.at))
+    return tuple(sorted(shown, key=_by_index))
 
 
 def choose_locations(record: Record, indexes: tuple[int, ...], types: tuple[str, ...]) -> Record:
@@ -330,7 +338,7 @@ def is_url(value: Value) -> bool:
 
 def is_public(value: Value) -> bool:
     """Return True if everyone may read a value (RFC 3651 section 3.1: the third bit)."""
-    return value.permissions[2] == "1" and not is_secret(value)
+    return value.permissions[2] == "1" and value.type.upper() != SECKEY
 
 
 def list_locations(value: Value) -> tuple[Location, ...]:
@@ -339,6 +347,14 @@ def list_locations(value: Value) -> tuple[Location, ...]:
         address = read_address(value.data)
         return () if address is None else (Location(uri=address),)
     return loc.read_locations(value.data) if value.type == loc.TYPE else ()
+
+
+def _list_addresses(value: Value) -> set[str]:
+    """The URIs of the locations that a value states."""
+    if is_url(value):
+        address = read_address(value.data)
+        return set() if address is None else {address}
+    return {one.uri for one in list_locations(value)}
 
 
 def find_alias(record: Record) -> Identifier | None:
@@ -401,7 +417,25 @@ def hide_private_locations(record: Record, current: Record) -> Record:
 # -------
 
 
-def write_values(values: Iterable[Value], *, to_admin: bool) -> list[dict[str, Any]]:
+class ShownData(msgspec.Struct, frozen=True, gc=False):
+    """The data of a value in the form for clients."""
+
+    format: str
+    value: str | msgspec.Raw
+
+
+class ShownValue(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A value in the form for clients."""
+
+    index: int
+    type: str
+    data: ShownData
+    ttl: int
+    timestamp: str
+    permissions: str = "1110"
+
+
+def write_values(values: Iterable[Value], *, to_admin: bool) -> list[ShownValue]:
     """Write values in the form for clients.
 
     Other clients see the publicly readable values without secrets. An administrator sees all
@@ -420,19 +454,16 @@ def is_shown(value: Value, *, to_admin: bool) -> bool:
     return is_public(value)
 
 
-def _write_value(value: Value) -> dict[str, Any]:
-    data: Any = value.data
+def write_public_value(value: Value) -> ShownValue:
+    """Write a value that everyone may read in the form for clients."""
+    data = value.data if value.format in _TEXTUAL else msgspec.Raw(value.data.encode())
+    shown = ShownData(value.format, data)
+    return ShownValue(value.index, value.type, shown, value.ttl, value.at, value.permissions)
+
+
+def _write_value(value: Value) -> ShownValue:
+    """Write a value in the form for clients, but of a secret only that it exists."""
+    shown = write_public_value(value)
     if is_secret(value):
-        data = ""
-    elif value.format not in _TEXTUAL:
-        data = msgspec.Raw(value.data.encode())
-    found = {
-        "index": value.index,
-        "type": value.type,
-        "data": {"format": value.format, "value": data},
-        "ttl": value.ttl,
-        "timestamp": value.at,
-    }
-    if value.permissions != "1110":
-        found["permissions"] = value.permissions
-    return found
+        return msgspec.structs.replace(shown, data=ShownData(value.format, ""))
+    return shown

@@ -23,6 +23,7 @@ from perdure.errors.requests import MalformedCallback
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, Fields, make_answer
 
+_encode = msgspec.json.Encoder().encode
 _CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,99}", re.ASCII)
 _LARGEST_PRETTY = 1 << 16  # bytes; indenting deeply nested JSON makes it much larger
 ANYBODY = (b"access-control-allow-origin", b"*")
@@ -105,6 +106,11 @@ def read_form(*, pretty: bool, callback: str | None) -> AnswerForm:
     return AnswerForm(pretty, callback)
 
 
+def write_body(code: HandleCode, members: dict[str, Any]) -> bytes:
+    """Write the JSON of an answer with this code."""
+    return _encode({"responseCode": code, **members})
+
+
 def write_answer(
     code: HandleCode,
     handle: str | None = None,
@@ -115,12 +121,10 @@ def write_answer(
     **members: Any,
 ) -> Answer:
     """Write an answer with this code. `members` follow it in the JSON."""
-    found: dict[str, Any] = {"responseCode": int(code)}
-    if handle is not None:
-        found["handle"] = handle
+    found = {} if handle is None else {"handle": handle}
     if message:
         found["message"] = message
-    body = msgspec.json.encode(found | members)
+    body = write_body(code, found | members)
     if form.pretty and len(body) <= _LARGEST_PRETTY:
         body = msgspec.json.format(body, indent=2)
     kind = "application/json;charset=UTF-8"

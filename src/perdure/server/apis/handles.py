@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from http import HTTPStatus
 from itertools import count
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,10 +28,12 @@ from perdure.policy.handles import names, values
 from perdure.policy.handles.values import (
     COMPUTED,
     URL,
+    ShownValue,
     is_public,
     is_url,
     list_locations,
     list_values,
+    write_public_value,
     write_values,
 )
 from perdure.policy.naming import check_bindable
@@ -109,38 +111,43 @@ async def show_handle(service: Service, request: Request, asked: HandleRequest) 
         who = await handle_admins.identify_actor(service, request)
         to_admin = handle_admins.may_read(service, who, identifier, list_values(record))
     selected = _select_values(shown, asked)
-    found = write_values(selected, to_admin=to_admin)
     fresh = 0
     if not (known or asked.auth):
-        fresh = _find_freshness(record, selected, service.settings.fresh_seconds)
-    return _write_values(asked.handle, found, fresh, asked.form)
+        public = [one for one in selected if is_public(one)]
+        fresh = _find_freshness(record, public, service.settings.fresh_seconds)
+    return answer_values(asked.handle, write_values(selected, to_admin=to_admin), fresh, asked.form)
 
 
-def _find_freshness(record: Record, shown: Iterable[Value], fresh: int) -> int:
-    """The seconds for which an answer may be cached: the shortest time to live of its values.
+def _find_freshness(record: Record, public: Iterable[Value], fresh: int) -> int:
+    """The seconds for which public values may be cached: the shortest time to live among them.
 
     Values that the server computes may change with the record: `fresh` seconds.
     """
     stored = {one.index for one in record.values}
-    times = (one.ttl if one.index in stored else fresh for one in shown if is_public(one))
-    return min(times, default=fresh)
+    return min([one.ttl if one.index in stored else fresh for one in public], default=fresh)
 
 
-def answer_public(handle: str, record: Record, *, fresh: int) -> Answer | None:
-    """The answer to a public GET for all values of a handle.
+class PublicValues(NamedTuple):
+    """The values of a handle that everyone may read."""
 
-    Returns None if the record alone does not suffice to write it.
-    """
+    values: list[ShownValue]
+    fresh: int
+    """The seconds for which they may be cached."""
+
+
+def find_public(record: Record, *, fresh: int) -> PublicValues | None:
+    """The values that a public GET shows, if nothing but the record decides; None otherwise."""
     if record.tombstone or record.versions:
         return None
-    shown = list_values(record)
-    found = write_values(shown, to_admin=False)
-    return _write_values(handle, found, _find_freshness(record, shown, fresh))
+    public = [one for one in list_values(record) if is_public(one)]
+    return PublicValues(
+        list(map(write_public_value, public)), _find_freshness(record, public, fresh)
+    )
 
 
-def _write_values(
+def answer_values(
     handle: str,
-    found: list[dict[str, Any]],
+    found: list[ShownValue],
     fresh: int,
     form: AnswerForm = handle_codes.PLAIN,
 ) -> Answer:

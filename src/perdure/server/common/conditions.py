@@ -138,9 +138,14 @@ def add_entity_tag(answer: Answer) -> Answer:
     fields = dict(answer.fields)
     if b"etag" in fields or fields.get(b"cache-control") == b"no-store":
         return answer
-    digest = hashlib.sha256(fields.get(b"content-type", b"") + b"\n" + answer.body).hexdigest()
-    answer.fields.append((b"etag", f'"{digest[:40]}"'.encode()))
+    answer.fields.append((b"etag", make_body_tag(fields.get(b"content-type", b""), answer.body)))
     return answer
+
+
+def make_body_tag(media_type: bytes, body: bytes) -> bytes:
+    """Make the strong entity tag of a computed body."""
+    digest = hashlib.sha256(b"%s\n%s" % (media_type, body)).hexdigest()
+    return b'"%s"' % digest[:40].encode()
 
 
 def settle_conditions(request: Request, answer: Answer) -> Answer:

@@ -44,7 +44,6 @@ from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
 from perdure.policy.decide import decide_step
-from perdure.policy.handles import names
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import read_qualifiers
@@ -55,7 +54,6 @@ from perdure.policy.sole_location import find_in_record, find_sole_location
 from perdure.reading.targets import spell_path, spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
-from perdure.server.apis import handles
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day, find_region, write_choice_fields
 from perdure.server.common.cold_reads import ColdReads
@@ -63,6 +61,7 @@ from perdure.server.common.conditions import CONDITIONS, Span, add_entity_tag
 from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import HOST
+from perdure.server.fast import handle_values
 from perdure.server.fast.choices import AnswerKey, OpenChoice
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.protocol.doctor import ECHO
@@ -241,12 +240,7 @@ class FastPath:
             return None
         found = self._find_answer(target)
         if found is None:
-            name = target[len(_HANDLES) :]
-            if len(name.translate(None, _NOT_SIMPLE)) < len(name) or names.is_pdi(
-                name.decode("ascii")
-            ):
-                return None
-            found = self._write_handle(name.decode("ascii"))
+            found = self._write_handle(target[len(_HANDLES) :].decode("ascii"))
             if found is None:
                 return None
             if len(found) <= _LARGEST_KEPT:
@@ -278,20 +272,15 @@ class FastPath:
         return write_answer(add_entity_tag(answer))
 
     def _write_handle(self, name: str) -> bytes | None:
-        try:
-            key = names.read_handle(name).key
-        except PerdureError:
-            return None
-        stored_text = self._find_record(key)
+        key = handle_values.find_key(name)
+        stored_text = None if key is None else self._find_record(key)
         if stored_text is None:
             return None
         try:
-            answer = handles.answer_public(
-                name, stored.decode_stored(stored_text), fresh=self._fresh
-            )
-        except _NO_RECORD:
+            record = stored.decode_stored(stored_text)
+            return handle_values.write_values(name, record, fresh=self._fresh)
+        except (PerdureError, *_NO_RECORD):
             return None
-        return None if answer is None else write_answer(add_entity_tag(answer))
 
     def _find_answer(self, target: bytes | AnswerKey) -> _Kept | None:
         """Return the recent result of resolving a target, or None."""
