@@ -37,7 +37,7 @@ def run() -> list[Ratio]:
         return rounds(
             "Handle-JSON among all",
             lambda: wrk(ours, script),
-            {"nginx static file": (lambda: wrk(static, script), 0.25)},
+            {"nginx static file": (lambda: wrk(static, script), 0.45)},
             unit="requests/CPU-s",
         ) + rounds(
             "Handle-JSON, hot",

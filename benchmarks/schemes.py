@@ -74,7 +74,7 @@ _KINDS = (
     _Kind("a URN", 0.40, "urn:nbn:de:101:1-{}", _bind),
     _Kind("a URN of 1993", 0.40, "URN:IANA:42117::{}:::", _bind),
     _Kind("a PWID", 0.40, f"{_PWID}{{}}.html", _bind),
-    _Kind("a URN with two locations", 0.04, "urn:example:two-{}", _choose),
+    _Kind("a URN with two locations", 0.35, "urn:example:two-{}", _choose),
 )
 
 

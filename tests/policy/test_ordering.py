@@ -67,6 +67,28 @@ def test_the_order_depends_on_the_reader_if_a_property_differs() -> None:
         assert depends_on_reader((here, other)) is expected
 
 
+def test_a_wish_that_makes_no_difference_is_ignored() -> None:
+    places = [Location(uri=f"https://{one}.example/", weight=one) for one in (1, 3, 2)]
+    asked = Preference(range="en")
+    for wished in (
+        ReaderWishes(),
+        ReaderWishes(accept=(asked,)),
+        ReaderWishes(languages=(asked,)),
+        ReaderWishes(region="eu"),
+    ):
+        assert find_pattern(places).find_order(wished) == (1, 2, 0)
+
+
+def test_many_wishes_and_locations_are_ordered_all_the_same() -> None:
+    places = [Location(uri=f"https://{one}.example/", language=f"x-{one}") for one in range(20)]
+    many = tuple(Preference(range=f"x-{one}", quality=1 - one / 100) for one in range(19, -1, -1))
+    asked = ReaderWishes(languages=many, region="e" * 100)
+    for count in (2, 20):
+        assert find_pattern(places[:count]).find_order(asked) == tuple(range(count))
+    near = Location(uri="https://near.example/", region="e" * 100)
+    assert find_pattern([*places[:2], near]).find_order(asked)[0] == 0
+
+
 @pytest.mark.parametrize("count", [2, 60])
 def test_hostile_wishes_fill_no_memory(count: int) -> None:
     """ "patterns and orders are remembered in a bounded number and size" """

@@ -29,8 +29,8 @@ _HOSTED = ("http", "https", "ftp", "ftps")
 _AROUND = " \t\r\n\f"
 _SCHEME_AND_REST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)(?://([^/?#]*))?(.*)", re.DOTALL)
 _PLAIN = re.compile(r"https?://[0-9A-Za-z.-]+(?:[/?#][!-~]*)?", re.ASCII)
-"""The usual spelling, which is a location without a doubt: a host of ASCII letters, digits, dots and
-hyphens, without a port or a user."""
+"""The usual spelling, which is a location without a doubt: a host of ASCII letters, digits, dots
+and hyphens, without a port or a user."""
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 
 
