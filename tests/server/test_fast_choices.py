@@ -194,7 +194,9 @@ class Registered:
             release_state=lambda: None,
         )
         records = SimpleNamespace(open_lookup=lambda: lookup)
-        registry = SimpleNamespace(records=records, bytes=None, settings=self.settings)
+        registry = SimpleNamespace(
+            records=records, reading=None, bytes=None, settings=self.settings
+        )
         self.generation = Generation(root)
         self.fast = FastPath(
             cast("Registry", registry), self.generation, cast("Health", self.health)
