@@ -38,7 +38,7 @@ def verify_stamp(signature: str, stamp: str, chain: list[Any], stated: datetime)
     try:
         response = library.decode_timestamp_response(base64.b64decode(stamp, validate=True))
     except ValueError as error:  # neither Base64 nor a response
-        raise WrongStamp(f"its time signature cannot be read: {_describe(error)}") from None
+        raise WrongStamp(f"its time signature cannot be read: {describe_error(error)}") from None
     first, *others = chain
     verifier = library.VerifierBuilder(
         tsa_certificate=first, intermediates=others[:-1], roots=[chain[-1]]
@@ -47,7 +47,7 @@ def verify_stamp(signature: str, stamp: str, chain: list[Any], stated: datetime)
         verifier.verify_message(response, signature.encode())
         found: datetime = response.tst_info.gen_time
     except Exception as error:  # of many kinds, and none of them ours
-        raise WrongStamp(f"its time signature is wrong: {_describe(error)}") from None
+        raise WrongStamp(f"its time signature is wrong: {describe_error(error)}") from None
     if not stated - _ROUNDED <= found <= stated + LATEST:
         raise WrongStamp(
             f"its time signature is of {found.isoformat()}, and not of the ten minutes after the "
@@ -56,5 +56,6 @@ def verify_stamp(signature: str, stamp: str, chain: list[Any], stated: datetime)
     return found
 
 
-def _describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
+    """Shorten what a library said of its error; without words, name its type."""
     return (str(error) or type(error).__name__)[:200]

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.files.time_stamps import WrongStamp, verify_stamp
+from perdure.archives.files.time_stamps import WrongStamp, describe_error, verify_stamp
 
 _EXTRA = "pip install 'perdure[signatures]'"
 _MOST_CERTIFICATES = 10
@@ -80,7 +80,7 @@ def _load_key(text: str) -> Any:
     try:
         return serialization.load_der_public_key(base64.b64decode(text, validate=True))
     except Exception as error:  # of many kinds, and none of them ours
-        raise _Wrong(f"its public key cannot be read: {_describe(error)}") from None
+        raise _Wrong(f"its public key cannot be read: {describe_error(error)}") from None
 
 
 def _verify_with_key(signed: SignedData, key: Any) -> None:
@@ -103,7 +103,7 @@ def _verify_with_key(signed: SignedData, key: Any) -> None:
     except exceptions.InvalidSignature:
         raise _Wrong("its key did not make the signature of this hash") from None
     except Exception as error:  # a curve that the library does not know
-        raise _Wrong(f"its signature cannot be verified: {_describe(error)}") from None
+        raise _Wrong(f"its signature cannot be verified: {describe_error(error)}") from None
 
 
 def _verify_domain(signed: SignedData) -> str:
@@ -113,7 +113,7 @@ def _verify_domain(signed: SignedData) -> str:
         try:
             one.verify_directly_issued_by(issuer)
         except Exception as error:  # of many kinds
-            raise _Wrong(f"its chain of certificates is broken: {_describe(error)}") from None
+            raise _Wrong(f"its chain of certificates is broken: {describe_error(error)}") from None
     first = chain[0]
     _verify_with_key(signed, first.public_key())
     names = _list_names(first)
@@ -162,7 +162,7 @@ def _load_chain(text: str) -> list[Any]:
     try:
         chain: list[Any] = x509.load_pem_x509_certificates(text.encode())
     except Exception as error:  # of many kinds
-        raise _Wrong(f"its certificates cannot be read: {_describe(error)}") from None
+        raise _Wrong(f"its certificates cannot be read: {describe_error(error)}") from None
     if len(chain) > _MOST_CERTIFICATES:
         raise _Wrong(f"it has {len(chain)} certificates; at most {_MOST_CERTIFICATES} are read")
     return chain
@@ -186,7 +186,3 @@ def _read_time(text: str) -> datetime:
     except ValueError:
         raise _Wrong("the time of the signature cannot be read") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _describe(error: Exception) -> str:
-    return (str(error) or type(error).__name__)[:200]
