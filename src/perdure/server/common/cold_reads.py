@@ -97,18 +97,18 @@ class ColdReads:
             finally:
                 then()
 
-        self._run(self._read_record, key).add_done_callback(finish)
+        self._run_in_thread(self._read_record, key).add_done_callback(finish)
 
     def read_target(self, text: str) -> Awaitable[None]:
         """Read from the disk what is needed to resolve the name in a request target, if any."""
-        return self._run(self._resolve_target, text)
+        return self._run_in_thread(self._resolve_target, text)
 
     def close(self) -> None:
         """Wait for the threads, and end them."""
         self.is_cold = False
         self._threads.shutdown()
 
-    def _run(self, work: Callable[[str], object], text: str) -> asyncio.Future[None]:
+    def _run_in_thread(self, work: Callable[[str], object], text: str) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._threads, self._count_wait, work, text)
 
