@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio
-from benchmarks.servers import Server, perdure
+from benchmarks.servers import Server, measure_waits, perdure
 from perdure.ids import parse
 from perdure.model.commands import Bind, Mint, SaveToken
 from perdure.model.records import Location, Token
@@ -206,21 +206,6 @@ def attacking(attack: Attack, port: int, site: _Site) -> Iterator[None]:
 # -----------------
 
 
-def measure_waits(port: int) -> list[float]:
-    """The waiting times, sorted, of requests one after the other."""
-    waits: list[float] = []
-    request = f"GET {_POLITE} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-    with _connect(port) as wire:
-        end = time.perf_counter() + _SECONDS
-        while (start := time.perf_counter()) < end:
-            wire.sendall(request)
-            if not wire.recv(1 << 16).startswith(b"HTTP/1.1 302 "):
-                raise RuntimeError("the polite client got no redirect")
-            waits.append(time.perf_counter() - start)
-            time.sleep(0.001)
-    return sorted(waits)
-
-
 def run() -> list[Ratio]:
     root = fixture.OUT / "hostile"
     shutil.rmtree(root, ignore_errors=True)
@@ -232,9 +217,9 @@ def run() -> list[Ratio]:
 def _measure(server: Server, site: _Site, name: str, attack: Attack) -> Ratio:
     alone, beside = [], []
     for _ in range(_RUNS):
-        alone.append(measure_waits(server.port))
+        alone.append(measure_waits(server.port, _POLITE, seconds=_SECONDS))
         with attacking(attack, server.port, site):
-            beside.append(measure_waits(server.port))
+            beside.append(measure_waits(server.port, _POLITE, seconds=_SECONDS))
     usual, slowest = (min(waits[len(waits) * part // 100] for waits in beside) for part in (50, 99))
     before = min(waits[len(waits) * 99 // 100] for waits in alone)
     print(

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from pathlib import Path
 
 from benchmarks import fixture, held
 from benchmarks.measure import Ratio
-from benchmarks.servers import CLIENT_CORE, Server, need, nginx, perdure
+from benchmarks.servers import CLIENT_CORE, Server, measure_waits, need, nginx, perdure
 from perdure.ids import parse
 from perdure.model.commands import Bind
 from perdure.model.records import Location
@@ -159,28 +158,13 @@ def _evict(registry: Path) -> None:
 # -----------------
 
 
-def _measure_waits(server: Server) -> list[float]:
-    """The waiting times, sorted, of requests one after the other."""
-    waits: list[float] = []
-    request = f"GET /{_NAME} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-    with socket.create_connection(("127.0.0.1", server.port), 30) as wire:
-        end = time.perf_counter() + _SECONDS
-        while (start := time.perf_counter()) < end:
-            wire.sendall(request)
-            if not wire.recv(1 << 16).startswith(b"HTTP/1.1 302 "):
-                raise RuntimeError("the polite client got no redirect")
-            waits.append(time.perf_counter() - start)
-            time.sleep(0.001)
-    return sorted(waits)
-
-
 def _measure(title: str, neighbour: Neighbour, ours: Server, static: Server) -> Ratio:
     mine: list[list[float]] = []
     theirs: list[list[float]] = []
     for _ in range(_RUNS):
         for server, waits in (ours, mine), (static, theirs):
             with neighbour(server):
-                waits.append(_measure_waits(server))
+                waits.append(measure_waits(server.port, f"/{_NAME}", seconds=_SECONDS))
     return _compare(title, mine, theirs)
 
 
@@ -192,8 +176,8 @@ def _measure_cold(root: Path, registry: Path, static: Server) -> Ratio:
     for _ in range(_RUNS):
         _evict(registry)
         with perdure(registry) as ours, _running(_wrk(ours, script)):
-            mine.append(_measure_waits(ours))
-        theirs.append(_measure_waits(static))
+            mine.append(measure_waits(ours.port, f"/{_NAME}", seconds=_SECONDS))
+        theirs.append(measure_waits(static.port, f"/{_NAME}", seconds=_SECONDS))
     return _compare("names on the disk", mine, theirs)
 
 

@@ -223,3 +223,18 @@ def rounds(
         )
         for other, rates in theirs.items()
     ]
+
+
+def measure_waits(port: int, path: str, *, seconds: float) -> list[float]:
+    """The waiting times, sorted, of a polite client that asks for one redirect after the other."""
+    waits: list[float] = []
+    request = f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", port), 30) as wire:
+        end = time.perf_counter() + seconds
+        while (start := time.perf_counter()) < end:
+            wire.sendall(request)
+            if not wire.recv(1 << 16).startswith(b"HTTP/1.1 302 "):
+                raise RuntimeError("the polite client got no redirect")
+            waits.append(time.perf_counter() - start)
+            time.sleep(0.001)
+    return sorted(waits)

@@ -81,7 +81,7 @@ def _back_up(root: Path) -> Iterator[Ratio]:
                 copy_pages,
                 work=(root / FILE).stat().st_size // 2**20,
                 unit="MB/s",
-                target=2.5,
+                target=3,
                 rounds=_ROUNDS,
             )
         finally:
