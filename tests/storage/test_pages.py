@@ -39,6 +39,11 @@ def rows(tmp_path: Path) -> list[Row]:
     )
 
 
+def scan(data: bytes, root: int = 2) -> list[Row]:
+    """The rows of the table in a file of this content."""
+    return list(scan_rows(lambda amount, at: data[at : at + amount], len(data), root))
+
+
 def find_leaf(data: bytearray) -> int:
     """Where a leaf of the tree begins whose neighbours are leaves, too."""
     return next(at for at in range(3 * 4096, len(data), 4096) if data[at] == 10)
@@ -60,19 +65,19 @@ def test_every_row_of_a_sound_file_is_read_as_by_sqlite(rows: list[Row], size: i
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "file"
         expected = make_file(path, rows, size)
-        assert sorted(scan_rows(path.read_bytes(), 2)) == expected
+        assert sorted(scan(path.read_bytes())) == expected
 
 
 def test_rows_come_in_the_order_of_keys(rows: list[Row], tmp_path: Path) -> None:
-    assert list(scan_rows((tmp_path / "file").read_bytes(), 2)) == rows
+    assert scan((tmp_path / "file").read_bytes()) == rows
 
 
 def test_a_damaged_pointer_costs_no_row_but_its_own(rows: list[Row], tmp_path: Path) -> None:
     data = bytearray((tmp_path / "file").read_bytes())
     leaf = find_leaf(data)
-    before = set(scan_rows(bytes(data), 2))
+    before = set(scan(bytes(data)))
     data[leaf + 14 : leaf + 18] = b"\xff" * 4  # the pointers to the fourth and the fifth row
-    lost = before - set(scan_rows(bytes(data), 2))
+    lost = before - set(scan(bytes(data)))
     assert len(lost) == 2
     connection = apsw.Connection(":memory:")
     connection.deserialize("main", bytes(data))
@@ -83,7 +88,7 @@ def test_a_damaged_pointer_costs_no_row_but_its_own(rows: list[Row], tmp_path: P
 def test_a_tree_that_leads_back_to_itself_is_read_once(rows: list[Row], tmp_path: Path) -> None:
     data = bytearray((tmp_path / "file").read_bytes())
     data[4096 + 8 : 4096 + 12] = (2).to_bytes(4)  # the last page below the root is the root
-    found = list(scan_rows(bytes(data), 2))
+    found = scan(bytes(data))
     assert len(set(found)) == len(found)
     assert set(found) < set(rows)
 
@@ -101,4 +106,4 @@ def test_reading_ends_without_an_error_whatever_is_damaged(data: st.DataObject) 
     content = bytearray(make_small_file())
     for _ in range(data.draw(st.integers(1, 20))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    assert all(isinstance(row, tuple) for row in scan_rows(bytes(content), 2))
+    assert all(isinstance(row, tuple) for row in scan(bytes(content)))

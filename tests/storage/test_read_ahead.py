@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import apsw
@@ -58,23 +56,3 @@ def test_a_file_that_would_fill_the_memory_is_not_read(
     memory["SC_AVPHYS_PAGES"] += 1
     SqliteRecords(tmp_path).read_ahead(lambda: True)
     assert asked
-
-
-_LOCK = """
-import fcntl, sys
-with open(sys.argv[1], "r+b") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
-"""
-"""Take the lock with which SQLite makes sure that no other process has the file open."""
-
-
-def test_the_process_keeps_its_locks(tmp_path: Path) -> None:
-    create_registry(tmp_path)
-    records = SqliteRecords(tmp_path)
-    assert records.count_records() == 0
-    records.read_ahead(lambda: True)
-    taken = subprocess.run(
-        [sys.executable, "-c", _LOCK, tmp_path / FILE], capture_output=True, text=True, check=False
-    )
-    records.close()
-    assert "BlockingIOError" in taken.stderr

@@ -189,30 +189,6 @@ def test_a_backup_does_not_wait_for_a_long_write(
     assert len(read_texts(target)) == 1
 
 
-def test_a_backup_keeps_the_locks_of_its_process(desk: Desk) -> None:
-    """To close a second descriptor of a file drops all locks that a process has on it."""
-    desk.mint(text("one"))
-    list(copies.copy_registry(desk.root, desk.root.parent / "copy.sqlite"))
-    tried = subprocess.run(
-        [sys.executable, "-c", EXCLUDE, str(desk.root / opening.FILE)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert tried.stdout == "BusyError"
-
-
-EXCLUDE = """
-import sys
-import apsw
-connection = apsw.Connection(sys.argv[1])
-try:
-    connection.execute("PRAGMA locking_mode=EXCLUSIVE; SELECT count(*) FROM meta").fetchall()
-except apsw.Error as error:
-    print(type(error).__name__, end="")
-"""
-
-
 def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:
     """Records first, then segments: what is written between is set aside, and nothing is lost."""
     desk.mint(text("one"))

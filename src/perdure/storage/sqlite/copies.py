@@ -8,8 +8,7 @@ state, and its bytes are copied. If another reader keeps the log from being move
 not release the lock soon, SQLite's own backup copies page after page, which takes four times as
 long.
 
-What must stay true: the source is read through SQLite's own file methods. If this process closed
-another descriptor of the file, it would lose its locks on it (fcntl(2), record locks).
+What must stay true: the source is read only with `open_raw`, so that this process keeps its locks.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 import apsw
 
 from perdure.storage.durable import write_all
-from perdure.storage.sqlite.opening import FILE, open_file, storage_errors
+from perdure.storage.sqlite.opening import FILE, open_file, open_raw, storage_errors
 
 _GONE = """
 SELECT 1 FROM main.records AS one WHERE
@@ -29,7 +28,6 @@ SELECT 1 FROM main.records AS one WHERE
 """
 _BEGIN = "BEGIN; SELECT count(*) FROM meta"
 _PATIENCE = 1000  # milliseconds to wait for the write lock; an import may hold it for longer
-_READ_ONLY = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
 
 
 def is_past(earlier: Path, later: Path) -> bool:
@@ -58,8 +56,7 @@ def copy_registry(root: Path, target: Path, *, pages: int = 256) -> Iterator[flo
         source = opened.enter_context(closing(open_file(str(path), apsw.SQLITE_OPEN_READWRITE)))
         # The transaction is held to the end, so that the copy is one state of the registry.
         is_whole = _begin_in_file(source, path)
-        file = apsw.VFSFile("", str(path.resolve()), _READ_ONLY)
-        opened.callback(file.xClose)
+        file = opened.enter_context(open_raw(path))
         if is_whole and path.stat().st_ino == inode:  # it may be a backup that was just replaced
             yield from _copy_file(source, file, target, pages)
         else:

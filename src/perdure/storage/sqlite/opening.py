@@ -8,7 +8,9 @@ format that it does not know. A new file is made by the same steps, so it does n
 file that was migrated.
 
 What must stay true: steps are only added, and none is changed after a release; an interrupted step
-is repeated from its beginning.
+is repeated from its beginning. The bytes of the file are read only with `open_raw`: SQLite knows
+which of its descriptors have locks. If this process closed another one, it would lose all its locks
+on the file (fcntl(2), record locks).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ FILE = "registry.sqlite"
 FIRST_FORMAT = 1
 SUMMED_FORMAT = 3
 """The first format in which rows have checksums."""
+_RAW = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
 _MAPPED = 1 << 40  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
 CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
@@ -178,3 +181,13 @@ def open_file(name: str, flags: int) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def open_raw(path: Path) -> Iterator[apsw.VFSFile]:
+    """The bytes of a file that connections of this process may have open. Raises apsw.Error."""
+    file = apsw.VFSFile("", str(path.resolve()), _RAW)
+    try:
+        yield file
+    finally:
+        file.xClose()

@@ -13,11 +13,12 @@ compares its checksum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from mmap import mmap
+from collections.abc import Callable, Iterator
 
 Value = int | bytes | None
 """A column; texts are bytes."""
+Read = Callable[[int, int], bytes]
+"""Reads a number of bytes from an offset, as `apsw.VFSFile.xRead` does."""
 
 _FILE_HEADER = 100
 _INTERIOR, _LEAF = 2, 10  # types of index pages
@@ -26,32 +27,41 @@ _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _MOST_DEEP = 20  # levels that a tree can have (SQLite's BTCURSOR_MAX_DEPTH)
 
 
-def scan_rows(file: bytes | mmap, root: int) -> Iterator[tuple[Value, ...]]:
-    """The rows of a table without row ids that can be read; `root` is the number of its first page.
+def scan_rows(read: Read, length: int, root: int) -> Iterator[tuple[Value, ...]]:
+    """The rows of a table without row ids that can be read, from a file of this length in bytes.
 
-    They come in the order of their keys, except where the tree is damaged.
+    `root` is the number of the first page of the table. The rows come in the order of their keys,
+    except where the tree is damaged. Raises what `read` raises.
     """
-    size = int.from_bytes(file[16:18])
+    if length < _FILE_HEADER:
+        return
+    header = read(_FILE_HEADER, 0)
+    size = int.from_bytes(header[16:18])
     size = 65536 if size == 1 else size
     if size < 512 or size & (size - 1):
         return  # the header of the file is damaged
-    yield from _Tree(file, size).scan_page(root)
+    yield from _Tree(read, length, size, size - header[20]).scan_page(root)
 
 
 class _Tree:
-    def __init__(self, file: bytes | mmap, size: int) -> None:
-        self._file = file
+    def __init__(self, read: Read, length: int, size: int, usable: int) -> None:
+        self._read = read
+        self._length = length
         self._size = size
-        self._usable = size - file[20]
+        self._usable = usable
         self._seen: set[int] = set()
 
     def _find_page(self, number: int) -> bytes:
-        return self._file[(number - 1) * self._size : number * self._size]
+        """A page, or nothing if the file does not have all of it."""
+        is_there = 0 < number <= self._length // self._size
+        return self._read(self._size, (number - 1) * self._size) if is_there else b""
 
     def scan_page(self, number: int, depth: int = 0) -> Iterator[tuple[Value, ...]]:
         """The rows of a page and of the pages below it. Each page is read once."""
+        if number in self._seen or depth > _MOST_DEEP:
+            return
         page = self._find_page(number)
-        if number < 1 or number in self._seen or depth > _MOST_DEEP or len(page) < self._size:
+        if len(page) < self._size:
             return
         self._seen.add(number)
         start = _FILE_HEADER if number == 1 else 0
@@ -79,7 +89,7 @@ class _Tree:
         """The payload of a cell, with the part on other pages. Raises IndexError, ValueError."""
         usable = self._usable
         length, at = _read_varint(page, at)
-        if length > len(self._file):
+        if length > self._length:
             raise ValueError("it is too long")
         here = length
         if length > (usable - 12) * 64 // 255 - 23:
@@ -91,7 +101,7 @@ class _Tree:
         following = int.from_bytes(page[at + here : at + here + 4]) if here < length else 0
         while len(payload) < length:
             page = self._find_page(following)
-            if following < 1 or len(page) < usable:
+            if len(page) < usable:
                 raise ValueError("it is cut off")
             following = int.from_bytes(page[:4])
             payload += page[4 : min(usable, 4 + length - len(payload))]

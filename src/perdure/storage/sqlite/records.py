@@ -60,6 +60,7 @@ from perdure.storage.sqlite.opening import (
     UNUSABLE,
     make_unusable,
     open_file,
+    open_raw,
     read_format,
     storage_errors,
 )
@@ -67,7 +68,6 @@ from perdure.storage.sqlite.references import References
 from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
 
 _AHEAD = 1 << 20  # bytes
-_TO_READ = [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0]
 _COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
@@ -273,15 +273,11 @@ class SqliteRecords:
         size = self._path.stat().st_size
         if size > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
             return
-        # Through SQLite: the locks of its connections end if another descriptor is closed.
-        file = apsw.VFSFile("", str(self._path.resolve()), _TO_READ)
-        try:
+        with open_raw(self._path) as file:
             for start in range(0, size, _AHEAD):
                 if not is_wanted():
                     return
                 file.xRead(min(_AHEAD, size - start), start)
-        finally:
-            file.xClose()
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from mmap import PROT_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from zlib import crc32
@@ -33,7 +32,7 @@ from perdure.storage.sqlite.decoding import (
     name_row,
 )
 from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT
+from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT, open_raw
 from perdure.storage.sqlite.pages import scan_rows
 from perdure.storage.sqlite.sums import SUMMED, sum_row
 
@@ -418,14 +417,15 @@ class SqliteSalvage:
         with suppress(apsw.Error):
             root = file.connection.execute(_ROOT, (table,)).get or 0
         columns = _COPIED.get(table, _RECORDS)
-        with file.path.open("rb") as opened:
-            pages = mmap(opened.fileno(), 0, prot=PROT_READ)
-        with pages:
-            for values in scan_rows(pages, root):
-                with suppress(ValueError, TypeError):
-                    *row, sum = values
-                    if sum is not None and sum == _sum_columns(table, columns, tuple(row)):
-                        yield from self._decode_row(table, values)
+        try:
+            with open_raw(file.path) as raw:
+                for values in scan_rows(raw.xRead, raw.xFileSize(), root):
+                    with suppress(ValueError, TypeError):
+                        *row, sum = values
+                        if sum is not None and sum == _sum_columns(table, columns, tuple(row)):
+                            yield from self._decode_row(table, values)
+        except apsw.Error as error:
+            self.problems.append(f"{table}: {error}")
 
     def _decode_row(self, table: str, row: Sequence[Any]) -> Iterator[Row]:
         """The row with text in place of bytes, or nothing if it is damaged."""
