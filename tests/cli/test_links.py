@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.cli.conftest import Shell
+from tests.conftest import SERIES
 from tests.upkeep.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
 
 from perdure.errors import PreconditionFailed
@@ -22,7 +24,7 @@ from perdure.policy.handles import loc
 from perdure.policy.handles.values import list_values
 from perdure.policy.moves import Move, move_locations
 from perdure.registry import Registry
-from perdure.upkeep.linkcheck import Links, relocating
+from perdure.upkeep.linkcheck import Links, relocating, scheduling
 from perdure.upkeep.linkcheck.health import Health
 
 
@@ -248,7 +250,9 @@ def test_rules_that_say_too_much_are_refused(series: Shell, source: str, target:
 def test_nothing_moves_where_a_record_was_changed_meanwhile(series: Shell) -> None:
     moves = (Move(source="https://old.example/a/", target="https://new.example/"),)
     with Registry(series.root) as registry:
-        plan = relocating.preview_moves(registry, None, moves, tell=lambda _: None, most_shown=0)
+        plan = relocating.preview_moves(
+            registry, None, moves, tell=lambda _: None, report=lambda _: None, most_shown=0
+        )
     series.run("bind", "hdl:10.9999/x", "https://other.example/")
     with Registry(series.root) as registry, pytest.raises(PreconditionFailed):
         relocating.apply_plan(registry, plan, by="anna")
@@ -393,3 +397,60 @@ def test_findings_of_an_earlier_release_are_read(shell: Shell, promised: str, pl
         connection.execute(f"ALTER TABLE location DROP COLUMN {column}")
     connection.close()
     assert shell.lines("check-links", code=1)[0].startswith("drift")
+
+
+# Damaged records
+# ---------------
+
+
+@pytest.fixture
+def damaged(bound: Shell) -> Shell:
+    """Three names, the record of one of which was altered on the disk."""
+    connection = apsw.Connection(str(bound.root / "registry.sqlite"))
+    connection.execute("DROP TRIGGER records_hold")
+    connection.execute(
+        "UPDATE records SET record = replace(record, 'page/none', 'page/nine') "
+        "WHERE key = 'hdl:10.9999/gone'"
+    )
+    connection.close()
+    return bound
+
+
+def test_a_damaged_record_is_told_and_the_others_are_checked(damaged: Shell) -> None:
+    result = damaged.run("check-links", "--json", code=53)
+    told = json.loads(result.stderr.splitlines()[0])
+    assert (told["code"], told["identifier"]) == ("corrupt", "doi:10.9999/gone")
+    assert json.loads(result.stdout.splitlines()[-1])["checked"] == 2
+
+
+def test_only_damage_in_the_scope_counts(damaged: Shell) -> None:
+    assert damaged.lines("check-links", "hdl:10.9999/good")[-1].split() == ["1", "checked"]
+
+
+def test_a_scheduled_check_tells_of_damage(damaged: Shell) -> None:
+    assert "doi:10.9999/gone" in asyncio.run(scheduling.check_due(damaged.root, 1))
+
+
+@pytest.mark.parametrize("more", [(), ("--apply",)])
+def test_relocate_tells_of_damage_and_moves_the_others(
+    damaged: Shell,
+    world: World,  # noqa: F811
+    more: tuple[str, ...],
+) -> None:
+    words = ("relocate", "--from", world.url("/"), "--to", "https://new.example/", *more)
+    result = damaged.run(*words, code=53)
+    assert "doi:10.9999/gone" in result.stderr
+    assert "2 locations of 2 identifiers" in result.stderr
+    assert len(damaged.lines("list", "hdl:10.9999/*", code=53)) == 2
+    history = damaged.run("history", "hdl:10.9999/good").stdout
+    assert ("new.example" in history) is bool(more)
+
+
+def test_a_correction_names_the_records_in_which_it_found_no_parts(
+    damaged: Shell, letter: Path
+) -> None:
+    identifier = damaged.lines("mint", "--series", SERIES, str(letter))[0]
+    words = ("correct", identifier, "--charset", "cp850", "--reason", "r", "--dry-run")
+    told = damaged.run(*words).stderr
+    assert "parts in it are not known: " in told
+    assert "doi:10.9999/gone" in told

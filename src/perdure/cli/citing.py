@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli import exits, options
+from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.damage import DamageReport
 from perdure.cli.metadata import describe_resource, resolve_describable
 from perdure.cli.pwid import load_archives, pwid
 
 if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
-    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.ids.pwid import Pwid
@@ -87,12 +87,11 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
     from perdure.reading.listing import walk_citable
 
     registry.listings.require_known(names)
-    damaged: list[Corrupt] = []
+    damage = DamageReport()
     texts = []
     for page in registry.listings.walk_pages(names, limit=registry.settings.page_size, once=True):
         for error in page.damaged:
-            damaged.append(error)
-            exits.report_error(error, as_json=here().as_json)
+            damage.add_error(error)
         for name, resolved in walk_citable(names, page, partial(resolve_describable, registry)):
             what = describe_resource(registry, resolved, None)
             text = citing.write_citation(what, style, locale).rstrip()
@@ -104,8 +103,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
             here().print_answer(told, "")
     if texts:
         here().print_answer(None, citing.join_citations(texts, style).rstrip())
-    if damaged:
-        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
+    damage.end_command()
 
 
 @pwid.command("cite", cls=PerdureCommand)

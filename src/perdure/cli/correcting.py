@@ -97,7 +97,10 @@ def _print_effects(registry: Registry, plan: CorrectionPlan, *, search: bool) ->
     if difference is not None:
         note(_describe_difference(difference))
     if search:
-        for one in affected.list_recorded_parts(registry, plan.name):
+        recorded = affected.list_recorded_parts(
+            registry, plan.name, report=lambda error: note(f"parts in it are not known: {error}")
+        )
+        for one in recorded:
             note(f"{one.part} may mean something else: {one.place} of {one.identifier}")
 
 

@@ -8,6 +8,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.damage import DamageReport
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
@@ -62,7 +63,8 @@ def check_links(
 
     PATTERN is an identifier, a pattern of PDIs, or the beginning of identifiers of another scheme
     (hdl:1839/*); without it, all locations are checked. From then on, redirects skip the locations
-    that were found lost. Exits with 1 if there are problems. An interrupted run keeps its findings.
+    that were found lost. Exits with 1 if there are problems. Damaged records are reported and left
+    out; then it exits with 53. An interrupted run keeps its findings.
 
     \b
     perdure check-links pdi://oma.eop.gov.us/2026/
@@ -82,12 +84,20 @@ def check_links(
     from perdure.upkeep.linkcheck.breaking import break_drifted
 
     form = "json" if here().as_json else form
+    damage = DamageReport()
     with (
         here().open_registry() as registry,
         closing(Links(registry.root)) as links,
         links.hold_lock(),
     ):
-        run = running.start_run(links, registry, pattern, resume=resume, fresh_hours=hours)
+        run = running.start_run(
+            links,
+            registry,
+            pattern,
+            report=damage.add_error,
+            resume=resume,
+            fresh_hours=hours,
+        )
         checker = LinkChecker(
             networks=registry.settings.private_networks,
             politeness=Politeness(workers=workers, per_host=per_host),
@@ -101,6 +111,7 @@ def check_links(
         summary = links.summarise_run(run)
         for line in report.FORMS[form](summary, links.list_findings(run, well=well)):
             click.echo(line)
+    damage.end_command()
     fine = summary.verdicts[LinkVerdict.OK] + summary.verdicts[LinkVerdict.REFUSED]
     if fine < summary.checked:
         click.get_current_context().exit(exits.FINDINGS)
@@ -161,7 +172,8 @@ def relocate(
 
     Shows what would change. With --apply, everything is moved in one change; if one of the new
     locations is not valid, nothing is. Every record keeps the old location in its history. Without
-    --series and --pattern, the command applies to all identifiers.
+    --series and --pattern, the command applies to all identifiers. Damaged records are reported and
+    left out; then it exits with 53.
 
     \b
     perdure relocate --series oma.eop.gov.us --from https://old.example/ --to https://new.example/a/
@@ -177,10 +189,13 @@ def relocate(
     if within and pattern:
         raise click.UsageError("--series and --pattern exclude each other")
     scope = read_set(f"pdi://{within}/") if within else pattern
+    damage = DamageReport()
     moves = tuple(Move(source=one, target=other) for one, other in zip(before, after, strict=True))
     with here().open_registry() as registry:
         with show_progress("looking", total=None, unit="identifiers") as bar:
-            plan = relocating.preview_moves(registry, scope, moves, tell=bar, most_shown=show)
+            plan = relocating.preview_moves(
+                registry, scope, moves, tell=bar, report=damage.add_error, most_shown=show
+            )
         for change in plan.shown:
             here().print_answer(
                 {"identifier": change.identifier, "from": change.source, "to": change.target},
@@ -196,3 +211,4 @@ def relocate(
         f"{count_things(len(plan.keys), 'identifier', grouped=True)}"
     )
     here().print_summary(told, f"{words} {'moved' if apply else 'would move; --apply does it'}")
+    damage.end_command()

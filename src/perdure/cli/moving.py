@@ -16,13 +16,13 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here, to_json
+from perdure.cli.damage import DamageReport
 from perdure.cli.output import output_file
 from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
-    from perdure.errors import Corrupt
     from perdure.ids.name_set import NameSet
     from perdure.model.commands import Joining
     from perdure.upkeep.transfer.blocks import Fault
@@ -243,12 +243,7 @@ def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
     """
     from perdure.upkeep.transfer.exporting import export_lines
 
-    damaged: list[Corrupt] = []
-
-    def report_damage(error: Corrupt) -> None:
-        damaged.append(error)
-        exits.report_error(error, as_json=here().as_json)
-
+    damage = DamageReport()
     with (
         here().open_registry() as registry,
         output_file(output) as file,
@@ -256,12 +251,11 @@ def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
     ):
         if pattern is not None:
             registry.listings.require_known(pattern)
-        lines = export_lines(registry, within=pattern, files=files, report=report_damage)
+        lines = export_lines(registry, within=pattern, files=files, report=damage.add_error)
         for number, line in enumerate(lines, 1):
             file.write(line)
             bar(number)
-    if damaged:
-        click.get_current_context().exit(exits.exit_code_of(damaged[0]))
+    damage.end_command()
 
 
 @click.command(cls=PerdureCommand)

@@ -8,11 +8,11 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.damage import DamageReport
 from perdure.cli.output import note_other_type, output_file
 
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
-    from perdure.errors import Corrupt
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.parts import Selector
@@ -260,17 +260,16 @@ def _print_pages(
     """Print one page if a limit is given, otherwise all pages. With `once`, other names of a thing
     follow its first name, indented."""
     size = limit or registry.settings.page_size
-    damaged: list[Corrupt] = []
+    damage = DamageReport()
     count = 0 if cursor is None else 1
     while True:
         page = registry.listings.list_page(pattern, cursor=cursor, limit=size, once=once)
         cursor = page.cursor
         for error in page.damaged:
-            damaged.append(error)
-            exits.report_error(error, as_json=here().as_json)
+            damage.add_error(error)
         names = [str(one) for one in page.identifiers]
         count += len(names)
-        if cursor is None and not (count or damaged):
+        if cursor is None and not (count or damage):
             registry.listings.require_known(pattern)
         also = {name: [*map(str, others)] for name, others in page.also.items()}
         lines = [
@@ -284,8 +283,7 @@ def _print_pages(
             continue
         if cursor is not None:
             here().print_note(f"there is more: --cursor '{cursor}'")
-        if damaged:
-            click.get_current_context().exit(exits.exit_code_of(damaged[0]))
+        damage.end_command()
         return
 
 

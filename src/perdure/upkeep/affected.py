@@ -11,12 +11,12 @@ What must stay true: nothing is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
 import msgspec
 
-from perdure.errors import PerdureError
+from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier
 from perdure.model import collection
 from perdure.model.records import Record
@@ -42,10 +42,12 @@ class RecordedPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part, as it is written there."""
 
 
-def list_recorded_parts(registry: Registry, full: Identifier) -> Iterator[RecordedPart]:
+def list_recorded_parts(
+    registry: Registry, full: Identifier, *, report: Callable[[Corrupt], None]
+) -> Iterator[RecordedPart]:
     """List the parts of a version and format that this registry itself names.
 
-    `full` names them. It reads every record. Damaged records are left out.
+    `full` names them. It reads every record. Damaged records are passed to `report` and left out.
     """
     bare = str(full.resource).partition(":")[2]
     following: str | None = ""
@@ -53,6 +55,7 @@ def list_recorded_parts(registry: Registry, full: Identifier) -> Iterator[Record
         rows, following = scan_readable(registry.records, following, None, limit=_PAGE)
         for row in rows:
             if isinstance(row, DamagedRecord):
+                report(row.error)
                 continue
             for place, text in _list_texts(registry, row):
                 part = _find_part(text, bare, full)

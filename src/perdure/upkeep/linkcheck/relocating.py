@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from perdure.errors import Corrupt
 from perdure.ids.name_set import NameSet
 from perdure.model.commands import Outcome, Receipt, Relocate
 from perdure.policy import binding, naming
@@ -47,10 +48,13 @@ def preview_moves(
     moves: tuple[Move, ...],
     *,
     tell: Callable[[float], None],
+    report: Callable[[Corrupt], None],
     most_shown: int,
 ) -> RelocationPlan:
-    """Preview moves. Raises InvalidRequest for a rule or a new location that is not valid, NotFound
-    if no known identifier belongs to the set.
+    """Preview moves. Damaged records are passed to `report` and left out.
+
+    Raises InvalidRequest for a rule or a new location that is not valid, NotFound if no known
+    identifier belongs to the set.
     """
     check_moves(moves)
     if within is not None:
@@ -58,7 +62,8 @@ def preview_moves(
     keys: list[tuple[str, int]] = []
     shown: list[LocationChange] = []
     number = 0
-    for looked, (key, record) in enumerate(collecting.walk_records(registry.records, within)):
+    records = collecting.walk_records(registry.records, within, report=report)
+    for looked, (key, record) in enumerate(records):
         if looked % _TELL_EVERY == 0:
             tell(looked)
         changed, outcome = move_locations(record, moves)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from perdure.errors import Corrupt
 from perdure.ids.name_set import NameSet
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck import collecting
@@ -23,11 +24,13 @@ def start_run(
     registry: Registry,
     within: NameSet | None,
     *,
+    report: Callable[[Corrupt], None],
     resume: bool = False,
     fresh_hours: float = 0,
 ) -> int:
     """Return the number of the run to carry out: a new one, or the one that was interrupted.
 
+    A new run leaves out damaged records, which are passed to `report`.
     Raises NotFound if no known identifier belongs to the set.
     """
     if within is not None:
@@ -35,7 +38,7 @@ def start_run(
     what = "" if within is None else str(within)
     run = links.find_unfinished(what) if resume else None
     if run is None:
-        bound = collecting.walk_bound(registry.records, within)
+        bound = collecting.walk_bound(registry.records, within, report=report)
         run = links.begin_run(what, bound, fresh_hours=fresh_hours)
     return run
 
