@@ -112,6 +112,18 @@ class PdfEncrypted(Undecodable):
     reason = "it is encrypted and needs a password"
 
 
+class TextAbsent(Undecodable):
+    """A document is readable, but has no characters: its pages are pictures, or it is empty."""
+
+    reason = "it has no characters: its pages are pictures, or it is empty"
+
+
+class TextIndexDamaged(Undecodable):
+    """The process that reads the text of a document answered with something else."""
+
+    reason = "its text could not be read"
+
+
 # images
 # ------
 

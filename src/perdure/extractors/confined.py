@@ -37,6 +37,7 @@ from perdure.extractors.messages import (
     CHUNKS,
     END,
     JOB,
+    LONGEST,
     REPLY,
     Budget,
     CutReply,
@@ -44,6 +45,7 @@ from perdure.extractors.messages import (
     FailedReply,
     Job,
     Reply,
+    TextReply,
     encode,
     read_reply,
     read_selector,
@@ -137,6 +139,24 @@ class Confined:
         """
         budget = Budget(seconds=_TO_PREPARE, memory=self.budget.memory)
         self._request_extents(Job(extractor, source, None, indexes, budget, prepare=True))
+
+    def map_text(self, extractor: str, source: Source) -> bytes:
+        """Return the index that an extractor with `map_text` makes of a text. Raises what the
+        extractor raises, OverBudget, or Undecodable if the decoder crashes.
+        """
+        worker = self._take_worker(extractor)
+        with self._return_on_error(worker):
+            reply = worker.run_job(Job(extractor, source, None, None, self.budget, text=True))
+            if not isinstance(reply, TextReply) or reply.length > LONGEST:
+                raise worker.make_breakdown(source)
+        index = bytearray()
+        for chunk in _Chunks(worker, source, self._return_worker):
+            index += chunk
+            if len(index) > reply.length:
+                break
+        if len(index) != reply.length:
+            raise worker.make_breakdown(source)
+        return bytes(index)
 
     def _request_extents(self, job: Job) -> tuple[Extent, ...]:
         worker = self._take_worker(job.extractor)
@@ -234,7 +254,8 @@ class _Worker:
             raise self._explain_failure(trouble, job.source) from None
         if reply is None:
             raise self.make_breakdown(job.source)
-        self.ready = not (isinstance(reply, CutReply) and reply.pieces is None)
+        streams = isinstance(reply, CutReply) and reply.pieces is None
+        self.ready = not (streams or isinstance(reply, TextReply))
         if error is not None:
             raise error
         return reply

@@ -1,8 +1,9 @@
 """Messages between the server and its decoding workers, as values and as bytes.
 
 How it works: messages are MessagePack with a schema. The server sends a `Job`; the worker answers
-with a `CutReply`, `Extents` or `FailedReply`. After a `CutReply` without pieces come the chunks of
-its body, then the end. The length and the kind precede each message.
+with a `CutReply`, `Extents`, `TextReply` or `FailedReply`. After a `CutReply` without pieces come
+the chunks of its body, after a `TextReply` those of an index, then the end. The length and
+the kind precede each message.
 
 What must stay true: the bytes that a worker decodes may have taken it over, so a message from a
 worker can only be a value of these types. A message that does not fit the schema, or that is too
@@ -28,7 +29,7 @@ from perdure.parts.annotation import find_reader
 
 JOB, REPLY, CHUNKS, END = range(4)
 _HEAD = struct.Struct(">IB")
-_LONGEST = 256 << 20  # bytes of a message
+LONGEST = 256 << 20  # bytes of a message
 _FRACTION = re.compile("(-?[0-9]{1,40})/([0-9]{1,40})", re.ASCII)
 
 
@@ -62,6 +63,8 @@ class Job(msgspec.Struct, frozen=True):
     """Whether an outline of the part, known without decoding, is enough."""
     prepare: bool = False
     """Whether to prepare the source, with no part as the answer."""
+    text: bool = False
+    """Whether to make the index of the plain text."""
 
 
 class CutReply(msgspec.Struct, frozen=True, tag=True):
@@ -85,6 +88,12 @@ class Extents(msgspec.Struct, frozen=True, tag=True):
     found: tuple[Extent, ...]
 
 
+class TextReply(msgspec.Struct, frozen=True, tag=True):
+    """The index of a plain text, whose bytes follow in chunks."""
+
+    length: int
+
+
 class FailedReply(msgspec.Struct, frozen=True, tag=True):
     """An error of perdure: the names of its classes, the most derived first, and its fields."""
 
@@ -92,7 +101,7 @@ class FailedReply(msgspec.Struct, frozen=True, tag=True):
     fields: dict[str, str | int | tuple[str, ...] | None]
 
 
-Reply = CutReply | Extents | FailedReply
+Reply = CutReply | Extents | TextReply | FailedReply
 
 
 def build_reply(part: Part, *, outline: bool = False) -> CutReply:
@@ -181,7 +190,7 @@ def send_message(to: socket.socket, kind: int, data: bytes) -> None:
 def receive_message(wire: socket.socket) -> tuple[int, bytes]:
     """Receive the next message. Raises OSError, EOFError, or ValueError if it is too long."""
     length, kind = _HEAD.unpack(_receive_exactly(wire, _HEAD.size))
-    if length > (CHUNK if kind == CHUNKS else _LONGEST):
+    if length > (CHUNK if kind == CHUNKS else LONGEST):
         raise ValueError("a message is too long")
     return kind, bytes(_receive_exactly(wire, length))
 

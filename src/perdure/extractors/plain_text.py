@@ -1,30 +1,45 @@
-"""The plain text of a source, mapped back to its bytes and its parts: the port `Text`.
+"""The plain text of a source, mapped to its parts: the port `Text`.
 
-How it works: an extractor that is also a `TextReader` returns a `PlainText`, or None if the
-document has no text that it can map. `perdure.reading.extraction.PartExtraction.read_text` asks the
-extractors of the media type, the most specific first.
+How it works: an extractor with a text of its own is either a `TextReader`, which reads the text in
+this process from its own indexes, or a `TextMapper`, whose text a third-party decoder makes in a
+confined process and sends as bytes. `perdure.reading.extraction.PartExtraction.read_text` asks the
+extractors of the media type, the most specific first, and returns a `PlainText`.
 
     text = extraction.read_text(source)
     at = text.text.index("fox")
-    extraction.extract(source, text.select(at, at + 3))
+    for passage in text.list_passages(at, at + 3):
+        extraction.cut_part(source, passage.selector)
 
-What must stay true: a line break is one line feed. The part that `select_part` returns has the
-passage in its own plain text, and nothing else unless the format cuts only larger units (a table:
-cells). It comes from the bytes that `find_span` returns. If the passage is in a CDATA section, or
-in an element such as `title` whose text follows other rules, the part has the right bytes, but only
-its context shows how to read them.
+What must stay true: a line break is one line feed. The passages of a range are in order and do not
+overlap. Every character of the range is in a passage, except for separators that the reader adds
+(between pages, paragraphs, cells) and that the document writes as markup or not at all. The part of
+a passage, read as a text of its own, contains the passage.
+
+If a text is a `SlicedText`, every range is one passage, and its part comes from the bytes that
+`find_span` returns. If such a passage is in a CDATA section, or in an element such as `title` whose
+text follows other rules, the part has the right bytes, but only its context shows how to read them.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from perdure.errors.limits import PlainTextTooLong
-from perdure.extractors.port import Indexes, Source, Span
+from perdure.extractors.port import Indexes, Part, Source, Span
 from perdure.parts import Selector
 
 LARGEST = 20 << 20
-"""The largest document, in bytes, whose plain text is made."""
+"""The largest document, in bytes, whose plain text is made, and the longest text, in characters."""
+
+
+class TextPassage(NamedTuple):
+    """Code points [start, stop) of a text, and the part that contains them."""
+
+    start: int
+    stop: int
+    selector: Selector
 
 
 class PlainText(Protocol):
@@ -33,6 +48,24 @@ class PlainText(Protocol):
     @property
     def text(self) -> str:
         """The complete text."""
+
+    def list_passages(
+        self, start: int, stop: int, *, finest: bool = False
+    ) -> tuple[TextPassage, ...]:
+        """Return the passages of [start, stop); start < stop.
+
+        `finest` asks for the smallest parts that the format can address, even if they are many: the
+        rectangles of lines instead of a page. The tuple is empty if the range has separators only.
+        """
+
+    def locate_part(self, part: Part) -> TextPassage | None:
+        """Return the range of this text that a part of the source has. None if it has no text, or
+        if its place in the text is unknown.
+        """
+
+
+class SlicedText(PlainText, Protocol):
+    """A text whose characters are stored in order, so that every range is one part."""
 
     def find_span(self, start: int, stop: int) -> Span:
         """Return the stored bytes of [start, stop); start < stop."""
@@ -52,7 +85,62 @@ class TextReader(Protocol):
         """
 
 
+@runtime_checkable
+class TextMapper(Protocol):
+    """An extractor whose texts are made in a confined process and kept as an index."""
+
+    text_index: str
+    """The kind of the index, with a number that grows when its format changes: `pdf-text-1`."""
+
+    def map_text(self, source: Source) -> bytes:
+        """Make the index of a text. Runs in a confined process.
+
+        Raises Undecodable (damaged, encrypted), TextAbsent if the document is readable and has no
+        text, OverBudget, or MissingLibrary.
+        """
+
+    def open_text(self, source: Source, index: bytes | memoryview) -> PlainText:
+        """Return the text of an index that `map_text` made. Raises Undecodable if it is not one."""
+
+
 def check_size(source: Source) -> None:
     """Raise OverBudget if a source is too large for its plain text to be made."""
     if source.length > LARGEST:
         raise PlainTextTooLong(source=source.name, most=LARGEST)
+
+
+# texts whose characters are stored in order
+# ------------------------------------------
+
+
+def list_sliced(text: SlicedText, start: int, stop: int) -> tuple[TextPassage, ...]:
+    """Return the only passage of a range of a sliced text."""
+    return (TextPassage(start, stop, text.select_part(start, stop)),)
+
+
+def locate_slices(text: SlicedText, part: Part) -> TextPassage | None:
+    """Return the characters of a sliced text that are written in the slices of a part."""
+    if not part.slices:
+        return None
+    places = range(len(text.text))
+    first, last = part.slices[0].start, part.slices[-1].stop
+    start = bisect_right(places, first, key=lambda place: text.find_span(place, place + 1).stop)
+    stop = bisect_left(places, last, key=lambda place: text.find_span(place, place + 1).start)
+    return TextPassage(start, stop, part.selector) if start < stop else None
+
+
+# texts in units
+# --------------
+
+
+def clip_units(
+    starts: memoryview, stops: memoryview, start: int, stop: int
+) -> Iterable[tuple[int, int, int]]:
+    """Yield the number of each unit that overlaps [start, stop), and its range clipped to that.
+
+    Units are in order and do not overlap.
+    """
+    for number in range(bisect_right(stops, start), bisect_left(starts, stop)):
+        begin, end = max(starts[number], start), min(stops[number], stop)
+        if begin < end:
+            yield number, begin, end

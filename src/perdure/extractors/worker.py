@@ -26,6 +26,7 @@ from perdure.extractors.messages import (
     Budget,
     Extents,
     Job,
+    TextReply,
     build_failure,
     build_reply,
     encode,
@@ -34,6 +35,7 @@ from perdure.extractors.messages import (
     receive_message,
     send_message,
 )
+from perdure.extractors.plain_text import TextMapper
 from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream, join_chunks
 
 
@@ -72,6 +74,9 @@ def _do_job(job: Job, wire: socket.socket) -> None:
             extractor.prepare_source(job.source, indexes)
             send_message(wire, REPLY, encode(Extents(())))
             return
+        if job.text and isinstance(extractor, TextMapper):
+            _send_index(extractor.map_text(job.source), wire)
+            return
         selector = None if job.selector is None else read_selector(job.selector)
         if selector is None:
             extents = Extents(extractor.list_extents(job.source, indexes))
@@ -94,6 +99,13 @@ def _do_job(job: Job, wire: socket.socket) -> None:
     except MemoryError:
         too_much = MemoryExceeded(source=job.source.name, most=job.budget.memory)
         send_message(wire, REPLY, encode(build_failure(too_much)))
+
+
+def _send_index(index: bytes, wire: socket.socket) -> None:
+    send_message(wire, REPLY, encode(TextReply(len(index))))
+    for at in range(0, len(index), CHUNK):
+        send_message(wire, CHUNKS, index[at : at + CHUNK])
+    send_message(wire, END, b"")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from perdure.errors import (
 from perdure.errors.limits import OuterPartTooLong
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_indexes
-from perdure.extractors.plain_text import PlainText, TextReader
+from perdure.extractors.plain_text import PlainText, TextMapper, TextReader
 from perdure.extractors.port import (
     Budgeted,
     Extent,
@@ -160,14 +160,23 @@ class PartExtraction:
     def read_text(self, source: Source) -> PlainText | None:
         """The plain text of a source, or None if no text can be mapped to its parts.
 
-        Raises Undecodable, OverBudget, and PartNotSupported for an unknown charset.
+        Raises Undecodable, OverBudget, TextAbsent if a readable document has no text (a scan),
+        MissingLibrary, and PartNotSupported for an unknown charset.
         """
         for _, place, extractor in self._rank_extractors(source.essence):
+            if isinstance(extractor, TextMapper):
+                return self._map_text(place, extractor, source)
             if isinstance(extractor, TextReader):
                 text = self._read_text(place, extractor, source)
                 if text is not None:
                     return text
         return None
+
+    def _map_text(self, place: str, mapper: TextMapper, source: Source) -> PlainText:
+        index = self.indexes.get_index(
+            source, mapper.text_index, partial(self._confined.map_text, place)
+        )
+        return mapper.open_text(source, index)
 
     def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
         if self._place is None or not isinstance(reader, Extractor):

@@ -25,8 +25,8 @@ import msgspec
 from perdure.errors import PartNotSupported
 from perdure.extractors.markup.tagged import Markup
 from perdure.extractors.markup.tags import HTML, TEXT, CharacterData, read_tag, read_text_between
-from perdure.extractors.plain_text import check_size
-from perdure.extractors.port import Source, Span
+from perdure.extractors.plain_text import TextPassage, check_size, list_sliced, locate_slices
+from perdure.extractors.port import Part, Source, Span
 from perdure.parts import TextPosition
 
 _STEP = 1024  # bytes that are decoded at a time to find a character
@@ -69,6 +69,14 @@ class TextContent(NamedTuple):
     def select_part(self, start: int, stop: int) -> TextPosition:
         """Return a selector for code points of the text content (Web Annotation)."""
         return TextPosition(start, stop)
+
+    def list_passages(
+        self, start: int, stop: int, *, finest: bool = False
+    ) -> tuple[TextPassage, ...]:
+        return list_sliced(self, start, stop)
+
+    def locate_part(self, part: Part) -> TextPassage | None:
+        return locate_slices(self, part)
 
     def find_character(self, byte: int) -> int:
         """Return the first code point that is written at or after a byte."""

@@ -33,6 +33,7 @@ from perdure.errors import (
 from perdure.errors.damage import PdfEncrypted
 from perdure.errors.limits import EmbeddedFileTooLong, NestingUnsupported
 from perdure.extractors.libraries import import_library
+from perdure.extractors.pdf import text as pdf_text
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.formats import MediaType
 from perdure.parts import Destination, Embedded, Page, Selector
@@ -59,6 +60,7 @@ class PdfExtractor:
     selectors = (Page, Destination, Embedded)
     confined = True
     install = f"perdure[{_EXTRA}]"
+    text_index = pdf_text.INDEX
 
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         with _open_pdf(source, selector) as pdf:
@@ -84,6 +86,12 @@ class PdfExtractor:
                     shown = names[:_SHOWN]
                     found.append(Extent(syntax=example, what=what, size=len(names), items=shown))
         return tuple(found)
+
+    def map_text(self, source: Source) -> bytes:
+        return pdf_text.map_pdf_text(source)
+
+    def open_text(self, source: Source, index: bytes | memoryview) -> pdf_text.PdfText:
+        return pdf_text.PdfText(source, index)
 
 
 @contextmanager

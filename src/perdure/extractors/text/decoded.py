@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from perdure.extractors.plain_text import check_size
-from perdure.extractors.port import Source, Span
+from perdure.extractors.plain_text import TextPassage, check_size, list_sliced, locate_slices
+from perdure.extractors.port import Part, Source, Span
 from perdure.extractors.text.index import TextIndex, Unit
 from perdure.parts import TextRange
 
@@ -32,6 +32,14 @@ class DecodedText(NamedTuple):
     def select_part(self, start: int, stop: int) -> TextRange:
         """Return a selector for characters by RFC 5147."""
         return TextRange("char", start, stop)
+
+    def list_passages(
+        self, start: int, stop: int, *, finest: bool = False
+    ) -> tuple[TextPassage, ...]:
+        return list_sliced(self, start, stop)
+
+    def locate_part(self, part: Part) -> TextPassage | None:
+        return locate_slices(self, part)
 
 
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:

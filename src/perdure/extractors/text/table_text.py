@@ -13,8 +13,8 @@ from array import array
 from bisect import bisect_right
 from typing import NamedTuple
 
-from perdure.extractors.plain_text import check_size
-from perdure.extractors.port import Span
+from perdure.extractors.plain_text import TextPassage, check_size, list_sliced, locate_slices
+from perdure.extractors.port import Part, Span
 from perdure.extractors.text.table_index import TableIndex
 from perdure.parts import Cells
 
@@ -54,6 +54,14 @@ class TableText(NamedTuple):
             return Cells("row", (((row + 1,), (final + 1,)),))
         until = last - self.rows[row]
         return Cells("cell", (((row + 1, column + 1), (row + 1, until + 1)),))
+
+    def list_passages(
+        self, start: int, stop: int, *, finest: bool = False
+    ) -> tuple[TextPassage, ...]:
+        return list_sliced(self, start, stop)
+
+    def locate_part(self, part: Part) -> TextPassage | None:
+        return locate_slices(self, part)
 
     def _find_cells(self, start: int, stop: int) -> tuple[int, int, int]:
         """Return the row of the first cell, the first cell and the last one."""
