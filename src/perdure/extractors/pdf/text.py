@@ -7,6 +7,9 @@ a line on which a word is divided is one hyphen. A passage is part of a page (`p
 tenths of a unit). The lines of a page whose characters PDFium numbers in another way than Python
 have no rectangles; their passages are those of the page.
 
+PDFium reads the characters outside a crop box, too. So the text of a rectangle, read as a document
+of its own, is that of its page.
+
 What must stay true: `map_text` runs confined. A page is read the same way alone and in its
 document, so the text of `page=3`, a document of one page, is that of page 3.
 """
