@@ -40,6 +40,7 @@ IMPORTED = {
     "numpy": {"numpy"},
     "pikepdf": {"pikepdf"},
     "protego": {"protego"},
+    "pypdfium2": {"pypdfium2"},
     "pyvips": {"pyvips"},
     "pyvips-binary": set[str](),  # of pyvips
     "rdflib": {"rdflib"},
