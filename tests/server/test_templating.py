@@ -120,6 +120,9 @@ def leads(answer: Answer) -> str:
         ("ark:12345/x8rd/deep/er", "http://oserver/other/er"),
         ("ark:12345/bare/x", "http://oserver/x"),
         ("ark:12345/both/a", "http://oserver/both/a"),
+        # "A part is reachable four ways, all equal"  # ruling: fragment-transport
+        ("ark:12345/x8rd%23page=2", "http://oserver/x8rd#page=2"),
+        ("ark:12345/x8rd?part=page=2", "http://oserver/x8rd#page=2"),
         # PDIs
         (
             "pdi://oma.eop.gov.us/2026/01/02/letter.text.1%23char=1,2",

@@ -31,6 +31,8 @@ from perdure.policy.handles.values import TEMPLATE, URL, is_public, list_values
 from perdure.policy.templates import Template
 
 _ESCAPED_HASH = "%23"
+_QUERY = "?part="
+"""The delimiter that stands for a `#`, which clients do not send."""
 _MOST_CUT = 64
 """The most characters that are cut off an unknown ARK."""
 _KEPT = "/:;,@!$&'()*+=-._~?"
@@ -104,7 +106,8 @@ class Unfolding:
         """
         found = self._from_templates(str(whole), record, delimiter, part, location)
         if found is None and scheme_of(whole).passes_rest:
-            found = templates.append_text(location, delimiter + escape(part, safe=f"{_KEPT}%"))
+            mark = "#" if delimiter == _QUERY else delimiter
+            found = templates.append_text(location, mark + escape(part, safe=f"{_KEPT}%"))
         if found is None and names.find_home_prefix(whole):
             made = self.make_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
