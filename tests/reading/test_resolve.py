@@ -120,6 +120,7 @@ def test_a_qualifier_of_an_ark_lies_elsewhere(desk: Desk) -> None:
     desk.bind("ark:/99999/x", "https://a.example/x", register=True)
     found = resolve(desk, "ark:/99999/x/page2")
     assert found.is_elsewhere
+    assert (str(found.identifier), found.part_beside) == ("ark:99999/x/page2", None)
     assert found.record is None
     with pytest.raises(NotFound):
         _ = found.known

@@ -416,6 +416,36 @@ def test_what_follows_an_ark_is_passed_on(site: Deployment, behind: str, added: 
         assert (led.status, led.headers["location"]) == (302, there)
 
 
+@pytest.mark.parametrize(
+    ("target", "path", "has_links"),
+    [
+        ("/{}", "ark:12345/n6/c3.v2", False),
+        ("/{}", "ark:12345/n6XY", False),
+        ("/uri-res/N2L?{}", "ark:12345/n6/c3.v2", False),
+        ("/uri-res/N2R?{}", "ark:12345/n6/c3.v2", False),
+        ("/{}", "ark:12345/n6?part=page=2", True),
+        ("/{}", "ark:12345/n6%23page=2", True),
+        ("/uri-res/N2L?{}", "ark:12345/n6%23page=2", True),
+    ],
+)
+def test_a_redirected_part_is_cited_by_its_name_once(
+    site: Deployment, target: str, path: str, has_links: bool
+) -> None:
+    """RFC 8574: `cite-as` is the preferred URI of the context, and every link leads somewhere."""
+    site.bind("ark:12345/n6", "https://a.example/map.pdf")
+    answer = site.get(target.format(path))
+    assert answer.status in (302, 303)
+    links = {
+        rel: href for href, rel in re.findall(r'<([^>]*)>; rel="([^"]*)', answer.headers["link"])
+    }
+    assert links["cite-as"] == "/" + path.replace("%23", "?part=")
+    again = site.get(links["cite-as"])
+    assert (again.status, again.headers["location"]) == (302, answer.headers["location"])
+    assert ("linkset" in links) is has_links
+    for link in links.values():
+        assert site.get(link).status in (200, 302), link
+
+
 def test_the_longest_known_beginning_passes_on(site: Deployment) -> None:
     site.bind("ark:12345/n5", "https://a.example/n5/")
     site.bind("ark:12345/n5b", "https://b.example/")

@@ -120,8 +120,12 @@ class Resolved:
 
     @property
     def part_beside(self) -> str | None:
-        """The text of the part, if the identifier does not include it."""
-        return None if scheme_of(self.identifier).part_mark else self.part
+        """The text of the part, if the identifier does not include it.
+
+        The identifier of a part that is elsewhere is the name as requested, with its suffix.
+        """
+        included = self.is_elsewhere or scheme_of(self.identifier).part_mark
+        return None if included else self.part
 
     @property
     def is_elsewhere(self) -> bool:

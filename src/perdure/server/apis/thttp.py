@@ -116,7 +116,15 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
     step = Redirect(identifier=identifier, location=Location(uri=first), others=others, ttl=ttl)
     fresh, vary = service.settings.fresh_seconds, asking.write_vary(service)
     base, status = service.settings.base_url, _choose_redirect_status(request)
-    return make_redirect(step, fresh=fresh, base=base, status=status, vary=vary)
+    return make_redirect(
+        step,
+        fresh=fresh,
+        base=base,
+        status=status,
+        vary=vary,
+        path=asking.spell_resolved(resolved),
+        has_linkset=not resolved.is_elsewhere,
+    )
 
 
 def _choose_redirect_status(request: Request) -> HTTPStatus:
@@ -187,7 +195,7 @@ async def _answer_n2ns(service: Service, request: Request, operand: str) -> Answ
     if resolved.pwid is not None:
         await pwids.locate_pwid(service, request, resolved.pwid)  # raises if it is unknown
     identifier, part = resolved.identifier, resolved.part_beside
-    if part is None or resolved.is_elsewhere:
+    if part is None:
         return _list_names(service, request, (resolved,), operand)
     place = f"{request.base_url}/{spell_part_path(identifier, part)}"
     return _answer_list(

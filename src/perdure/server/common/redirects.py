@@ -31,6 +31,7 @@ def make_redirect(
     status: int = HTTPStatus.FOUND,
     vary: bytes = b"accept",
     path: str | None = None,
+    has_linkset: bool = True,
 ) -> Answer:
     """Redirect the reader to a location; the answer may be cached for `fresh` seconds, or for the
     time to live of the value of a handle that states the location.
@@ -38,21 +39,17 @@ def make_redirect(
     `base` is the setting `base_url`, so the name that a reader should cite is a reference relative
     to this server if there is none (RFC 8574, RFC 8288 section 3.1). `path` is the path of the
     name, if it has a part beside it. `vary` names the request fields that the choice of the
-    location depends on.
+    location depends on. A name of which only the location is known has no link set.
     """
     name = f"{base}/{spell_path(step.identifier) if path is None else path}"
+    links = [*link_alternates(step.others), write_link(name, "cite-as")]
+    if has_linkset:
+        links.append(write_link(append_question(name, "linkset"), "linkset", type=_LINKSET))
     fields: Fields = [
         (b"location", escape_uri(step.location.uri)),
         (b"cache-control", b"public, max-age=%d" % (fresh if step.ttl is None else step.ttl)),
         (b"vary", vary),
-        *join_links(
-            [
-                *link_alternates(step.others),
-                write_link(name, "cite-as"),
-                write_link(append_question(name, "linkset"), "linkset", type=_LINKSET),
-                link_description(step.identifier),
-            ]
-        ),
+        *join_links([*links, link_description(step.identifier)]),
         (b"content-length", b"0"),
     ]
     return Answer(status, fields)

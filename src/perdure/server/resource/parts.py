@@ -61,7 +61,14 @@ async def answer_part(service: Service, request: Request, resolved: Resolved) ->
             fresh = service.settings.fresh_seconds
             base, path = service.settings.base_url, asking.spell_resolved(resolved)
             vary = asking.write_vary(service)
-            return make_redirect(step, fresh=fresh, base=base, vary=vary, path=path)
+            return make_redirect(
+                step,
+                fresh=fresh,
+                base=base,
+                vary=vary,
+                path=path,
+                has_linkset=not resolved.is_elsewhere,
+            )
     return problems.answer_problem(problems.no_location(resolved.identifier), request)
 
 
