@@ -207,6 +207,7 @@ class OpenRegistry(Registry):
         resolved = self.resolve(name, part=part)
         step = resolved.step
         if isinstance(step, Choices) and resolved.inside is not None:
+            self.documents.require_part_kind(resolved, step)
             versions = tuple(str(one.identifier) for one in step.fetches)
             raise VersionNotSaid(identifier=str(resolved.whole), versions=versions)
         if not isinstance(step, Fetch):

@@ -136,6 +136,8 @@ def test_which_version_is_meant(shell: Shell, letter: str, page: str) -> None:
     shell.run("commit", bare, str(other))
     refused = shell.error("get", f"{bare}#char=3,10", "-o", "x", code=4)
     assert f"{bare}.2" in refused["message"]
+    impossible = shell.error("get", f"{bare}#page=3", "-o", "x", code=15)
+    assert impossible["code"] == "part-not-supported"
 
 
 def test_what_is_held_is_prepared(shell: Shell, letter: str, page: str, tmp_path: Path) -> None:

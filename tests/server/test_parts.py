@@ -23,6 +23,7 @@ from tests.server.deployment import (
     SERIES,
     SHOULDER,
     Deployment,
+    problem,
     resource,
     text,
 )
@@ -377,6 +378,28 @@ def test_a_part_of_no_version_in_particular(site: Deployment) -> None:
     listed = several.body.decode().split("\r\n")[1:-1]
     assert listed == [f"{bare}.{version}#char=0,2" for version in (1, 2)]
     assert site.get(f"/{listed[1]}").body == b"se"
+
+
+@pytest.mark.parametrize(
+    ("part", "status", "code"),
+    [
+        ("page=3", 501, "part-not-supported"),
+        ("rect=(0,0),(1,1)", 501, "part-not-supported"),
+        ("char=0,99", 300, ""),  # which version is this long is not known before one is opened
+    ],
+)
+def test_no_version_is_offered_for_a_part_that_none_can_have(
+    site: Deployment, part: str, status: int, code: str
+) -> None:
+    """ "A failed part request": not a list of names that all fail  # ruling: part-version"""
+    bare = resource(site.mint(text(b"first")))
+    site.commit(bare, text(b"second"))
+    answer = site.get(f"/{bare}.text%23{part}", "Accept: */*")
+    assert answer.status == status
+    if code:
+        problem(answer, status, code)
+        of_version = site.get(f"/{bare}.text.2%23{part}")
+        assert (of_version.status, json.loads(of_version.body)["code"]) == (status, code)
 
 
 def test_parts_of_other_identifiers_have_other_rules(site: Deployment) -> None:

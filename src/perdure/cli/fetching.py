@@ -194,6 +194,7 @@ def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Deli
                 identifier=str(step.identifier), tombstone=msgspec.to_builtins(tombstone)
             )
         case Choices(fetches=fetches):
+            registry.documents.require_part_kind(resolved, step)
             raise VersionNotSaid(
                 identifier=str(resolved.whole), versions=tuple(_fetch_names(fetches))
             )

@@ -28,7 +28,7 @@ from perdure.metadata.derived import DocumentBytes
 from perdure.metadata.port import MOST_MEMBERS, CollectedMember
 from perdure.model import collection
 from perdure.model.about import About
-from perdure.model.queries import Fetch
+from perdure.model.queries import Choices, Fetch
 from perdure.model.records import Blank, Reading, Record, Representation
 from perdure.parts import Information, Selector
 from perdure.policy.correcting import hash_reading
@@ -88,6 +88,25 @@ class Documents:
         selector = self.find_selector(resolved.identifier, source, resolved.part_beside)
         part = self._parts.cut_part(source, selector)
         return part, iterate_body(part.body, source)
+
+    def require_part_kind(self, resolved: Resolved, step: Choices) -> None:
+        """Require that some version may have such a part, before the reader chooses one.
+
+        Raises MalformedPart or PartNotSupported if no version has parts of this kind. The bytes of
+        the versions are not opened: the part may be beyond the end of some.  # ruling: part-version
+        """
+        unfit: MalformedPart | PartNotSupported | None = None
+        for one in step.fetches:
+            source = self.open_source(one.identifier, one.representation)
+            try:
+                selector = self.find_selector(resolved.identifier, source, resolved.part_beside)
+                self._parts.require_kind(source, selector)
+            except (MalformedPart, PartNotSupported) as error:
+                unfit = error
+            else:
+                return
+        if unfit is not None:
+            raise unfit
 
     def describe_resolved(
         self, resolved: Resolved, url: str, *, own: bool = False

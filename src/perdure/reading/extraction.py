@@ -137,6 +137,12 @@ class PartExtraction:
                 places = []
         return next(filter(None, places), "")
 
+    def require_kind(self, source: Source, selector: Selector) -> None:
+        """Raise PartNotSupported if this media type never has such parts. Opens no bytes."""
+        composed = isinstance(selector, First | Between | Within)
+        if not composed and not self._list_able(source.essence, type(selector)):
+            raise self._make_unsupported(source, selector)
+
     def can_play(self, essence: str) -> bool:
         """Return True if there are renditions of this media type for browsers."""
         return bool(self._list_able(essence, Playback))

@@ -56,6 +56,7 @@ async def answer_part(service: Service, request: Request, resolved: Resolved) ->
         case Gone():
             return problems.answer_problem(problems.make_gone_problem(step), request)
         case Choices():
+            service.registry.documents.require_part_kind(resolved, step)
             return _list_choices(request, resolved, step)
         case Redirect():
             fresh = service.settings.fresh_seconds
