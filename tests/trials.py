@@ -87,25 +87,39 @@ def pytest_terminal_summary(
 
 
 def summarise_trials(stats: dict[str, list[Any]], selected: int) -> Iterator[str]:
-    """A line for each trial that ended, and their sum; `stats` are the reports by their outcome."""
+    """A line for each trial, and their sum; `stats` are the reports by their outcome.
+
+    A skipped trial has not ended: its line gives the reason.
+    """
     reports = [one for found in stats.values() for one in found if hasattr(one, "when")]
     failed = {one.nodeid for one in reports if one.failed}
+    skipped = {one.nodeid: _find_reason(one) for one in reports if one.skipped}
     seconds: defaultdict[str, float] = defaultdict(float)
     for report in reports:
         seconds[report.nodeid] += report.duration
     ended, total = 0, Counter[str]()
     for report in reports:
         if report.when == "teardown":
-            ended += 1
             counts = dict(report.user_properties).get(PROPERTY, {})
             total.update(counts)
-            outcome = "FAILED" if report.nodeid in failed else "passed"
-            took = f"{seconds[report.nodeid]:.0f} s"
-            yield f"{outcome} in {took}: {write_counts(counts)} ({report.nodeid})"
+            if report.nodeid in skipped:
+                outcome = f"skipped ({skipped[report.nodeid]})"
+            else:
+                ended += 1
+                verdict = "FAILED" if report.nodeid in failed else "passed"
+                outcome = f"{verdict} in {seconds[report.nodeid]:.0f} s"
+            yield f"{outcome}: {write_counts(counts)} ({report.nodeid})"
     yield (
-        f"{ended} of {selected} trials ended, {len(failed)} failed: {write_counts(total)},"
-        f" in {sum(seconds.values()) / 60:.1f} minutes"
+        f"{ended} of {selected} trials ended, {len(failed)} failed, {len(skipped)} skipped:"
+        f" {write_counts(total)}, in {sum(seconds.values()) / 60:.1f} minutes"
     )
+
+
+def _find_reason(report: Any) -> str:
+    """Why a test was skipped; an expected failure is reported as skipped, too."""
+    known = report.longrepr
+    reason = known[2] if isinstance(known, tuple) else getattr(report, "wasxfail", "")
+    return str(reason).removeprefix("Skipped: ")
 
 
 def write_counts(counts: Mapping[str, int]) -> str:
