@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -406,13 +407,7 @@ def test_findings_of_an_earlier_release_are_read(shell: Shell, promised: str, pl
 @pytest.fixture
 def damaged(bound: Shell) -> Shell:
     """Three names, the record of one of which was altered on the disk."""
-    connection = apsw.Connection(str(bound.root / "registry.sqlite"))
-    connection.execute("DROP TRIGGER records_hold")
-    connection.execute(
-        "UPDATE records SET record = replace(record, 'page/none', 'page/nine') "
-        "WHERE key = 'hdl:10.9999/gone'"
-    )
-    connection.close()
+    damage_record(bound)
     return bound
 
 
@@ -421,6 +416,43 @@ def test_a_damaged_record_is_told_and_the_others_are_checked(damaged: Shell) -> 
     told = json.loads(result.stderr.splitlines()[0])
     assert (told["code"], told["identifier"]) == ("corrupt", "doi:10.9999/gone")
     assert json.loads(result.stdout.splitlines()[-1])["checked"] == 2
+
+
+def damage_record(shell: Shell) -> None:
+    connection = apsw.Connection(str(shell.root / "registry.sqlite"))
+    connection.execute("DROP TRIGGER records_hold")
+    connection.execute(
+        "UPDATE records SET record = replace(record, 'page/none', 'page/nine') "
+        "WHERE key = 'hdl:10.9999/gone'"
+    )
+    connection.close()
+
+
+def test_the_findings_for_a_damaged_record_are_kept(bound: Shell, world: World) -> None:  # noqa: F811
+    """Redirects go on skipping a lost location after its record is restored."""
+    bound.run("check-links", code=1)
+    bound.run("break", "hdl:10.9999/old", world.url("/moved/2"))
+    damage_record(bound)
+    bound.run("check-links", code=53)
+    with closing(Links(bound.root)) as links:
+        assert links.list_lost() == {world.url("/page/none")}
+
+
+def test_a_run_that_read_all_forgets_what_is_not_bound(bound: Shell, world: World) -> None:  # noqa: F811
+    bound.run("check-links", code=1)
+    bound.run("break", "hdl:10.9999/gone", world.url("/page/none"))
+    bound.run("check-links", code=1)
+    with closing(Links(bound.root)) as links:
+        assert links.read_finding(world.url("/page/none")) is None
+
+
+def test_a_resumed_run_tells_of_damage_again(damaged: Shell) -> None:
+    first = damaged.run("check-links", code=53).stderr
+    with closing(Links(damaged.root)) as links:
+        links._connection.execute("UPDATE run SET ended = NULL")
+    again = damaged.run("check-links", "--resume", code=53).stderr
+    assert "doi:10.9999/gone" in again
+    assert again.splitlines()[0] == first.splitlines()[0]
 
 
 def test_only_damage_in_the_scope_counts(damaged: Shell) -> None:

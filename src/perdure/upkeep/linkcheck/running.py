@@ -30,16 +30,22 @@ def start_run(
 ) -> int:
     """Return the number of the run to carry out: a new one, or the one that was interrupted.
 
-    A new run leaves out damaged records, which are passed to `report`.
+    A run leaves out records that were damaged when it began; their errors are passed to `report`.
     Raises NotFound if no known identifier belongs to the set.
     """
     if within is not None:
         registry.listings.require_known(within)
     what = "" if within is None else str(within)
     run = links.find_unfinished(what) if resume else None
-    if run is None:
-        bound = collecting.walk_bound(registry.records, within, report=report)
-        run = links.begin_run(what, bound, fresh_hours=fresh_hours)
+    if run is not None:
+        for error in links.list_unread(run):
+            report(error)
+        return run
+    unread: list[Corrupt] = []
+    bound = collecting.walk_bound(registry.records, within, report=unread.append)
+    run = links.begin_run(what, bound, unread, fresh_hours=fresh_hours)
+    for one in unread:
+        report(one)
     return run
 
 

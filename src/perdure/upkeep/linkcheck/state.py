@@ -3,17 +3,18 @@
 How it works: a run begins by writing every location in its scope into the table `location`, with
 the number of the run. Locations without a finding of this run remain to be checked, in an order
 that mixes the hosts. So an interrupted run resumes where it stopped. Findings are written in
-batches; every write changes the file, which readers watch to notice news.
+batches; every write changes the file, which readers watch to notice news. The errors of records
+that a run could not read are in the table `unread`, so that a resumed run reports them again.
 
 What must stay true: it is a cache of answers from the web; you may delete it at any time, and it is
-never a part of a record.
+never a part of a record. A run that could not read all records forgets no location.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,9 @@ from typing import Any
 import apsw
 import msgspec
 
+from perdure.errors import Corrupt
 from perdure.errors.processes import LinksChecked
+from perdure.errors.tree import pack_error, unpack_error
 from perdure.upkeep.linkcheck.checker import Task
 from perdure.upkeep.linkcheck.verdict import (
     LOST,
@@ -36,6 +39,7 @@ FILE = "links.sqlite"
 LOCK = "links.lock"
 _BUSY_MS = 10_000
 _AT_ONCE = 500
+_PACKED = tuple[tuple[str, ...], dict[str, object]]
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (
     number INTEGER PRIMARY KEY, what TEXT NOT NULL, began TEXT NOT NULL, collected TEXT, ended TEXT
@@ -45,6 +49,7 @@ CREATE TABLE IF NOT EXISTS location (
     found_in INTEGER, verdict TEXT, status INTEGER, reason TEXT, moved_to TEXT, etag TEXT,
     modified TEXT, checked TEXT, failures INTEGER NOT NULL DEFAULT 0, identifier TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unread (run INTEGER NOT NULL, error TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS todo ON location (run, found_in, shuffle);
 CREATE INDEX IF NOT EXISTS lost ON location (verdict) WHERE verdict NOT IN ('ok', 'moved');
 """
@@ -121,9 +126,17 @@ class Links:
         return int(row[0]) if row and row[1] == what else None
 
     def begin_run(
-        self, what: str, bound: Iterable[BoundLocation], *, fresh_hours: float = 0
+        self,
+        what: str,
+        bound: Iterable[BoundLocation],
+        unread: Collection[Corrupt] = (),
+        *,
+        fresh_hours: float = 0,
     ) -> int:
-        """Begin a run over these locations, without those that were checked recently."""
+        """Begin a run over these locations, without those that were checked recently.
+
+        `unread` are the errors of records that cannot be read, complete when `bound` has ended.
+        """
         recently = _format_time(datetime.now(UTC) - timedelta(hours=fresh_hours))
         self._connection.execute(
             "INSERT INTO run (what, began) VALUES (?, ?)", (what, _format_time(datetime.now(UTC)))
@@ -143,6 +156,10 @@ class Links:
                     for one in bound
                 ),
             )
+            self._connection.executemany(
+                "INSERT INTO unread (run, error) VALUES (?, ?)",
+                ((run, msgspec.json.encode(pack_error(one)).decode()) for one in unread),
+            )
             if fresh_hours:
                 self._connection.execute(
                     "UPDATE location SET found_in = ?1 WHERE run = ?1 AND checked >= ?2",
@@ -153,6 +170,12 @@ class Links:
                 (_format_time(datetime.now(UTC)), run),
             )
         return run
+
+    def list_unread(self, run: int) -> list[Corrupt]:
+        """List the errors of the records that a run could not read."""
+        rows = self._fetch_rows("SELECT error FROM unread WHERE run = ? ORDER BY rowid", (run,))
+        errors = [unpack_error(*msgspec.json.decode(text, type=_PACKED)) for (text,) in rows]
+        return [error for error in errors if isinstance(error, Corrupt)]
 
     def count_remaining(self, run: int) -> int:
         """Return the number of locations without a finding of this run."""
@@ -192,16 +215,21 @@ class Links:
             )  # fmt: skip
 
     def end_run(self, run: int) -> None:
-        """End a run. If it covered the registry, forget locations that no record has any more."""
+        """End a run. If it read the whole registry, forget locations that no record has any more.
+
+        A record that could not be read may still have any location.
+        """
         with self._connection:
             self._connection.execute(
                 "UPDATE run SET ended = ? WHERE number = ?", (_format_time(datetime.now(UTC)), run)
             )
             self._connection.execute(
                 "DELETE FROM location WHERE run < ?1 "
-                "AND (SELECT what FROM run WHERE number = ?1) = ''",
+                "AND (SELECT what FROM run WHERE number = ?1) = '' "
+                "AND NOT EXISTS (SELECT 1 FROM unread WHERE run = ?1)",
                 (run,),
             )
+            self._connection.execute("DELETE FROM unread WHERE run < ?", (run,))
 
     # Findings
     # --------------
