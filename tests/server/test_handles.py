@@ -10,10 +10,12 @@ import base64
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import apsw
 import msgspec
 import pytest
 from tests.server.conftest import Answer
@@ -579,6 +581,26 @@ def test_a_search_says_where_to_go_on(shelf: Api) -> None:
         link = answer.headers.get("link", "")
         path = link.partition(">")[0].removeprefix(f"<{shelf.site.base}")
     assert found == [f"TEST.1/shelf{number}" for number in range(7)]
+
+
+def test_a_damaged_handle_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry") as site:
+        for number in range(3):
+            values = (Value(index=1, type="URL", data="http://one.example/"),)
+            site.do(Assign(identifier=parse(f"hdl:TEST.1/d\u00e9{number}"), values=values))
+        admin = f"Authorization: Bearer {site.token('lister')}"
+        with closing(apsw.Connection(str(tmp_path / "registry/registry.sqlite"))) as file:
+            file.execute("DROP TRIGGER records_hold")
+            spoiled = parse("hdl:TEST.1/d\u00e91").key
+            file.execute("UPDATE records SET record='{no' WHERE key=?", (spoiled,))
+        readable = ["TEST.1/d\u00e90", "TEST.1/d\u00e92"]
+        found = json.loads(site.get("/api/handles?prefix=TEST.1", admin).body)
+        assert (found["handles"], found["totalCount"]) == (readable, "2")
+        assert found["damaged"] == ["test.1/d\u00e91"]  # as its key has it
+        for question in ("URL=http://one.example/", "URL=*one*"):
+            answer = site.get(f"/hrls/handles/?{question}", admin)
+            assert (answer.status, json.loads(answer.body)) == (200, readable), answer.body
+            assert answer.headers["perdure-damaged"] == '"test.1/d%C3%A91"'
 
 
 def test_searches_that_are_refused(shelf: Api) -> None:

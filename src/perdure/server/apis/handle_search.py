@@ -9,19 +9,25 @@ order of their keys, a bounded number for each request. If there is more, the an
 continue: `cursor` in a listing, a link `next` in a search.
 
 What must stay true: one request looks at no more than `MOST_COUNTED` or `MOST_LOOKED` records, in
-a thread of its own. Only values that everyone may read are searched.
+a thread of its own. Only values that everyone may read are searched. A handle whose record is
+damaged hides no other and is named in the answer: in the member `damaged` of a listing, and in the
+field `Perdure-Damaged` of a search, whose body is a plain array of names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from http import HTTPStatus
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+import http_sf
 import msgspec
 
-from perdure.errors import PerdureError
+from perdure.errors import Corrupt, PerdureError
 from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
+from perdure.ids import parse
 from perdure.model.parameters import Parameters
 from perdure.model.records import Record
 from perdure.policy.handles import names
@@ -32,7 +38,14 @@ from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.server.apis import handle_admins, handle_codes
 from perdure.server.apis.handle_codes import HandleCode
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, join_links, make_answer, write_link
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    escape_uri,
+    join_links,
+    make_answer,
+    write_link,
+)
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -45,8 +58,19 @@ _LONGEST_PATTERN = 1000  # characters
 _MOST_STARS = 20
 _OWN = ("limit", "cursor", "page")
 _LIST = frozenset((Permission.LIST_HANDLES,))
+_MOST_DAMAGED = 16
+"""The most names in a field; the log has all of them."""
 
 Criteria = tuple[tuple[str, str], ...]
+
+
+class _FoundHandles(NamedTuple):
+    """Handles, those that cannot be read, and the cursor from which to continue, if any."""
+
+    handles: list[str]
+    damaged: list[str]
+    cursor: str | None
+    total: int = 0
 
 
 # the handles of a prefix
@@ -67,18 +91,24 @@ async def list_handles(service: Service, request: Request) -> Answer:
     page = _read_number(given, "page", 0)
     cursor = given.get("cursor")
     low = f"{example.key.rpartition('*')[0]}"
-    found = await service.run_cutter(_list_page, service, low, cursor, page * size, size)
-    handles, total, last = found
+    found: _FoundHandles = await service.run_cutter(
+        _list_page, service, low, cursor, page * size, size
+    )
+    members: dict[str, Any] = {}
+    if found.cursor is not None:
+        members["cursor"] = found.cursor
+    if found.damaged:
+        members["damaged"] = found.damaged
     return handle_codes.write_answer(
         HandleCode.SUCCESS,
         None,
         (b"cache-control", b"no-store"),
         prefix=prefix,
-        totalCount=str(total),
+        totalCount=str(found.total),
         page=page,
         pageSize=size,
-        handles=handles,
-        **({"cursor": last} if last is not None else {}),
+        handles=found.handles,
+        **members,
     )
 
 
@@ -93,34 +123,50 @@ def _read_number(given: Parameters, name: str, otherwise: int) -> int:
 
 def _list_page(
     service: Service, low: str, cursor: str | None, skipped: int, size: int
-) -> tuple[list[str], int, str | None]:
-    """The handles of a page, their total, and the cursor if counting stopped early."""
+) -> _FoundHandles:
+    """The handles of a page and their total. There is a cursor if counting stopped early."""
     found: list[str] = []
+    damaged: list[str] = []
     total = 0
     last = None
-    for looked, (key, identifier, record) in enumerate(_walk_records(service, low, cursor)):
+    for looked, (key, identifier, record) in enumerate(
+        _walk_records(service, low, cursor, damaged)
+    ):
         if looked == MOST_COUNTED:
-            return found, total, last
+            return _FoundHandles(found, damaged, last, total)
         last = key
         if record.tombstone:
             continue
         if skipped <= total < skipped + size:
             found.append(names.spell_handle(identifier))
         total += 1
-    return found, total, None
+    return _FoundHandles(found, damaged, None, total)
 
 
-def _walk_records(service: Service, low: str, cursor: str | None) -> Iterator[ScannedRecord]:
-    """Readable records whose keys begin with `low`, in key order, after the cursor."""
+def _walk_records(
+    service: Service, low: str, cursor: str | None, damaged: list[str]
+) -> Iterator[ScannedRecord]:
+    """Readable records whose keys begin with `low`, in key order, after the cursor.
+
+    The handles of damaged ones are added to `damaged`.
+    """
     high = low[:-1] + chr(ord(low[-1]) + 1)
     start: str | None = max(low, f"{cursor}\0") if cursor else low
     while start is not None:
         rows, start = scan_readable(service.registry.records, start, high, limit=_ROWS)
         for row in rows:
             if isinstance(row, DamagedRecord):
-                logs.get_log().error("corrupt", detail=str(row.error))
+                damaged.append(_name_damaged(row.error))
             else:
                 yield row
+
+
+def _name_damaged(error: Corrupt) -> str:
+    """Log a damaged record and return its handle, as well as the handle is known."""
+    logs.get_log().error("corrupt", detail=str(error))
+    with suppress(PerdureError):
+        return names.spell_handle(parse(error.identifier))
+    return error.identifier
 
 
 # handles by their values
@@ -143,23 +189,25 @@ async def _search_values(service: Service, request: Request) -> Answer:
     _check_criteria(criteria)
     limit = min(_read_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
     exact = next((one for one in criteria if "*" not in one[1]), None)
-    last = None
+    found: _FoundHandles
     if exact is not None:
         found = await service.run_cutter(_find_through_index, service, exact, criteria, limit)
     else:
-        found, last = await service.run_cutter(
+        found = await service.run_cutter(
             _scan_handles, service, criteria, given.get("cursor"), limit
         )
-    more = []
-    if last is not None:
-        following = urlencode([*criteria, ("limit", limit), ("cursor", last)])
-        more = [write_link(f"{request.base_url}/hrls/handles/?{following}", "next")]
+    fields: Fields = [(b"cache-control", b"no-store")]
+    if found.cursor is not None:
+        following = urlencode([*criteria, ("limit", limit), ("cursor", found.cursor)])
+        fields += join_links([write_link(f"{request.base_url}/hrls/handles/?{following}", "next")])
+    if found.damaged:
+        listed = [escape_uri(one).decode() for one in found.damaged[:_MOST_DAMAGED]]
+        fields.append((b"perdure-damaged", http_sf.ser([(one, {}) for one in listed]).encode()))
     return make_answer(
         HTTPStatus.OK,
         "application/json;charset=UTF-8",
-        msgspec.json.encode(found),
-        (b"cache-control", b"no-store"),
-        *join_links(more),
+        msgspec.json.encode(found.handles),
+        *fields,
     )
 
 
@@ -173,36 +221,44 @@ def _check_criteria(criteria: Criteria) -> None:
 
 def _find_through_index(
     service: Service, exact: tuple[str, str], criteria: Criteria, limit: int
-) -> list[str]:
+) -> _FoundHandles:
     """Find handles by a complete value, through the index."""
     kind, text = exact
     records = service.registry.records
     keys = records.find_referring(f"value:{kind}:{text}")
     if kind == "URL":
         keys = sorted({*keys, *records.find_referring(f"location:{text}")})
-    found = []
+    found: list[str] = []
+    damaged: list[str] = []
     for key in keys[:MOST_LOOKED]:
-        record = records.find_record(key)
+        try:
+            record = records.find_record(key)
+        except Corrupt as error:
+            damaged.append(_name_damaged(error))
+            continue
         if record is not None and matches_criteria(record, criteria):
             found.append(names.spell_handle(identify_record(key, record)))
             if len(found) == limit:
                 break
-    return found
+    return _FoundHandles(found, damaged, None)
 
 
 def _scan_handles(
     service: Service, criteria: Criteria, cursor: str | None, limit: int
-) -> tuple[list[str], str | None]:
-    """Find handles by looking at the next ones, and the cursor if there are more."""
+) -> _FoundHandles:
+    """Find handles by looking at the next ones. There is a cursor if there are more."""
     found: list[str] = []
+    damaged: list[str] = []
     last = None
-    for looked, (key, identifier, record) in enumerate(_walk_records(service, "hdl:", cursor)):
+    for looked, (key, identifier, record) in enumerate(
+        _walk_records(service, "hdl:", cursor, damaged)
+    ):
         if looked == MOST_LOOKED or len(found) == limit:
-            return found, last
+            return _FoundHandles(found, damaged, last)
         last = key
         if matches_criteria(record, criteria):
             found.append(names.spell_handle(identifier))
-    return found, None
+    return _FoundHandles(found, damaged, None)
 
 
 def matches_criteria(record: Record, criteria: Criteria) -> bool:
