@@ -14,7 +14,6 @@ is remembered, because a header is stored only as its digest.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
 
@@ -39,13 +38,12 @@ from perdure.server.common import auth
 from perdure.server.common.answers import Answer, write_answer
 from perdure.server.common.service import Service
 from perdure.server.fast.bearer import read_plain_bearer
-from perdure.server.protocol.head import join_fields, split_fields
+from perdure.server.fast.headers import RepeatedHeaders
 
 Send = Callable[[bytes], None]
 
 BELOW = f"/{PATH}/".encode()
 """The beginning of the targets of handles."""
-_MOST_HEADERS = 1024
 
 
 class FastAssign:
@@ -56,15 +54,14 @@ class FastAssign:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._headers: dict[bytes, str | None] = {}
-        """Digests of tokens, by the digest of the header."""
+        self._headers = RepeatedHeaders(self._find_digest)
         self.assigned = 0
         """Writes carried out since this was set to 0."""
 
     def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
         if b"%" in target or not values.is_quickly_read(body):
             return False
-        digest = self._judge_fields(fields)
+        digest = self._headers.judge_fields(fields)
         if digest is None or not self._service.registry.door.is_open:
             return False
         try:
@@ -85,18 +82,9 @@ class FastAssign:
         self._hand_in(command, partial(self._take_outcome, asked, change, send), change.bearer)
         return True
 
-    def _judge_fields(self, fields: bytes) -> str | None:
+    def _find_digest(self, found: dict[bytes, bytes]) -> str | None:
         """Return the digest of the token, or None if the plain way must decide."""
-        key = hashlib.blake2b(fields, digest_size=16).digest()
-        try:
-            return self._headers[key]
-        except KeyError:
-            if len(self._headers) >= _MOST_HEADERS:
-                self._headers.clear()
-            origin = self._service.settings.replay_origin
-            found = read_plain_bearer(join_fields(split_fields(fields)), origin)
-            self._headers[key] = found
-            return found
+        return read_plain_bearer(found, self._service.settings.replay_origin)
 
     def _hand_in(self, command: Assign, then: Callable[[Outcome], None], bearer: str) -> None:
         command = msgspec.structs.replace(command, bearer=bearer)

@@ -16,7 +16,6 @@ is remembered, because a header is stored only as its digest.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,8 +31,9 @@ from perdure.server.common.answers import write_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.fast.bearer import read_plain_bearer
+from perdure.server.fast.headers import RepeatedHeaders
 from perdure.server.fast.path import find_public_base
-from perdure.server.protocol.head import join_fields, split_fields
+from perdure.server.protocol.head import split_fields
 from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (
     LARGE,
@@ -49,7 +49,7 @@ from perdure.storage.spool import make_content
 Send = Callable[[bytes], None]
 
 _SERIES = b"/pdi://"
-_MOST_HEADERS = 1024
+_MOST_GIVEN = 1024
 _SECOND = timedelta(seconds=1)
 
 
@@ -96,7 +96,7 @@ class FastMint:
         self._series: dict[bytes, str] = {}
         """Targets that mint, by the function of the plain way, and their series."""
         self._longest = min(LARGE, settings.largest_upload)
-        self._headers: dict[bytes, UsualUpload | None] = {}
+        self._headers = RepeatedHeaders(self._judge_header)
         self._allowed_last: _MintingRight | None = None
         self._given: dict[tuple[bytes, str, str, int], _AnswerTemplate] = {}
         self.minted = 0
@@ -110,7 +110,7 @@ class FastMint:
         door = service.registry.door
         if series is None or len(body) > self._longest or not door.is_open:
             return False
-        usual = self._judge_fields(fields)
+        usual = self._headers.judge_fields(fields)
         if usual is None:
             return False
         token = self._find_token(usual.digest, series)
@@ -166,16 +166,6 @@ class FastMint:
         )
         return token
 
-    def _judge_fields(self, fields: bytes) -> UsualUpload | None:
-        key = hashlib.blake2b(fields, digest_size=16).digest()
-        try:
-            return self._headers[key]
-        except KeyError:
-            if len(self._headers) >= _MOST_HEADERS:
-                self._headers.clear()
-            usual = self._headers[key] = self._judge_header(join_fields(split_fields(fields)))
-            return usual
-
     def _judge_header(self, found: dict[bytes, bytes]) -> UsualUpload | None:
         """Return the meaning of a header, or None if the plain way must decide."""
         settings = self._service.settings
@@ -214,7 +204,7 @@ class FastMint:
         if given is not None:
             return given.answer.replace(given.name, name)
         answer = write_answer(make_receipt_answer(usual.base, receipt))
-        if len(self._given) >= _MOST_HEADERS:
+        if len(self._given) >= _MOST_GIVEN:
             self._given.clear()
         self._given[like] = _AnswerTemplate(name, answer)
         return answer
