@@ -76,7 +76,6 @@ def check_links(
     from perdure.upkeep.linkcheck import (
         LinkChecker,
         Links,
-        LinkVerdict,
         Politeness,
         report,
         running,
@@ -91,12 +90,7 @@ def check_links(
         links.hold_lock(),
     ):
         run = running.start_run(
-            links,
-            registry,
-            pattern,
-            report=damage.add_error,
-            resume=resume,
-            fresh_hours=hours,
+            links, registry, pattern, report=damage.add_error, resume=resume, fresh_hours=hours
         )
         checker = LinkChecker(
             networks=registry.settings.private_networks,
@@ -112,8 +106,7 @@ def check_links(
         for line in report.FORMS[form](summary, links.list_findings(run, well=well)):
             click.echo(line)
     damage.end_command()
-    fine = summary.verdicts[LinkVerdict.OK] + summary.verdicts[LinkVerdict.REFUSED]
-    if fine < summary.checked:
+    if summary.has_problems:
         click.get_current_context().exit(exits.FINDINGS)
 
 

@@ -78,6 +78,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     checked: int
     verdicts: dict[str, int]
 
+    @property
+    def has_problems(self) -> bool:
+        """True if a location that was asked is not as it should be."""
+        fine = self.verdicts[LinkVerdict.OK] + self.verdicts[LinkVerdict.REFUSED]
+        return fine < self.checked
+
 
 class Links:
     """The findings of one registry directory. For one thread."""

@@ -103,22 +103,26 @@ def back_up(
             held.copy_segment(number, length, target, link=link)
             done += length
             yield BackupProgress(phase="segments", share=done / total)
-        if (root / DIRECTORY / INDEX).exists():
-            from perdure.upkeep.transfer.captures import back_up_captures  # few have captures
-
-            back_up_captures(root, target, copy_durably)
-        for name in (WITHHELD, fence.FILE, handover.FILE):
-            if (root / name).exists():
-                copy_durably(root / name, target / name)
-        copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
-        for name in _DIRECTORIES:
-            sync_directory(target / name)
-        sync_directory(target)
+        _copy_other_files(root, target)
+        for directory in (*(target / name for name in _DIRECTORIES), target):
+            sync_directory(directory)
         sync_directory(target.resolve().parent)
         store.install_registry(work, target)
     if not CopyFence(root, store, copy_fence).list_signs():
         ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
         note_backup(root, ended)
+
+
+def _copy_other_files(root: Path, target: Path) -> None:
+    """Copy all but segments and records: captures, what is withheld, fences and settings."""
+    if (root / DIRECTORY / INDEX).exists():
+        from perdure.upkeep.transfer.captures import back_up_captures  # few have captures
+
+        back_up_captures(root, target, copy_durably)
+    for name in (WITHHELD, fence.FILE, handover.FILE):
+        if (root / name).exists():
+            copy_durably(root / name, target / name)
+    copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
 
 
 def _check_target(root: Path, target: Path) -> None:

@@ -12,7 +12,7 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -31,7 +31,15 @@ from perdure.policy.naming import identify_record, spell_full_name
 from perdure.reading.scanning import split_numbered_locations
 from perdure.storage import fence, home
 from perdure.storage.durable import hold_lock
-from perdure.storage.ports import OpenBytes, Renewal, Salvage, SalvagedRecord, Store, storage_errors
+from perdure.storage.ports import (
+    Bytes,
+    OpenBytes,
+    Renewal,
+    Salvage,
+    SalvagedRecord,
+    Store,
+    storage_errors,
+)
 from perdure.storage.reference_hashes import hash_references
 from perdure.upkeep.rebuilding import rebuild_index, replay_some
 from perdure.upkeep.transfer.claims import PlaceClaims
@@ -75,7 +83,7 @@ def rebuild_registry(
     the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    today, last_day = now[:10].replace("-", "/"), ""
+    today = now[:10].replace("-", "/")
     lock = hold_lock(root / LOCK, HasWriter(used="the registry"))
     with lock, storage_errors("the new registry"):
         try:
@@ -87,37 +95,48 @@ def rebuild_registry(
                     closing(open_bytes(root)) as held,
                     closing(store.open_renewal(work)) as journal,
                 ):
-                    claims = _collect_claims(old)
-                    segments = rebuild_index(held, journal, now=now, claims=claims)
-                    for number, step in enumerate(segments, 1):
-                        last_day = max(last_day, step.last_day)
-                        yield RebuildStep(phase="segments", done=number, problem=step.problem)
-                    taking = _TakeOver(old, journal, now, claims)
-                    yield from taking.run()
-                    if claims.has_open():  # a record could not be kept, or not be read again
-                        replay_some(held, journal, claims=claims, is_wanted=claims.is_open)
-                    journal.note_renewed(now, BY)
-                    yield from (
-                        RebuildStep(
-                            phase="records",
-                            done=taking.count,
-                            problem=f"of the old registry: {one}",
-                        )
-                        for one in old.problems
-                    )
+                    last_day = yield from _fill_registry(old, held, journal, now)
                     lost = old.find_lost_numbers(today)
-                    last_day = max(last_day, old.last_day, taking.last_day)
             fence.raise_fence(root, today, highest or {}, lost=lost, last_day=last_day)
-            aside = _name_aside(root, now)
-            here, fresh = store.find_file(root), store.find_file(work)
-            is_home = not CopyFence(root, store, copy_fence).list_signs()
-            if is_home and here and fresh:  # its file has another birth from now on
-                home.expect_records(root, here, fresh)
-            store.install_registry(work, root, aside=aside)
-            if is_home and here and fresh:
-                home.expect_records(root, here)
+            _install_registry(root, work, store, now, copy_fence)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _fill_registry(
+    old: Salvage, held: Bytes, journal: Renewal, now: str
+) -> Generator[RebuildStep, None, str]:
+    """Fill the new registry from the segments and the old one; return the last day of a record.
+
+    The day is written as in `2026/11/22`; it is empty if there is none.
+    """
+    claims = _collect_claims(old)
+    last_day = ""
+    segments = rebuild_index(held, journal, now=now, claims=claims)
+    for number, step in enumerate(segments, 1):
+        last_day = max(last_day, step.last_day)
+        yield RebuildStep(phase="segments", done=number, problem=step.problem)
+    taking = _TakeOver(old, journal, now, claims)
+    yield from taking.run()
+    if claims.has_open():  # a record could not be kept, or not be read again
+        replay_some(held, journal, claims=claims, is_wanted=claims.is_open)
+    journal.note_renewed(now, BY)
+    for one in old.problems:
+        problem = f"of the old registry: {one}"
+        yield RebuildStep(phase="records", done=taking.count, problem=problem)
+    return max(last_day, old.last_day, taking.last_day)
+
+
+def _install_registry(root: Path, work: Path, store: Store, now: str, copy_fence: str) -> None:
+    """Put the new registry file in the place of the old one, which is kept in `aside`."""
+    aside = _name_aside(root, now)
+    here, fresh = store.find_file(root), store.find_file(work)
+    is_home = not CopyFence(root, store, copy_fence).list_signs()
+    if is_home and here and fresh:  # its file has another birth from now on
+        home.expect_records(root, here, fresh)
+    store.install_registry(work, root, aside=aside)
+    if is_home and here and fresh:
+        home.expect_records(root, here)
 
 
 def _name_aside(root: Path, now: str) -> Path:
