@@ -51,7 +51,7 @@ def check_not_input(output: str, file: str) -> None:
 def note_other_type(output: str, media_type: str) -> None:
     """Say so if the name of a file promises another media type than its content has."""
     from perdure import formats
-    from perdure.parts.media_types import strip_parameters
+    from perdure.formats.essence import strip_parameters
 
     suffix = "" if output == "-" else Path(output).suffix.removeprefix(".")
     promised = formats.find_media_type(suffix) if suffix else None

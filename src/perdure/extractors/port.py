@@ -27,8 +27,8 @@ from typing import Protocol, TypedDict, runtime_checkable
 import msgspec
 
 from perdure.errors.damage import DecoderFailed
+from perdure.formats.essence import strip_parameters
 from perdure.parts import PartSelector, Selector
-from perdure.parts.media_types import strip_parameters
 
 CHUNK = 256 * 1024  # bytes
 

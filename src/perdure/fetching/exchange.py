@@ -11,7 +11,7 @@ import enum
 import msgspec
 
 from perdure.errors.servers import ServerUnreachable
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 
 
 class Cause(enum.Enum):

@@ -22,6 +22,7 @@ import msgspec
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import RecordNotRecognised
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
@@ -30,7 +31,6 @@ from perdure.model.merging import read_patch
 from perdure.model.plain_words import split_names
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
-from perdure.parts.media_types import strip_parameters
 from perdure.plugins import InvalidClaim, load_plugins
 from perdure.policy import levels, naming
 from perdure.policy.showing import find_withdrawal

@@ -13,7 +13,7 @@ from functools import cache
 
 import msgspec
 
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 
 
 class ResourceType(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 from perdure.parts.port import LAST, Syntax, covers_type
 from perdure.parts.selectors import PartSelector, Selector
 from perdure.plugins import InvalidClaim, load_plugins

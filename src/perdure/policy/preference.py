@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from perdure.formats.essence import strip_parameters
 from perdure.model.queries import Preference
-from perdure.parts.media_types import strip_parameters
 
 
 def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:

@@ -34,7 +34,7 @@ from perdure.archives.pwid.verdict import (
     suits_coverage,
 )
 from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 
 MOST_RESOURCES = 1000
 MOST_DOCUMENTS = 50  # frames and style sheets read for one list

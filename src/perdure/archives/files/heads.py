@@ -22,7 +22,7 @@ from perdure.archives.files.request_bodies import LONGEST_BODY, read_method, wri
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import make_url_key
 from perdure.formats import decode_unlabelled
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 
 LONGEST_HEAD = 64 << 10
 """Bytes of the head of a record, or of the archived HTTP message in it."""

@@ -47,7 +47,7 @@ from perdure.archives.pwid.verdict import (
 )
 from perdure.errors import quote
 from perdure.errors.captures import MalformedDigest, MalformedTime, UnknownModifier
-from perdure.parts.media_types import strip_parameters
+from perdure.formats.essence import strip_parameters
 from perdure.server.apis import memento
 from perdure.server.common import payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from werkzeug.http import parse_accept_header
 
+from perdure.formats.essence import strip_parameters
 from perdure.model.queries import Preference
-from perdure.parts.media_types import strip_parameters
 from perdure.policy.preference import media_quality
 
 _HTML = "text/html"

@@ -19,10 +19,10 @@ from http import HTTPStatus
 from werkzeug.http import http_date
 
 from perdure import formats
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
-from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.versions import list_relations
 from perdure.reading.targets import append_question, spell_path, spell_uri

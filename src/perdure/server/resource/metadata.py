@@ -21,6 +21,7 @@ from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.errors.describing import UnknownMetadataType
 from perdure.formats import find_media_type
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.citing import write_citation
@@ -30,7 +31,6 @@ from perdure.model.commands import Describe
 from perdure.model.parameters import decode_names
 from perdure.model.queries import Preference
 from perdure.model.records import Record
-from perdure.parts.media_types import strip_parameters
 from perdure.policy.levels import find_own, pin_part, read_described
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality

@@ -19,10 +19,10 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.errors.cutting import PartElsewhere
+from perdure.formats.essence import strip_parameters
 from perdure.model.queries import Fetch, Gone
 from perdure.model.records import Representation
 from perdure.parts import Playback, Selector, Within
-from perdure.parts.media_types import strip_parameters
 from perdure.policy.correcting import name_reading
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import append_question

@@ -18,11 +18,11 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier, NotAcceptable, NotFound
 from perdure.formats import find_media_type
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, scheme_of
 from perdure.model.collection import MEDIA_TYPE as COLLECTION
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
-from perdure.parts.media_types import strip_parameters
 from perdure.policy import templates
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.ordering import depends_on_reader
