@@ -33,6 +33,8 @@ def list_bases() -> tuple[str, ...]:
         ("http://any.example/ark:/12345/x6?info", "ark:12345/x6"),
         (f"{OURS}/hdl:1839/a%23b", "hdl:1839/a#b"),
         ("https://nbn-resolving.org/urn:nbn:de:101:1-1", "urn:nbn:de:101:1-1"),
+        ("https://doi.org/10.1000/ab?noredirect#page=3", "doi:10.1000/ab#page=3"),
+        ("https://doi.org/10.1000/ab#", "doi:10.1000/ab"),
     ],
 )
 def test_the_identifier_within_is_read(pasted: str, meant: str) -> None:
@@ -52,6 +54,19 @@ def test_a_set_is_read_from_its_address() -> None:
 def test_what_has_no_identifier_within_is_refused(text: str) -> None:
     with pytest.raises((UnknownScheme, MalformedIdentifier)):
         read_pasted(text, parse, list_bases)
+
+
+def test_a_part_behind_a_public_address_is_no_whole() -> None:
+    """read door: "the name of a part is never taken for the name of the whole" """
+    name = read_pasted("https://n2t.net/ark:/12345/x6#a%20b", split_part, list_bases)
+    assert (str(name.identifier), name.part) == ("ark:12345/x6", "a b")
+
+
+@pytest.mark.parametrize("path", ["ab%C3", "%C3%A9%FF", "a%2", "a%zz"])
+def test_an_address_with_broken_escapes_names_nothing(path: str) -> None:
+    """Not another handle, with U+FFFD for what could not be decoded."""
+    with pytest.raises(MalformedIdentifier):
+        read_pasted(f"https://doi.org/10.1000/{path}?x", parse, list_bases)
 
 
 def test_a_text_that_can_be_read_needs_no_address_of_ours() -> None:

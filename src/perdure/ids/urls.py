@@ -35,6 +35,7 @@ _OF_PDI = re.compile(
     r"https?://[^/?#]+/((?:urn(?::|%3a))?pdi(?::|%3a).*)", re.ASCII | re.IGNORECASE | re.DOTALL
 )
 _QUESTION = re.compile("[?#]")
+_HALF_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})", re.ASCII)
 _SLASHES = 3  # of a URL with no path but the root
 _PORTS = {"http": ":80", "https": ":443"}
 
@@ -160,9 +161,22 @@ def _read_proxy_path(proxy: Proxy, path: str, query: str) -> str:
     if not proxy.label:
         text = path.removeprefix("/")
         return text + (f"?{query}" if query and not text.lower().startswith("ark:") else "")
+    if proxy.label in _HANDLES and not _is_escaped_text(path):
+        return f"https://{proxy.host}{path}"  # which the scheme refuses, and it says where
     text = unquote(path.removeprefix("/"))
     label = next((one for one in _HANDLES if text.lower().startswith(one)), "")
     return proxy.label + text[len(label) :]
+
+
+def _is_escaped_text(path: str) -> bool:
+    """Return True if the escapes of a path are complete, and those of text in UTF-8."""
+    if _HALF_ESCAPE.search(path):
+        return False
+    try:
+        unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _find_embedded_ark(url: str) -> Identifier | None:

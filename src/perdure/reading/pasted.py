@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import quote as escape
+from urllib.parse import unquote
 
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.errors.locations import UnknownResolver
@@ -57,10 +58,14 @@ def find_within(text: str, bases: Callable[[], tuple[str, ...]]) -> str:
 def read_address(url: str, bases: tuple[str, ...]) -> str:
     """Return the identifier in an address, with the part that the address asks for.
 
-    Raises UnknownResolver, and the errors of `read_address_path`.
+    Raises UnknownResolver, MalformedIdentifier, and the errors of `read_address_path`.
     """
     path = urls.find_path(url, bases)
-    return str(urls.deurlify(url)) if path is None else spell_name(read_address_path(path))
+    if path is not None:
+        return spell_name(read_address_path(path))
+    whole, mark, part = url.partition("#")  # at a public resolver, which never sees the part
+    identifier = str(urls.deurlify(whole))
+    return f"{identifier}#{unquote(part)}" if mark and part else identifier
 
 
 def read_address_path(path: str) -> Name:
