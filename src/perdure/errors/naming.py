@@ -39,6 +39,18 @@ class PartNotBindable(UnusableName):
     reason = "only a whole document can be changed; remove the part from the identifier"
 
 
+class PartEmpty(UnusableName):
+    """An empty part of a name was requested, or written to."""
+
+    rule = "docs/reference/parts.md"
+
+    @property
+    def what(self) -> str:
+        return f"an empty part of {quote(self.identifier)}"
+
+    reason = "it is ambiguous; name a part, or leave it out to name the complete document"
+
+
 class VersionNotSaid(UnusableName):
     """A part was requested of a document that has several different versions."""
 

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import msgspec
 
 from perdure.errors import MalformedIdentifier, PerdureError
+from perdure.errors.naming import PartEmpty
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.name_set import NameSet, read_set
 
@@ -65,13 +66,16 @@ def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
 def join_part(identifier: Identifier, part: str | None) -> tuple[Identifier, str | None]:
     """Join a part to a PDI; for any other identifier, keep the part separate.
 
-    Raises MalformedIdentifier if the PDI allows no such part, or already has a part.
+    Raises MalformedIdentifier if the PDI allows no such part, or already has a part, PartEmpty if
+    the part of another identifier is empty: it would be taken for the whole.
     # ruling: part-meaning
 
     >>> str(join_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
     'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
     """
     with_part = None if part is None else identifier.with_part(part)
+    if part == "" and with_part is None:
+        raise PartEmpty(identifier=str(identifier))
     return (identifier, part) if with_part is None else (with_part, None)
 
 
