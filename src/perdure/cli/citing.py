@@ -34,7 +34,7 @@ _locale = click.option(
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED_SET)
 @_style
 @_locale
 @options.url

@@ -60,6 +60,15 @@ def _parse_identifier(text: str) -> Identifier:
 def _parse_name(text: str) -> Name:
     from perdure.policy.named_parts import split_part
 
+    name = split_part(text)
+    if name.names is not None:
+        _parse_identifier(text)  # raises: the beginning of names is not a name
+    return name
+
+
+def _parse_names(text: str) -> Name:
+    from perdure.policy.named_parts import split_part
+
     return split_part(text)
 
 
@@ -117,6 +126,8 @@ def _parse_pair(text: str) -> tuple[str, str]:
 IDENTIFIER = _ParsedText("identifier", _parse_identifier)
 NAMED = _ParsedText("identifier", _parse_name)
 """An identifier and, if its scheme cannot name parts, a part after a `#`."""
+NAMED_SET = _ParsedText("identifier", _parse_names)
+"""The same, or the beginning of identifiers (`hdl:1839/`)."""
 PATTERN = _ParsedText("pattern", _parse_pattern)
 """A pattern or an interval, the beginning of identifiers (`hdl:1839/*`), or one identifier."""
 SERIES = _ParsedText("series", _parse_series)
