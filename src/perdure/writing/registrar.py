@@ -11,7 +11,7 @@ thread at a time uses it; a receipt is given only for a write that a power cut c
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -594,9 +594,8 @@ class Registrar:
                 self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
 
 
-def _list_keys(commands: Sequence[Command]) -> Iterator[str]:
+def _list_keys(commands: Sequence[Command]) -> list[str]:
     """The keys of the records that the commands will read."""
-    for command in commands:
-        identifier = getattr(command, "identifier", None)
-        if identifier is not None:
-            yield identifier.key
+    others = [command for command in commands if type(command) is not Mint]  # a mint reads none
+    found = (getattr(command, "identifier", None) for command in others)
+    return [identifier.key for identifier in found if identifier is not None]
