@@ -21,7 +21,7 @@ from perdure.model.changes import (
     digest_lines,
     link_change,
 )
-from perdure.model.records import Location, Record, Token
+from perdure.model.records import Location, Record, Representation, Token
 from perdure.storage.ports import Journal, Records, Store
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.changes.walking import check_changes
@@ -120,6 +120,24 @@ def test_a_run_is_one_change(journal: Journal, reader: Records) -> None:
     journal.commit_batch()
     (change,) = reader.list_changes(ChangeMark(1, 1), limit=10)
     assert (change.first, change.last, change.count) == ("hdl:1/000", "hdl:1/099", 100)
+    assert reader.find_lines(change) == rows
+    assert change.salt is not None
+    assert digest_lines(change.salt, "press", rows) == change.digest
+
+
+def test_a_run_has_the_same_digest_if_its_caller_attests_it(
+    journal: Journal, reader: Records
+) -> None:
+    one = Representation(
+        format="text", media_type="text/plain", length=5, sha512="ab" * 64, segment=3, offset=1042
+    )
+    write = stored.encode_alike(AT, "press", one)
+    rows = [(f"hdl:1/{number}", write(5, "ab" * 64, 3, 1042 + number)) for number in range(3)]
+    attested = [(key, write(5, "ab" * 64, 0, 0)) for key, _ in rows]
+    journal.begin_batch()
+    journal.add_run(rows, MINT, attested)
+    journal.commit_batch()
+    (change,) = reader.list_changes(ChangeMark(1, 1), limit=10)
     assert reader.find_lines(change) == rows
     assert change.salt is not None
     assert digest_lines(change.salt, "press", rows) == change.digest

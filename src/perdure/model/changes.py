@@ -199,8 +199,16 @@ def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
     pairs = "\0".join(chained.from_iterable(lines))
     greatest = max([line for _, line in lines])
     if greatest >= "=" or ('"' in pairs and '"segment":' in pairs):  # else no line has a place
-        lines = [(key, attest_line(line)) for key, line in lines]
-        pairs = "\0".join(chained.from_iterable(lines))
+        return digest_attested(salt, actor, [(key, attest_line(line)) for key, line in lines])
+    return _digest_pairs(salt, actor, lines, pairs)
+
+
+def digest_attested(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
+    """Do the same for lines that `attest_line` returned."""
+    return _digest_pairs(salt, actor, lines, "\0".join(chained.from_iterable(lines)))
+
+
+def _digest_pairs(salt: bytes, actor: str, lines: Sequence[Line], pairs: str) -> bytes:
     alike = lines[0][1]
     if all(line == alike for _, line in lines):
         return digest_alike(salt, actor, [key for key, _ in lines], alike)

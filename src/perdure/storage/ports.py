@@ -262,10 +262,13 @@ class Journal(Records, Protocol):
     def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         """Add new records, given as key and stored form, each with its own change."""
 
-    def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
+    def add_run(
+        self, rows: Sequence[Line], deed: Deed, attested: Sequence[Line] | None = None
+    ) -> None:
         """Add new records, in the order of their keys, as one change.
 
-        The registry has no other record between the first and the last of them.
+        The registry has no other record between the first and the last of them. `attested` has the
+        same rows with their lines as `changes.attest_line` returns them, if the caller knows them.
         """
 
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:

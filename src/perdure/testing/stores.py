@@ -40,6 +40,7 @@ from perdure.model.changes import (
     Line,
     Numbering,
     Scope,
+    digest_attested,
     digest_lines,
     write_token_line,
 )
@@ -277,9 +278,19 @@ class MemoryJournal(MemoryRecords):
         self._state.lines.append(lines)
         return len(self._state.changes)
 
-    def _note_deed(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
+    def _note_deed(
+        self,
+        deed: Deed,
+        lines: Sequence[Line],
+        revision: int = 1,
+        *,
+        attested: Sequence[Line] | None = None,
+    ) -> int:
         salt = urandom(SALT_BYTES)
-        digest = digest_lines(salt, deed.actor, lines)
+        if attested is None:
+            digest = digest_lines(salt, deed.actor, lines)
+        else:
+            digest = digest_attested(salt, deed.actor, attested)
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
         return self._append_change(
             self._numbering.number_change(deed, scope, digest, salt), list(lines)
@@ -314,8 +325,10 @@ class MemoryJournal(MemoryRecords):
         for row in rows:
             self._add_rows((row,), self._note_deed(deed, (row,)))
 
-    def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
-        self._add_rows(rows, self._note_deed(deed, rows))
+    def add_run(
+        self, rows: Sequence[Line], deed: Deed, attested: Sequence[Line] | None = None
+    ) -> None:
+        self._add_rows(rows, self._note_deed(deed, rows, attested=attested))
 
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         self.add_run([(key, text) for key in keys], deed)

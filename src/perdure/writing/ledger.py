@@ -48,7 +48,7 @@ from perdure.storage.ports import (
     JournalError,
     KeptCorrection,
 )
-from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
 _MOST_DIGITS = len(str(SERIALS_END - 1))
@@ -57,6 +57,20 @@ _LAST = "\U0010ffff"
 
 MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 """Acts of changes that bring new records."""
+
+
+class DocumentRun:
+    """New records of one actor, in the order of their keys, that only say which bytes they hold."""
+
+    __slots__ = ("attested", "by", "lines", "references")
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+        self.lines: list[Line] = []
+        self.attested: list[Line] = []
+        """The same lines as `attest_line` returns them."""
+        self.references: list[str] = []
+        """The digest of each document, as `list_references` spells it."""
 
 
 class Serials:
@@ -90,9 +104,11 @@ class Serials:
             raise SerialsUsedUp(identifier=name)
         stem, before = self._stem, self._before
         numbers = list(map(str, range(first, first + count)))
-        return [stem + digits for digits in numbers], [
-            before[len(digits)] + digits for digits in numbers
-        ]
+        stems = [stem + digits for digits in numbers]
+        if len(numbers[0]) == len(numbers[-1]):
+            beginning = before[len(numbers[0])]
+            return stems, [beginning + digits for digits in numbers]
+        return stems, [before[len(digits)] + digits for digits in numbers]
 
     def check_quota(self, count: int = 1) -> None:
         """Raise ShareUsedUp if the quota of the series is less than so many more names."""
@@ -150,7 +166,8 @@ class Ledger:
         self._named: dict[tuple[str, str], int] = {}  # how many; only of series with a quota
         self._added: dict[str, str] = {}
         self._alone: dict[Deed, list[Line]] = {}  # lines of `_added` with their own change
-        self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
+        # Lines of `_added` that share a change, and the same as the change attests them.
+        self._runs: list[tuple[Deed, list[Line], list[Line]]] = []
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         self.persons = 1
@@ -268,15 +285,12 @@ class Ledger:
         if record.name or record.locations or record.versions or record.aliases or record.values:
             self._add_references(key, record)
 
-    def add_documents(self, rows: Sequence[tuple[str, str, str]], by: str) -> None:
-        """Add new records under consecutive numbers that only say which bytes they hold.
-
-        Each row is the key, the stored form and the SHA-512.
-        """
-        lines = [(key, text) for key, text, _ in rows]
-        self._added.update(lines)
-        self._runs.append((Deed(MINT, self.now, by), lines))
-        self._refers += [(reference_hash(f"sha512:{digest}"), key) for key, _, digest in rows]
+    def add_documents(self, run: DocumentRun) -> None:
+        """Add new records under consecutive numbers that only say which bytes they hold."""
+        self._added.update(run.lines)
+        self._runs.append((Deed(MINT, self.now, run.by), run.lines, run.attested))
+        keys = [key for key, _ in run.lines]
+        self._refers += zip(hash_references(run.references), keys, strict=True)
 
     def reserve_names(self, keys: Sequence[str], format: str, by: str) -> None:
         """Add new records that only say when and by whom their names were minted."""
@@ -353,8 +367,8 @@ class Ledger:
 
     def _flush_records(self) -> None:
         if self._added:
-            for deed, rows in self._runs:
-                self.journal.add_run(rows, deed)
+            for deed, rows, attested in self._runs:
+                self.journal.add_run(rows, deed, attested)
             for deed, rows in self._alone.items():
                 self.journal.add_records(rows, deed)
             self._added.clear()

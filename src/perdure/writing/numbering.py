@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from perdure.errors import PerdureError
 from perdure.model import stored
 from perdure.model.commands import (
+    NOWHERE,
     Answer,
     Command,
     Content,
@@ -26,7 +27,7 @@ from perdure.model.commands import (
 )
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
-from perdure.writing.ledger import MINT, Ledger
+from perdure.writing.ledger import MINT, DocumentRun, Ledger
 from perdure.writing.shares import Shares
 
 _Said = tuple[str, str, str, str | None, str | None]
@@ -92,17 +93,16 @@ def mint_run(
     stems, keys = serials.list_following(len(run))
     used = 0
     kinds: dict[_Said, _Kind] = {}
-    documents: dict[str, list[tuple[str, str, str]]] = {}
+    runs: dict[str, DocumentRun] = {}
     answers: list[Answer] = []
     for command in run:
         stem, key = stems[used], keys[used]
         try:
             if command.bearer:
                 shares.check_share(command.bearer)
-            kind = _find_kind(ledger, stem, command, kinds)
+            kind = _find_kind(ledger, stem, command, kinds, runs)
             if kind is not None:
-                name, row = kind.keep_document(stem, key, command.contents[0])
-                documents.setdefault(command.by, []).append(row)
+                name = kind.keep_document(stem, key, command.contents[0])
             else:
                 name = _keep_contents(ledger, stem, key, command)
         except PerdureError as error:
@@ -113,8 +113,8 @@ def mint_run(
             shares.note_names(command.bearer)
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use_numbers(used)
-    for by, rows in documents.items():
-        ledger.add_documents(rows, by)
+    for documents in runs.values():
+        ledger.add_documents(documents)
     return answers
 
 
@@ -125,24 +125,31 @@ class _Kind:
     be alone.
     """
 
-    __slots__ = ("_behind", "_ledger", "_record")
+    __slots__ = ("_behind", "_bytes", "_record", "_run")
 
-    def __init__(self, ledger: Ledger, by: str, content: Content) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, run: DocumentRun, content: Content) -> None:
+        self._bytes, self._run = ledger.bytes, run
         self._behind = f".{content.format}.1"
-        self._record = stored.encode_alike(ledger.now, by, make_representation(content))
+        self._record = stored.encode_alike(ledger.now, run.by, make_representation(content))
 
-    def keep_document(
-        self, stem: str, key: str, content: Content
-    ) -> tuple[str, tuple[str, str, str]]:
-        """Store a document. Return its name, and its key, stored form and SHA-512."""
-        ledger, name = self._ledger, stem + self._behind
-        segment, offset = ledger.bytes.append(name, 1, content)
-        text = self._record(content.length, content.sha512, segment, offset)
-        return name, (key, text, content.sha512)
+    def keep_document(self, stem: str, key: str, content: Content) -> str:
+        """Store a document in its run. Return its name."""
+        run, name = self._run, stem + self._behind
+        length, sha512 = content.length, content.sha512
+        segment, offset = self._bytes.append(name, 1, content)
+        run.lines.append((key, self._record(length, sha512, segment, offset)))
+        run.attested.append((key, self._record(length, sha512, NOWHERE, 0)))
+        run.references.append(f"sha512:{sha512}")
+        return name
 
 
-def _find_kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
+def _find_kind(
+    ledger: Ledger,
+    stem: str,
+    command: Mint,
+    known: dict[_Said, _Kind],
+    runs: dict[str, DocumentRun],
+) -> _Kind | None:
     """The kind of document that a mint brings.
 
     None if the mint brings more than a document, or if its format is not in canonical form. Raises
@@ -158,7 +165,8 @@ def _find_kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kin
         (content,) = rules.check_new_contents(stem, (one,))
         if content is not one:
             return None
-        found = known[said] = _Kind(ledger, command.by, content)
+        run = runs.setdefault(command.by, DocumentRun(command.by))
+        found = known[said] = _Kind(ledger, run, content)
         return found
 
 

@@ -14,7 +14,7 @@ repeated.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +51,8 @@ class Appender:
         self._buffer: list[bytes] = []
         self._written = end
         self._position = end
-        self._ids = warc.make_record_ids()
+        self.make_record_id: Callable[[], str] = warc.make_record_ids().__next__
+        """Makes a new id for the head of a record."""
         self._fd = -1
         if number:
             self._open_segment(number, end)
@@ -105,10 +106,6 @@ class Appender:
         """Close the open segment; the next record needs another. Between batches only."""
         self.close()
         self.number = self.end = self._written = self._position = 0
-
-    def make_record_id(self) -> str:
-        """A new id for the head of a record."""
-        return next(self._ids)
 
     def append_record(self, head: bytes, data: bytes) -> tuple[int, int]:
         """Queue a record, and return the segment and the offset of its first content byte.

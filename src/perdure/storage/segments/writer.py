@@ -87,7 +87,8 @@ class SegmentWriter:
         heads = self._heads.get(said)
         if heads is None:
             heads = self._heads[said] = warc.make_heads(self._make_block(name, version, content))
-        appender = self._find_appender()
+            self._find_appender()
+        appender = self._appender  # with an open segment: `begin_batch` forgets the heads
         head = heads(
             appender.make_record_id(), name, content.length, content.sha512, content.blake3
         )

@@ -44,6 +44,7 @@ from perdure.model.changes import (
     Scope,
     begin_chain,
     digest_alike,
+    digest_attested,
     digest_lines,
 )
 
@@ -421,6 +422,12 @@ class ChangeLog:
         salt = self._draw_salt()
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
         return self.add_change(deed, scope, digest_lines(salt, deed.actor, lines), salt)
+
+    def note_attested(self, deed: Deed, lines: Sequence[Line]) -> int:
+        """Do the same for new records whose lines `attest_line` returned."""
+        salt = self._draw_salt()
+        scope = Scope(lines[0][0], lines[-1][0], len(lines), 1)
+        return self.add_change(deed, scope, digest_attested(salt, deed.actor, lines), salt)
 
     def note_alike(self, deed: Deed, keys: Sequence[str], line: str) -> int:
         """Do the same for records that all have the same line."""

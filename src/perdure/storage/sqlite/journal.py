@@ -254,13 +254,18 @@ class SqliteJournal(SqliteRecords):
         self._only.executemany(_ADD_ALONE, placed)
 
     @_in_our_terms
-    def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
+    def add_run(
+        self, rows: Sequence[Line], deed: Deed, attested: Sequence[Line] | None = None
+    ) -> None:
         """Add new records, in the order of their keys, as one change.
 
         The registry has no other record between the first and the last of them.
         """
         self._forget_fetched(key for key, _ in rows)
-        position = self._changes.note_change(deed, rows)
+        if attested is None:
+            position = self._changes.note_change(deed, rows)
+        else:
+            position = self._changes.note_attested(deed, attested)
         execute = self._only.execute
         for at in range(0, len(rows), _TOGETHER):
             some = rows[at : at + _TOGETHER]
