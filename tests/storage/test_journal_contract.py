@@ -64,6 +64,12 @@ def add(journal: Journal, *keys: str) -> None:
     journal.commit_batch()
 
 
+def refer(journal: Journal, reference: str, key: str) -> None:
+    journal.begin_batch()
+    journal.add_references([(reference_hash(reference), key)])
+    journal.commit_batch()
+
+
 def test_a_new_registry_begins_its_first_epoch(reader: Records) -> None:
     (change,) = reader.list_changes(limit=10)
     (epoch,) = reader.list_epochs()
@@ -316,9 +322,21 @@ def test_look_ups_that_are_held_see_one_state(journal: Journal, reader: Records)
     lookup.hold_state()
     assert lookup.find_stored("hdl:1/1") is None
     add(journal, "hdl:1/1")
+    refer(journal, "alias:a", "hdl:1/1")
     assert lookup.find_stored("hdl:1/1") is None
+    assert lookup.find_last_stored("", "~") is None
+    assert lookup.find_referring("alias:a", limit=2) == []
     lookup.release_state()
     assert lookup.find_stored("hdl:1/1") == line()
+    assert lookup.find_last_stored("", "~") == ("hdl:1/1", line())
+    assert lookup.find_referring("alias:a", limit=2) == ["hdl:1/1"]
+    lookup.hold_state()
+    assert lookup.find_referring("alias:b", limit=2) == []
+    refer(journal, "alias:b", "hdl:1/1")
+    assert lookup.find_referring("alias:b", limit=2) == []
+    lookup.release_state()
+    lookup.hold_state()
+    assert lookup.find_referring("alias:b", limit=2) == ["hdl:1/1"]
 
 
 def test_a_snapshot_is_one_state(journal: Journal, reader: Records) -> None:

@@ -150,6 +150,34 @@ def test_raw_records_and_look_ups_say_the_same(records: Records, *, cold: bool) 
         assert (raw is None) is (records.find_record(key(name)) is None)
 
 
+def test_the_last_record_of_a_range(records: Records) -> None:
+    """ "The last record with low <= key <= high: its key and its stored form." """
+    lookup = records.open_lookup()
+    handle = key("hdl:1/3")
+    stored = (handle, records.find_stored(handle))
+    assert lookup.find_last_stored("hdl:1/", f"{handle}/x") == stored
+    assert lookup.find_last_stored("hdl:1/", handle) == stored
+    assert lookup.find_last_stored(handle, handle) == stored
+    assert lookup.find_last_stored("hdl:1/", "hdl:1/2") is None
+    assert lookup.find_last_stored(f"{handle}/", f"{handle}/x") is None
+    last = lookup.find_last_stored("", "~")
+    assert last is not None
+    assert last[0] == max(one for one, _ in records.scan_records("", None, limit=100))
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_look_ups_find_what_refers_to_something(records: Records, *, cold: bool) -> None:
+    lookup = records.open_lookup(cold=cold)
+    both = records.find_referring("location:https://a.example/")
+    for _ in range(2):
+        assert lookup.find_referring("location:https://a.example/", limit=3) == both
+        (one,) = lookup.find_referring("location:https://a.example/", limit=1)
+        assert one in both
+        alias = f"alias:{key('hdl:1/2')}"
+        assert lookup.find_referring(alias, limit=2) == [key(f"{TODAY}/2")]
+        assert lookup.find_referring("location:https://b.example/", limit=2) == []
+
+
 def test_counts(records: Records) -> None:
     assert (records.count_records(), records.count_revisions()) == (11, 14)
 

@@ -74,6 +74,19 @@ def test_found_at_once_and_for_ever(desk: Desk, reader: SqliteRecords) -> None:
     assert reader.find_referring("location:https://nobody.example/") == []
 
 
+def test_look_ups_find_what_was_written_since_the_state_was_released(
+    desk: Desk, reader: SqliteRecords
+) -> None:
+    """While a state is held, the recent references are read once, and merged ones are not lost."""
+    lookup, keys = reader.open_lookup(), []
+    for number in range(40):
+        keys.append(bind(desk, number))
+        lookup.hold_state()
+        for one, key in enumerate(keys):
+            assert lookup.find_referring(f"location:https://a.example/{one}", limit=2) == [key]
+        lookup.release_state()
+
+
 def test_what_came_while_others_were_merged(desk: Desk, reader: SqliteRecords) -> None:
     """A merge that is half done, given up, and begun again by the next writer."""
     keys = [bind(desk, number) for number in range(4)]

@@ -118,6 +118,10 @@ READS: dict[str, tuple[str, Callable[[SqliteRecords], object]]] = {
         "UPDATE records SET record=replace(record, 'a.example', 'b.example')",
         lambda records: records.open_lookup().find_stored(KEY),
     ),
+    "the last record of a range": (
+        "UPDATE records SET record=replace(record, 'a.example', 'b.example')",
+        lambda records: records.open_lookup().find_last_stored("", KEY),
+    ),
     "a revision": (
         "UPDATE history SET record=replace(record, 'text/plain', 'text/x-log')",
         lambda records: records.list_revisions(KEY),

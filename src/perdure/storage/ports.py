@@ -93,10 +93,22 @@ def _describe_fault(error: OSError) -> str:
 
 
 class RecordLookUp(Protocol):
-    """Looks up records for the one thread that looks up most of them."""
+    """Looks up records for the one thread that looks up most of them.
+
+    Methods raise Unavailable if the registry cannot be read, and Corrupt if it is damaged.
+    """
 
     def find_stored(self, key: str) -> str | None:
         """The current revision of a record in its stored form."""
+
+    def find_last_stored(self, low: str, high: str) -> tuple[str, str] | None:
+        """The last record with low <= key <= high: its key and its stored form."""
+
+    def find_referring(self, reference: str, *, limit: int) -> list[str]:
+        """Keys of records that may have this reference (`perdure.model.references`), sorted.
+
+        At most `limit`, any of them if there are more.
+        """
 
     def hold_state(self) -> None:
         """Keep one state of the registry for all look-ups until `release_state`."""
@@ -121,7 +133,7 @@ class Records(Protocol):
         """The current revision of a record."""
 
     def open_lookup(self, *, cold: bool = False) -> RecordLookUp:
-        """A fast `find_stored` for one thread.
+        """Fast look-ups for one thread.
 
         A `cold` one reads no more than it needs from the disk, and costs more if nothing is read.
         """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -224,8 +224,21 @@ class MemoryLookUp:
         self._current = state
         self._held: _State | None = None
 
+    @property
+    def _state(self) -> _State:
+        return self._held or self._current()
+
     def find_stored(self, key: str) -> str | None:
-        return (self._held or self._current()).records.get(key)
+        return self._state.records.get(key)
+
+    def find_last_stored(self, low: str, high: str) -> tuple[str, str] | None:
+        state = self._state
+        at = bisect_right(state.keys, high) - 1
+        key = state.keys[at] if at >= 0 else ""
+        return (key, state.records[key]) if at >= 0 and key >= low else None
+
+    def find_referring(self, reference: str, *, limit: int) -> list[str]:
+        return sorted(self._state.refers.get(reference_hash(reference), ()))[:limit]
 
     def hold_state(self) -> None:
         self._held = self._current()

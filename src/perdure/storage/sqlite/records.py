@@ -54,6 +54,7 @@ from perdure.storage.sqlite.decoding import (
     make_unreadable,
     name_row,
 )
+from perdure.storage.sqlite.lookup import SqliteLookUp, end_reading
 from perdure.storage.sqlite.opening import (
     FILE,
     SUMMED_FORMAT,
@@ -142,15 +143,6 @@ def _add_columns(statement: str, columns: str, form: int) -> str:
     elif form == ALL_SUMS:  # so that a row without one is a damaged row
         columns = columns.replace("sum", "ifnull(sum, -1)")
     return statement.format(columns)
-
-
-def _end_reading(connection: apsw.Connection) -> None:
-    """End a transaction that only read, even if it failed at a damaged page."""
-    try:
-        connection.execute("COMMIT")
-    except apsw.Error:
-        with suppress(apsw.Error):
-            connection.execute("ROLLBACK")
 
 
 class SqliteRecords:
@@ -257,7 +249,7 @@ class SqliteRecords:
         return text
 
     def open_lookup(self, *, cold: bool = False) -> SqliteLookUp:
-        """A fast `find_stored` for one thread.
+        """Fast look-ups for one thread.
 
         The kernel reads ahead in a mapped file, which takes longer than to read the page that is
         needed. So a `cold` one maps nothing.
@@ -267,7 +259,7 @@ class SqliteRecords:
         if cold:
             connection.execute(f"PRAGMA mmap_size=0; PRAGMA cache_size=-{_COLD_CACHE}").fetchall()
         columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
-        return SqliteLookUp(connection, _RECORD.format(columns), all_summed=self._form == ALL_SUMS)
+        return SqliteLookUp(connection, columns, all_summed=self._form == ALL_SUMS)
 
     def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
         size = self._path.stat().st_size
@@ -287,7 +279,7 @@ class SqliteRecords:
         try:
             yield
         finally:
-            _end_reading(connection)
+            end_reading(connection)
 
     def find_record(self, key: str) -> Record | None:
         text = self.find_stored(key)
@@ -479,49 +471,3 @@ class SqliteRecords:
             connection.close()
         self._connections.clear()
         self._local = threading.local()
-
-
-class SqliteLookUp:
-    """Looks up records on a connection of its own, and checks their checksums. For one thread.
-
-    Look-ups between `hold_state` and `release_state` see one state of the registry, that of the
-    first look-up, and cost half as much. While a state is held, the log of the registry cannot be
-    reused.
-    """
-
-    def __init__(self, connection: apsw.Connection, statement: str, *, all_summed: bool) -> None:
-        self._connection = connection
-        self._execute = connection.cursor().execute
-        self._statement = statement
-        self._all_summed = all_summed
-
-    def find_stored(self, key: str) -> str | None:
-        """The current revision in its stored form."""
-        try:
-            row = self._execute(self._statement, (key,)).fetchone()
-        except (apsw.IOError, apsw.SQLError, *UNUSABLE) as error:
-            raise make_unusable("the registry", error) from error
-        except UnicodeDecodeError as error:
-            raise make_unreadable(spell_key(key), "a record", error) from error
-        if row is None:
-            return None
-        text: str
-        text, position, sum = row
-        try:  # `is_sound_line` without its calls, since each redirect comes here
-            if sum == crc32((text + key).encode(), position) >> 1:
-                return text
-        except (TypeError, UnicodeEncodeError):  # no checksum or no position, or another type
-            pass
-        return self._check_slowly(key, text, position, sum)
-
-    def _check_slowly(self, key: str, text: str, position: int | None, sum: int | None) -> str:
-        """The text of a row whose checksum is not the usual one. Raises Corrupt."""
-        if is_sound_line(key, text, position, sum) if sum is not None else not self._all_summed:
-            return text
-        raise make_altered(spell_key(key))
-
-    def hold_state(self) -> None:
-        self._execute("BEGIN")
-
-    def release_state(self) -> None:
-        _end_reading(self._connection)
