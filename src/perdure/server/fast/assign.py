@@ -38,7 +38,7 @@ from perdure.server.common import auth
 from perdure.server.common.answers import Answer, write_answer
 from perdure.server.common.service import Service
 from perdure.server.fast.bearer import read_plain_bearer
-from perdure.server.fast.headers import RepeatedHeaders
+from perdure.server.fast.writer_headers import RepeatedHeaders
 
 Send = Callable[[bytes], None]
 

@@ -31,8 +31,8 @@ from perdure.server.common.answers import write_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.fast.bearer import read_plain_bearer
-from perdure.server.fast.headers import RepeatedHeaders
-from perdure.server.fast.path import find_public_base
+from perdure.server.fast.headers import find_public_base
+from perdure.server.fast.writer_headers import RepeatedHeaders
 from perdure.server.protocol.head import split_fields
 from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (

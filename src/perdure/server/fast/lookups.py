@@ -1,0 +1,66 @@
+"""Look-ups of records for the event loop: one state of the registry for each turn of the loop.
+
+How it works: to keep the state between the look-ups of one turn halves their cost. The state is
+released at the end of the turn, or earlier if a record was revised. A record that must be read from
+the disk is read by a thread first (`perdure.server.common.cold_reads`).
+
+What must stay true: a record is at most one turn of the event loop old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from perdure.server.common.cold_reads import ColdReads
+from perdure.server.protocol.http import AnswerLater
+from perdure.storage.ports import Records
+
+
+class TurnLookUp:
+    """Looks up records for the event loop."""
+
+    def __init__(self, records: Records, cold: ColdReads) -> None:
+        self._cold = cold
+        self._lookup = records.open_lookup()
+        self._find_stored = self._lookup.find_stored
+        self._is_held = False
+        self._read_keys: frozenset[str] = frozenset()
+        """The keys of records that were read from the disk for the request being answered."""
+
+    def find_record(self, key: str) -> str | None:
+        """Return the stored form of a record, or None if it does not exist.
+
+        Raises AnswerLater if the record must be read from the disk before, and Corrupt or
+        Unavailable if it cannot be read.
+        """
+        if not self._is_held:
+            if not self._cold.is_cold:
+                self._hold_state()
+            elif key not in self._read_keys:
+                raise AnswerLater(partial(self._read_first, self._read_keys | {key}, key))
+        return self._find_stored(key)
+
+    def _read_first(self, keys: frozenset[str], key: str, again: Callable[[], None]) -> None:
+        """Read a record from the disk, and then let the request be answered `again`."""
+
+        def answer() -> None:
+            self._read_keys = keys
+            try:
+                again()
+            finally:
+                self._read_keys = frozenset()
+
+        self._cold.start_reading(key, answer)
+
+    def _hold_state(self) -> None:
+        self._lookup.hold_state()
+        self._is_held = True
+        asyncio.get_running_loop().call_soon(self.release_state)
+
+    def release_state(self) -> None:
+        """Let look-ups see the newest acknowledged state."""
+        if self._is_held:
+            self._is_held = False
+            self._lookup.release_state()
