@@ -79,6 +79,7 @@ def check_law(text: str) -> bool:
     assert plain == (name.key, name.path)
     assert name.part is None
     assert not name.is_pattern
+    assert name.equal_key is None
     assert name.format is None
     assert name.version is None
     return True

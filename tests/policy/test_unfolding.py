@@ -7,15 +7,18 @@ from typing import cast
 
 import msgspec
 import pytest
+from hypothesis import assume, example, given
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import parse
+from perdure.ids.ark import Ark
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy.named_parts import join_part, split_part
-from perdure.policy.unfolding import NameBeginning, find_beginnings
+from perdure.policy.unfolding import NameBeginning, find_beginnings, find_cut
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.storage.ports import Records
+from perdure.testing import ark as arks
 
 PLACE = "https://a.example/x"
 HERE = Record(locations=(Location(uri=PLACE),))
@@ -216,3 +219,22 @@ def test_an_ark_is_cut_at_every_character_of_its_end() -> None:
     assert short == [f"ark:12345/{name}" for name in ("x5a", "x5", "x")]
     long = [str(one.whole) for one in find_beginnings(parse(f"ark:12345/{'x' * 200}"))]
     assert long == [f"ark:12345/{'x' * count}" for count in range(199, 135, -1)]
+
+
+@given(arks.values())
+@example(cast("Ark", parse(f"ark:99999/x6{'/y' * 15}")))
+@example(cast("Ark", parse(f"ark:99999/x6{'/y' * 16}")))
+@example(cast("Ark", parse(f"ark:99999/x6{'y' * 70}")))
+def test_a_cut_is_the_beginning_that_is_tried_first(name: Ark) -> None:
+    """ "The delimiter and the part of a name, if the name with the key `whole` is its
+    beginning." """
+    assume("%" not in name.key)  # usual names have no escapes
+    tried: dict[str, tuple[str, str]] = {}
+    for one in find_beginnings(name):
+        tried.setdefault(one.whole.key, (one.delimiter, one.part))
+        assert name.key.startswith(one.whole.key)
+    for length in range(name.key.index("/") + 2, len(name.key)):
+        whole = name.key[:length]
+        cut = find_cut(name.key, whole)
+        if cut is not None and parse(whole).key == whole:
+            assert tried[whole] == cut

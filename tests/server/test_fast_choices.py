@@ -190,6 +190,8 @@ class Registered:
         self.settings = Settings(region_header=REGION)
         lookup = SimpleNamespace(
             find_stored=lambda _key: stored.encode_stored(self.record).decode(),
+            find_last_stored=None,
+            find_referring=None,
             hold_state=lambda: None,
             release_state=lambda: None,
         )

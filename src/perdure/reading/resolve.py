@@ -504,7 +504,7 @@ def _make_resolved(
 ) -> Resolved:
     """The answer of a record that was found for a whole, for the requested part."""
     via = None if found.identifier.key == whole.key else whole
-    answers = whole if via is None else _keep_version(asked, found.identifier)
+    answers = whole if via is None else keep_version(asked, found.identifier)
     inside = NameBeginning(answers.whole, delimiter, part) if part else None
     record: Record | None = found.record
     if inside is None:
@@ -518,7 +518,7 @@ def _make_resolved(
     return Resolved(asked, identifier, record, query, via, inside, found.record)
 
 
-def _keep_version(asked: Identifier, target: Identifier) -> Identifier:
+def keep_version(asked: Identifier, target: Identifier) -> Identifier:
     """The identifier that an alias stands for, of the version and format that the alias names."""
     version, format = read_qualifiers(asked)
     if version is None or format is None:

@@ -160,6 +160,17 @@ def read_target(raw: bytes) -> RequestTarget:
     return RequestTarget(text[:at], text[at + 1 :])
 
 
+def label_handle(text: str) -> str:
+    """A Handle or DOI that a target gives without its label, with the label that it usually has.
+
+    >>> label_handle("10.1000/182"), label_handle("1839/A"), label_handle("2026/")
+    ('doi:10.1000/182', 'hdl:1839/A', '2026/')
+    """
+    if _HANDLE.match(text) is None:
+        return text
+    return f"{'doi' if text.startswith('10.') else 'hdl'}:{text}"
+
+
 def _read_escaped(text: str, at: int) -> RequestTarget:
     """Decode an identifier that was escaped as a whole, unless its escapes are not UTF-8."""
     name, question = (text, None) if at < 0 else (text[:at], text[at + 1 :])
@@ -387,9 +398,16 @@ def spell_set_path(names: NameSet) -> str:
 def spell_part_path(whole: Identifier, part: str) -> str:
     """The form of a part in a target, after the slash: with `%23` in a PDI, else with `?part=`."""
     with_part = whole.with_part(part)
-    if with_part is not None:
-        return with_part.path
-    return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+    return append_part(whole.path, part) if with_part is None else with_part.path
+
+
+def append_part(path: str, part: str) -> str:
+    """The path of a name with a part beside it.
+
+    >>> append_part("hdl:1/x", "t=5&6")
+    'hdl:1/x?part=t=5%266'
+    """
+    return f"{path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
 
 
 def spell_name_path(name: Name) -> str:

@@ -269,7 +269,8 @@ def _spell_seconds(moment: Fraction) -> str:
 # the start of a part
 # -------------------
 
-_MOST_PLACES = 16
+MOST_SPLITS = 16
+"""The most ways to split a name at its delimiters."""
 
 
 def list_splits(text: str, delimiters: str) -> list[tuple[str, str, str]]:
@@ -281,4 +282,4 @@ def list_splits(text: str, delimiters: str) -> list[tuple[str, str, str]]:
     [('hdl:1839/A#z', '@', '1'), ('hdl:1839/A', '#', 'z@1')]
     """
     places = [at for at, one in enumerate(text) if one in delimiters]
-    return [(text[:at], text[at], text[at + 1 :]) for at in places[: -_MOST_PLACES - 1 : -1]]
+    return [(text[:at], text[at], text[at + 1 :]) for at in places[: -MOST_SPLITS - 1 : -1]]

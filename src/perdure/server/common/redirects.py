@@ -55,6 +55,16 @@ def make_redirect(
     return Answer(status, fields)
 
 
+def redirect_onward(there: str, *, fresh: int) -> Answer:
+    """Redirect the reader to another name of this resolver; may be cached for `fresh` seconds."""
+    fields = [
+        (b"location", escape_uri(there)),
+        (b"cache-control", b"public, max-age=%d" % fresh),
+        (b"content-length", b"0"),
+    ]
+    return Answer(HTTPStatus.FOUND, fields)
+
+
 def link_alternates(locations: Sequence[Location]) -> list[bytes]:
     """Link to other locations of the same resource."""
     return [

@@ -25,7 +25,10 @@ class TurnLookUp:
         self._cold = cold
         self._lookup = records.open_lookup()
         self._find_stored = self._lookup.find_stored
-        self._is_held = False
+        self.find_referring = self._lookup.find_referring
+        self.find_last = self._lookup.find_last_stored
+        self.is_held = False
+        """True if look-ups need not wait for the disk; `find_referring` and `find_last` need it."""
         self._read_keys: frozenset[str] = frozenset()
         """The keys of records that were read from the disk for the request being answered."""
 
@@ -35,7 +38,7 @@ class TurnLookUp:
         Raises AnswerLater if the record must be read from the disk before, and Corrupt or
         Unavailable if it cannot be read.
         """
-        if not self._is_held:
+        if not self.is_held:
             if not self._cold.is_cold:
                 self._hold_state()
             elif key not in self._read_keys:
@@ -56,11 +59,11 @@ class TurnLookUp:
 
     def _hold_state(self) -> None:
         self._lookup.hold_state()
-        self._is_held = True
+        self.is_held = True
         asyncio.get_running_loop().call_soon(self.release_state)
 
     def release_state(self) -> None:
         """Let look-ups see the newest acknowledged state."""
-        if self._is_held:
-            self._is_held = False
+        if self.is_held:
+            self.is_held = False
             self._lookup.release_state()

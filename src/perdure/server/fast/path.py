@@ -8,15 +8,16 @@ the order of their cost:
 3. the record (`perdure.server.fast.lookups`), and the decision of `perdure.policy.decide` about it.
    A name in its usual spelling is read without a parser (`perdure.ids.plain_names`), and a record
    with one location leads to it without a decision (`perdure.policy.sole_location`). Of several
-   locations, only the order is decided (`perdure.server.fast.choices`). The functions of the plain
-   way make the answer.
+   locations, only the order is decided (`perdure.server.fast.choices`). A name without a record may
+   lead to another one (`perdure.server.fast.leads`). The functions of the plain way make the
+   answer.
 
 Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
 of one URL (`/cdx?…`) are answered from the index, without a cache.
 
-For everything else the result is None, and the plain way answers: queries, parts, escapes,
-conditions, preferences for JSON or XML, held formats to choose from, bytes that must be read from
-the disk, and every error.
+For everything else the result is None, and the plain way answers: queries, parts held here,
+escapes, conditions, preferences for JSON or XML, held formats to choose from, bytes that must be
+read from the disk, and every error.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's; no answer
 is older than the last change that was acknowledged.
@@ -35,7 +36,7 @@ from perdure.ids.pdi import read_plain_key
 from perdure.ids.plain_names import read_plain_name
 from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect
-from perdure.model.records import Location
+from perdure.model.records import Location, Record
 from perdure.policy.decide import decide_step
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import find_alias
@@ -44,7 +45,7 @@ from perdure.policy.ordering import LocationPattern, ReaderWishes, find_pattern
 from perdure.policy.several_locations import Candidates, find_candidates, list_candidates
 from perdure.policy.showing import show_to_readers
 from perdure.policy.sole_location import find_in_record, find_sole_location
-from perdure.reading.targets import spell_path, spell_uri
+from perdure.reading.targets import label_handle, spell_path, spell_uri
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures
 from perdure.server.common.answers import escape_uri, write_answer
@@ -56,6 +57,7 @@ from perdure.server.fast import handle_values
 from perdure.server.fast.choices import OpenChoice
 from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
+from perdure.server.fast.leads import PDI, Lead, Leads
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.server.fast.recent import LARGEST_KEPT, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
@@ -75,7 +77,7 @@ _MALFORMED = (msgspec.DecodeError, TypeError, ValueError)
 """Errors of decoding a malformed stored form. The plain way reports them, as all others."""
 _MOST_FRAMES = 64  # there is one for each time to live
 
-_Resolved = bytes | ReadyRepresentation | OpenChoice
+_Resolved = bytes | ReadyRepresentation | OpenChoice | Lead
 
 
 class FastPath:
@@ -99,6 +101,7 @@ class FastPath:
         self._find_record = self._lookups.find_record
         self._recent = RecentAnswers(generation.counts, self._lookups.release_state)
         self._find_answer = self._recent.find_answer
+        self._leads = Leads(self._lookups, generation.counts, settings)
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
         self._registry = registry
@@ -135,18 +138,21 @@ class FastPath:
         found = self._find_answer(target)
         if isinstance(found, LocationPattern):
             found = self._find_answer((target, found.find_order(usual.wishes)))
+        elif isinstance(found, Lead) and not self._leads.is_current(found):
+            found = None
         if found is None:
             found = self._find_new_answer(target, usual.wishes)
-        if isinstance(found, bytes):
-            self.redirects += 1
-            return found
         if isinstance(found, ReadyRepresentation):
             return self._answer_bytes(method, found, usual)
+        answer = found.write_answer(usual.base) if isinstance(found, Lead) else found
+        if isinstance(answer, bytes):
+            self.redirects += 1
+            return answer
         return None
 
     def _find_new_answer(
         self, target: bytes, wishes: ReaderWishes
-    ) -> bytes | ReadyRepresentation | None:
+    ) -> bytes | ReadyRepresentation | Lead | None:
         """Resolve a target for a reader, and remember the result.
 
         Raises AnswerLater if a record must be read from the disk before.
@@ -250,24 +256,25 @@ class FastPath:
             return None
         written = target[1:]
         text = written.decode("ascii")
-        pdi = read_plain_key(text)
-        if pdi is not None:
-            key, format, version = pdi
-            return self._resolve_name(text, written, key, version, format)
-        if text[:1].isdigit():  # a handle or DOI without its label
-            text = f"{'doi' if text.startswith('10.') else 'hdl'}:{text}"
+        if text.startswith(PDI):
+            pdi = read_plain_key(text)
+            if pdi is not None:
+                key, format, version = pdi
+                return self._resolve_name(text, written, key, version, format)
+        elif text[:1].isdigit():
+            text = label_handle(text)
         plain = read_plain_name(text)
         if plain is None:
-            return self._resolve_any(target, text)
+            return self._leads.follow_part(text, self._day) or self._resolve_any(target, text)
         return self._resolve_name(plain.path, plain.path.encode(), plain.key, None, None)
 
     def _resolve_name(
         self, text: str, path: bytes, key: str, version: str | None, format: str | None
     ) -> _Resolved | None:
         """Resolve a name, given with its path, its key and, for a PDI, its version and format."""
-        stored_text = self._find_record(key)
+        stored_text, record = self._find_record(key), None
         if stored_text is None:
-            return None
+            return self._leads.follow_name(text, key, version, format, self._day)
         if stored_text[0] != stored.JSON:
             sole = find_sole_location(stored_text, version, format, self._day)
         else:
@@ -278,7 +285,7 @@ class FastPath:
                     return self._open_choice(candidates, path)
             sole = find_in_record(record, version, format, self._day)
         if sole is None:
-            return self._decide_step(parse(text), stored_text)
+            return self._decide_step(parse(text), record or stored.decode_stored(stored_text))
         uri, ttl = sole
         frame = self._frame if ttl is None else _make_frame(ttl, self._base_url)
         before, first, second, third, behind = frame
@@ -296,11 +303,16 @@ class FastPath:
             return None
         identifier = parse(text)
         stored_text = self._find_record(identifier.key)
-        return None if stored_text is None else self._decide_step(identifier, stored_text)
+        if stored_text is None:
+            return None
+        return self._decide_step(identifier, stored.decode_stored(stored_text))
 
-    def _decide_step(self, identifier: Identifier, stored_text: str) -> _Resolved | None:
-        record = show_to_readers(stored.decode_stored(stored_text))
-        if find_alias(record) is not None or negotiates_elsewhere(record.values):
+    def _decide_step(self, identifier: Identifier, record: Record) -> _Resolved | None:
+        record = show_to_readers(record)
+        alias = find_alias(record)
+        if alias is not None:
+            return self._leads.follow_alias(alias) if record.tombstone is None else None
+        if negotiates_elsewhere(record.values):
             return None
         step = decide_step(
             Query(identifier=identifier, day=self._day, dead=self._health.dead), record

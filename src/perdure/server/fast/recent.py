@@ -20,6 +20,7 @@ from collections.abc import Callable
 from perdure.policy.ordering import LocationPattern
 from perdure.server.fast.choices import AnswerKey
 from perdure.server.fast.held import ReadyRepresentation
+from perdure.server.fast.leads import Lead
 
 MOST_ANSWERS = 8192
 """The most results in each half."""
@@ -28,10 +29,11 @@ MOST_BYTES = 8 << 20
 LARGEST_KEPT = 4096
 """Bytes of the largest answer that is remembered."""
 _OVERHEAD = 250  # bytes of an entry: two headers of bytes, and its place in the table
-_OBJECT = 4096  # bytes of a result that is not bytes: a document with the text of its header
+_OBJECT = 4096  # bytes of a result that is not bytes, such as a document with its header
 
-Kept = bytes | ReadyRepresentation | LocationPattern
-"""What is remembered of a target: its answer, its document, or the pattern of its locations."""
+Kept = bytes | ReadyRepresentation | LocationPattern | Lead
+"""What is remembered of a target: its answer, its document, the pattern of its locations, or the
+name to which it leads."""
 
 
 class RecentAnswers:
@@ -66,7 +68,7 @@ class RecentAnswers:
     def keep_answer(self, asked: bytes | AnswerKey, found: Kept) -> None:
         """Remember a result. Call it only after `find_answer` for the same request."""
         size = _OVERHEAD + (len(asked) if isinstance(asked, bytes) else len(asked[0]))
-        size += len(found) if isinstance(found, bytes) else _OBJECT
+        size += _measure_result(found)
         self._size += size
         if len(self._young) >= MOST_ANSWERS or self._size > MOST_BYTES:
             self._old, self._young, self._size = self._young, {}, size
@@ -75,3 +77,9 @@ class RecentAnswers:
     def drop_answers(self) -> None:
         """Forget all results."""
         self._young, self._old, self._size = {}, {}, 0
+
+
+def _measure_result(found: Kept) -> int:
+    if isinstance(found, bytes):
+        return len(found)
+    return len(found.head) + _OVERHEAD if isinstance(found, Lead) else _OBJECT

@@ -32,9 +32,9 @@ from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, read_question, spell_part_path, spell_path
 from perdure.server.apis import pwids
 from perdure.server.common import asking, auth, problems
-from perdure.server.common.answers import Answer, escape_uri, make_answer
+from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.negotiate import find_leading, names_first, prefers_named, prefers_types
-from perdure.server.common.redirects import make_redirect
+from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import (
@@ -77,12 +77,7 @@ def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Ans
     if resolved.part is not None and resolved.query.delimiter == "#":
         path = spell_part_path(resolved.whole, resolved.part)
     there = f"{request.base_url}/{path}" + ("" if asked is None else f"?{asked}")
-    fields = [
-        (b"location", escape_uri(there)),
-        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
-        (b"content-length", b"0"),
-    ]
-    return Answer(HTTPStatus.FOUND, fields)
+    return redirect_onward(there, fresh=service.settings.fresh_seconds)
 
 
 async def _answer_question(
@@ -131,12 +126,7 @@ async def _answer_question(
 def lead_to_whole(service: Service, request: Request, resolved: Resolved, question: str) -> Answer:
     """Redirect from an ARK with a suffix, which has no record, to the record of the ARK."""
     there = f"{request.base_url}/{spell_path(resolved.whole)}{question}"
-    fields = [
-        (b"location", escape_uri(there)),
-        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
-        (b"content-length", b"0"),
-    ]
-    return Answer(HTTPStatus.FOUND, fields)
+    return redirect_onward(there, fresh=service.settings.fresh_seconds)
 
 
 def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bool:

@@ -1,0 +1,308 @@
+"""Names without an answer of their own: the name or the location to which they lead.
+
+How it works: `Leads` makes the look-ups of the read door (`perdure.reading.resolve`) for the cases
+that occur in numbers, in the same order:
+
+1. a name without a record may be an alias of exactly one record: the answer leads to the name of
+   that record, as it does from a handle with an HS_ALIAS value;
+2. a name that is no alias may begin with a known name. The rest of an ARK, or the part behind the
+   delimiter of another name, is passed on by a template (`perdure.policy.unfolding`).
+
+The longest known beginning of an ARK is found by one or two look-ups of the last record of a range
+of keys, since a beginning of a key sorts directly before it, apart from its own other ends.
+
+Everything else is left to the plain way: several owners, parts of documents that are held here,
+several locations, and names that lead nowhere.
+
+What must stay true: an answer from here is the same, byte for byte, as the plain way's. A `Lead`
+that rests on a missing record is valid only as long as no record was added: new records raise only
+the second count of `perdure.storage.generation`.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from perdure.ids import Identifier, load_schemes, parse
+from perdure.ids.pdi import read_plain_key
+from perdure.ids.pdi_key import read_resource_key
+from perdure.ids.plain_names import read_plain_name
+from perdure.model import stored
+from perdure.model.queries import Redirect
+from perdure.model.records import Location, Record
+from perdure.policy.handles.values import find_alias
+from perdure.policy.naming import identify_record, qualify_identifier
+from perdure.policy.sole_location import find_in_record, find_sole_location
+from perdure.policy.unfolding import Unfolding, find_beginnings, find_cut
+from perdure.reading.targets import append_part, read_identifier
+from perdure.server.common.answers import escape_uri, write_answer
+from perdure.server.common.asking import write_choice_fields
+from perdure.server.common.redirects import make_redirect, redirect_onward
+from perdure.server.fast.lookups import TurnLookUp
+from perdure.settings import Settings
+
+PDI = "pdi:"
+_SHORT = 4  # characters that tell the labels of plain names apart
+_MOST_SEEKS = 4
+_MOST_FRAMES = 64  # there is one for each time to live
+_NO_VALUES = Record()
+
+
+class Lead(NamedTuple):
+    """The redirect of a name without an answer of its own."""
+
+    head: bytes
+    """The answer, or the beginning of it, up to the public address of this resolver."""
+    rest: bytes | None
+    """The answer after the public address, or None if `head` is complete."""
+    changes: int | None
+    """The count of changes before the look-ups; None if the answer rests on no missing record."""
+
+    def write_answer(self, base: str | None) -> bytes | None:
+        """Write the answer for a public address; None if it needs one that is not known."""
+        if self.rest is None:
+            return self.head
+        return None if base is None else b"".join((self.head, escape_uri(base), self.rest))
+
+
+class Leads:
+    """Finds where names lead. `counts` are those of `perdure.storage.generation`."""
+
+    def __init__(self, lookups: TurnLookUp, counts: memoryview, settings: Settings) -> None:
+        self._lookups = lookups
+        self._counts = counts
+        self._seen = -1
+        """The count of changes when the state of `lookups` was last found to be current."""
+        self._unfolding = Unfolding(self._find_record, settings.templates)
+        self._fresh = settings.fresh_seconds
+        self._base_url = settings.base_url
+        self._vary = write_choice_fields(settings.region_header)
+
+    def is_current(self, lead: Lead) -> bool:
+        """Return True if no record was added that could change a remembered lead."""
+        return lead.changes is None or lead.changes == self._counts[1]
+
+    # other names
+    # -----------
+
+    def follow_name(
+        self, text: str, key: str, version: str | None, format: str | None, day: str
+    ) -> Lead | None:
+        """Find where a name leads that has no record: to the owner of an alias, or to a location.
+
+        Raises AnswerLater if the disk must be read before.
+        """
+        changes = self._confirm_missing(key)
+        if changes is None:
+            return None
+        owners = self._lookups.find_referring(f"alias:{key}", limit=2)
+        if owners:
+            return self._lead_to_owner(owners, key, version, format, changes)
+        if not text.startswith(_list_passing()):
+            return None
+        whole = self._find_beginning(key)
+        cut = None if whole is None else find_cut(key, whole[0])
+        if whole is None or cut is None:
+            return None
+        return self._place_part(parse(whole[0]), whole[1], *cut, key, day, changes)
+
+    def follow_alias(self, target: Identifier) -> Lead | None:
+        """Lead to the handle that an HS_ALIAS value names, unless that is an alias, too."""
+        text = self._lookups.find_record(target.key)
+        if text is None:
+            return None
+        if text[0] == stored.JSON and find_alias(stored.decode_stored(text)) is not None:
+            return None
+        return self._lead_onward(target.path, None)
+
+    def _confirm_missing(self, key: str) -> int | None:
+        """Return the count of changes since which a record has been missing, or None."""
+        changes = self._counts[1]
+        if changes != self._seen:  # the state of this turn may be older than a new record
+            self._lookups.release_state()
+            if self._lookups.find_record(key) is not None:
+                return None
+            self._seen = changes
+        return changes if self._lookups.is_held else None
+
+    def _lead_to_owner(
+        self, owners: list[str], key: str, version: str | None, format: str | None, changes: int
+    ) -> Lead | None:
+        if len(owners) > 1:
+            return None
+        record = self._find_record(owners[0])
+        if record is None or key not in map(_read_key, record.aliases):
+            return None  # another name with the same hash
+        if version is None or format is None:
+            path = _spell_owner(owners[0], record)
+        else:
+            owner = identify_record(owners[0], record)
+            path = qualify_identifier(owner, int(version), format).whole.path
+        return self._lead_onward(path, changes)
+
+    def _lead_onward(self, path: str, changes: int | None) -> Lead:
+        before, behind = _make_onward_frame(self._fresh)
+        return Lead(before, b"/%s%s" % (escape_uri(path), behind), changes)
+
+    def _find_record(self, key: str) -> Record | None:
+        text = self._lookups.find_record(key)
+        return None if text is None else stored.decode_stored(text)
+
+    # parts
+    # -----
+
+    def follow_part(self, text: str, day: str) -> Lead | None:
+        """Find the location of a part: of a name in its usual spelling, a delimiter and the part.
+
+        Raises MalformedIdentifier, or AnswerLater if the disk must be read before.
+        """
+        if not _may_have_part(text):
+            return None
+        asked = read_identifier(text)
+        if self._lookups.find_record(asked.key) is not None:
+            return None
+        changes = self._confirm_missing(asked.key)
+        if changes is None or self._lookups.find_referring(f"alias:{asked.key}", limit=1):
+            return None
+        beginning = next(find_beginnings(asked), None)
+        if beginning is None:
+            return None
+        whole, delimiter, part = beginning.whole, beginning.delimiter, beginning.part
+        stored_text = self._lookups.find_record(whole.key)
+        if stored_text is None:
+            return None
+        return self._place_part(whole, stored_text, delimiter, part, whole.path, day, changes)
+
+    def _find_beginning(self, key: str) -> tuple[str, str] | None:
+        """Find the longest key of a record with which a key begins, and its stored form.
+
+        The records between the longest beginning and the key are other continuations of it. So the
+        last record before the key, if it is no beginning, shows how long one can be at most.
+        """
+        low, high = key[: key.index("/") + 2], key
+        for _ in range(_MOST_SEEKS):
+            found = self._lookups.find_last(low, high)
+            if found is None or key.startswith(found[0]):
+                return found
+            high = _find_common_beginning(key, found[0])
+            if high < low:
+                return None
+        return None
+
+    def _place_part(
+        self,
+        whole: Identifier,
+        stored_text: str,
+        delimiter: str,
+        part: str,
+        path: str,
+        day: str,
+        changes: int,
+    ) -> Lead | None:
+        """Redirect to the location of a part. `path` is that of the name to cite it by."""
+        if stored_text[0] == stored.JSON:
+            record = stored.decode_stored(stored_text)
+            sole = find_in_record(record, None, None, day)
+        else:
+            record, sole = _NO_VALUES, find_sole_location(stored_text, None, None, day)
+        if sole is None:
+            return None
+        uri, ttl = sole
+        place = self._unfolding.locate_part(whole, record, delimiter, part, uri)
+        if place is None:
+            return None
+        fresh = self._fresh if ttl is None else ttl
+        before, first, second, third, behind = _make_part_frame(fresh, self._base_url, self._vary)
+        name = escape_uri(append_part(path, part))
+        described = escape_uri(whole.path)
+        pieces = (before, escape_uri(place), first, name, second, name, third, described, behind)
+        return Lead(b"".join(pieces), None, changes)
+
+
+@cache
+def _list_passing() -> tuple[str, ...]:
+    """The beginnings of usual names whose rest is passed on."""
+    return tuple(
+        beginning
+        for scheme in load_schemes().values()
+        if scheme.passes_rest
+        for beginning, _ in scheme.plain_spellings
+    )
+
+
+@cache
+def _index_marks() -> dict[str, str]:
+    """The marks before a part, as a target has them, by the first characters of usual names."""
+    return {
+        beginning[:_SHORT]: "".join({"#": "%", "%23": "%"}.get(one, one) for one in marks)
+        for scheme in load_schemes().values()
+        for marks in [[one for one in scheme.delimiters if one in ("#", "@", "%23")]]
+        for beginning, _ in scheme.plain_spellings
+        if marks
+    }
+
+
+def _may_have_part(text: str) -> bool:
+    """Return True if a text is a usual name, one mark before a part, and the part."""
+    if "?" in text or "#" in text or "*" in text:
+        return False
+    escaped = text.count("%")
+    if escaped + text.count("@") != 1:
+        return False
+    if ("%" if escaped else "@") not in _index_marks().get(text[:_SHORT], ""):
+        return False
+    name, _, part = text.partition("%23" if escaped else "@")
+    return part != "" and read_plain_name(name) is not None
+
+
+def _find_common_beginning(one: str, other: str) -> str:
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return one[:at]
+    return min(one, other, key=len)
+
+
+def _read_key(text: str) -> str:
+    """The key of an identifier. Raises MalformedIdentifier."""
+    if text.startswith(PDI):
+        pdi = read_plain_key(text)
+        if pdi is not None:
+            return pdi[0]
+    plain = read_plain_name(text)
+    return parse(text).key if plain is None else plain.key
+
+
+def _spell_owner(key: str, record: Record) -> str:
+    """The path of the name of a record."""
+    if record.name:
+        plain = read_plain_name(record.name)
+        return parse(record.name).path if plain is None else plain.path
+    text = read_resource_key(key)
+    return text if read_plain_key(text) == (key, None, None) else identify_record(key, record).path
+
+
+# frames
+# ------
+
+
+@lru_cache(_MOST_FRAMES)
+def _make_onward_frame(fresh: int) -> tuple[bytes, bytes]:
+    """The text of a redirect to another name, around the address of that name."""
+    before, _, behind = write_answer(redirect_onward("x:there", fresh=fresh)).partition(b"x:there")
+    return before, behind
+
+
+@lru_cache(_MOST_FRAMES)
+def _make_part_frame(
+    fresh: int, base: str, vary: bytes
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """The text of a redirect to a part around its location, around the path of the part, twice,
+    and around the path of the whole."""
+    whole, location, path = parse("urn:x-example:whole"), "x:location", "urn:x-example:p?part=p"
+    step = Redirect(identifier=whole, location=Location(uri=location))
+    example = write_answer(make_redirect(step, fresh=fresh, base=base, vary=vary, path=path))
+    before, _, rest = example.partition(location.encode())
+    first, second, rest = rest.split(path.encode())
+    third, _, behind = rest.partition(whole.path.encode())
+    return before, first, second, third, behind
