@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import PerdureError
-from perdure.ids import load_schemes, parse
+from perdure.ids import load_schemes, parse, scheme_of
 from perdure.ids.plain_names import read_plain_name
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -77,6 +77,8 @@ def check_law(text: str) -> bool:
         return False
     name = parse(text)
     assert plain == (name.key, name.path)
+    if scheme_of(name).delimiters:
+        assert plain.path == str(name)
     assert name.part is None
     assert not name.is_pattern
     assert name.equal_key is None

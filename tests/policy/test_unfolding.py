@@ -8,15 +8,18 @@ from typing import cast
 import msgspec
 import pytest
 from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import parse
 from perdure.ids.ark import Ark
+from perdure.ids.plain_names import read_plain_part
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy.named_parts import join_part, split_part
 from perdure.policy.unfolding import NameBeginning, find_beginnings, find_cut
 from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.targets import read_identifier
 from perdure.storage.ports import Records
 from perdure.testing import ark as arks
 
@@ -238,3 +241,29 @@ def test_a_cut_is_the_beginning_that_is_tried_first(name: Ark) -> None:
         cut = find_cut(name.key, whole)
         if cut is not None and parse(whole).key == whole:
             assert tried[whole] == cut
+
+
+@given(
+    st.sampled_from(
+        ["hdl:1/A", "doi:10.1/ab", "ark:99999/x6", "ark:/99999/x-6/c", "urn:example:a"]
+    ),
+    st.sampled_from(["@", "%23"]),
+    st.text("azAZ09._~:;,=+!$()/-@%#?*", max_size=8),
+)
+@example("ark:99999/x6", "%23", "a//b-c")
+@example("doi:10.1/ab", "@", "Time(1s)")
+def test_a_part_of_a_usual_name_is_the_first_that_is_tried(name: str, mark: str, part: str) -> None:
+    """ "Return the name and the part in a target" """
+    text = f"{name}{mark}{part}"
+    try:
+        plain = read_plain_part(text)
+    except MalformedIdentifier:
+        with pytest.raises(MalformedIdentifier):
+            read_identifier(text)
+        return
+    if plain is not None:
+        asked = read_identifier(text)
+        first = next(find_beginnings(asked))
+        assert (plain.key, plain.delimiter, plain.part) == (asked.key, first.delimiter, first.part)
+        assert plain.whole == (first.whole.key, first.whole.path)
+        assert plain.whole.path == str(first.whole)

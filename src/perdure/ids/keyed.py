@@ -13,11 +13,11 @@ sorted in memory and a listing from the store agree.
 from __future__ import annotations
 
 from typing import ClassVar, Self, cast
-from urllib.parse import quote as escape
 
 import msgspec
 
 from perdure.ids import ArchivedItem, Identifier, Version, load_schemes, scheme_of
+from perdure.ids.escaping import escape_text
 from perdure.ids.pdi_fragment import PdiFragment
 
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
@@ -78,7 +78,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         if scheme.is_uri:
             return text
         label = scheme.label_of(self).text
-        return label + escape(text[len(label) :], safe=_KEPT_IN_PATH)
+        return label + escape_text(text[len(label) :], _KEPT_IN_PATH)
 
     @property
     def uri(self) -> str:

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from urllib.parse import quote as escape
 from urllib.parse import unquote
 
 import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids.escaping import escape_text
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
@@ -109,7 +109,7 @@ class Unfolding:
 
     def __init__(self, record: Callable[[str], Record | None], general: tuple[str, ...]) -> None:
         self._record = record
-        self._general = general
+        self._general = tuple(map(templates.read_template, general))
 
     def locate_part(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str
@@ -118,29 +118,50 @@ class Unfolding:
 
         Raises InvalidRequest if it would not be a valid location, or be on another server.
         """
-        found = self._from_templates(str(whole), record, delimiter, part, location)
-        if found is None and scheme_of(whole).passes_rest:
-            mark = "#" if delimiter == _QUERY else delimiter
-            found = templates.append_text(location, mark + escape(part, safe=f"{_KEPT}%"))
+        if scheme_of(whole).passes_rest:
+            return self.locate_rest(str(whole), record, delimiter, part, location)
+        found = self.fill_template(str(whole), record, delimiter, part, location)
         if found is None and names.find_home_prefix(whole):
             made = self.make_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
-        if found is not None:
+            if found is not None:
+                binding.check_uri(found)
+        return found
+
+    def locate_rest(
+        self, whole: str, record: Record, delimiter: str, rest: str, location: str
+    ) -> str:
+        """The location of the rest of a name that passes it on; `whole` is its text.
+
+        Raises InvalidRequest as `locate_part`.
+        """
+        found = self.fill_template(whole, record, delimiter, rest, location)
+        if found is None:
+            mark = "#" if delimiter == _QUERY else delimiter
+            found = templates.append_text(location, mark + escape_text(rest, f"{_KEPT}%"))
             binding.check_uri(found)
         return found
 
-    def _from_templates(
-        self, name: str, record: Record, delimiter: str, part: str, location: str
+    def fill_template(
+        self, whole: str, record: Record, delimiter: str, part: str, location: str
     ) -> str | None:
-        own = list(
-            _read_templates(
-                one.data for one in record.values if one.type == TEMPLATE and is_public(one)
-            )
-        )
-        for listed in (own, map(templates.read_template, self._general)):
-            for template in templates.find_applying(listed, name, delimiter):
-                filled = template.fill_target(name, part, location)
+        """The location of a part by a template of the record or of the settings, or None.
+
+        `whole` is the text of the whole name. Raises InvalidRequest as `locate_part`.
+        """
+        if not record.values and not self._general:
+            return None
+        own = [
+            template
+            for one in record.values
+            if one.type == TEMPLATE and is_public(one)
+            for template in _read_templates(one.data)
+        ]
+        for listed in (own, self._general):
+            for template in templates.find_applying(listed, whole, delimiter):
+                filled = template.fill_target(whole, part, location)
                 if filled is not None:
+                    binding.check_uri(filled)
                     return filled
         return None
 
@@ -174,10 +195,7 @@ def _is_template(value: Value) -> bool:
     return value.type == namespace.TYPE and is_public(value)
 
 
-def _read_templates(texts: Iterator[str]) -> Iterator[Template]:
-    """The valid templates of a record."""
-    for text in texts:
-        try:
-            yield templates.read_record_template(text)
-        except InvalidRequest:  # not every way into the registry checks values
-            continue
+def _read_templates(text: str) -> Iterator[Template]:
+    """The template of a value, if it is valid."""
+    with suppress(InvalidRequest):  # not every way into the registry checks values
+        yield templates.read_record_template(text)

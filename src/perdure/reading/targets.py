@@ -28,7 +28,6 @@ import re
 from contextlib import suppress
 from functools import cache
 from itertools import islice
-from urllib.parse import quote as escape
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
 import msgspec
@@ -42,6 +41,7 @@ from perdure.errors.requests import (
     UnknownQuestion,
 )
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
+from perdure.ids.escaping import escape_text
 from perdure.ids.name_set import NameSet
 from perdure.model.parameters import Parameters, decode_names
 from perdure.model.queries import LocationAttribute
@@ -392,7 +392,7 @@ def spell_set_path(names: NameSet) -> str:
     whole, label = names.text, scheme_of(names.example).label_of(names.example).text
     if scheme_of(names.example).is_uri:
         return whole
-    return label + escape(whole[len(label) :], safe="/:;,@!$&'()*+=-._~")
+    return label + escape_text(whole[len(label) :], "/:;,@!$&'()*+=-._~")
 
 
 def spell_part_path(whole: Identifier, part: str) -> str:
@@ -407,7 +407,7 @@ def append_part(path: str, part: str) -> str:
     >>> append_part("hdl:1/x", "t=5&6")
     'hdl:1/x?part=t=5%266'
     """
-    return f"{path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+    return f"{path}?part={escape_text(part, _KEPT_IN_QUERY)}"
 
 
 def spell_name_path(name: Name) -> str:

@@ -29,7 +29,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self
-from urllib.parse import quote as escape
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,6 +36,7 @@ import msgspec
 from perdure import parts
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.errors.locations import LeadsElsewhere, MalformedTemplate
+from perdure.ids.escaping import escape_text
 from perdure.parts.selectors import Instant, Interval, Media
 from perdure.policy.templates.expressions import Expression
 
@@ -118,15 +118,26 @@ class Template(msgspec.Struct, frozen=True):
             if matched is None:
                 return None
             groups = matched
-        wanted = set(_VARIABLE.findall(self.target))
-        known = {"name": _find_local_name(whole), "part": part} | read_times(part, wanted)
-        known |= {str(number): text for number, text in enumerate(groups)}
-        if not (wanted - {_LOCATION}) <= known.keys():
-            return None
-        written = {name: escape(text, safe=_KEPT) for name, text in known.items()}
-        head, before, rest = self.target.partition("{location}")
-        filled = _VARIABLE.sub(lambda found: written[found[1]], rest if before else head)
-        return append_text(location, filled) if before else filled
+        is_appended, pieces = _split_target(self.target)
+        known = {"part": part}
+        wanted = set(pieces[1::2])
+        if wanted != known.keys():
+            known |= {"name": _find_local_name(whole)} | read_times(part, wanted)
+            known |= {str(number): text for number, text in enumerate(groups)}
+            if not wanted <= known.keys():
+                return None
+        filled = "".join(
+            escape_text(known[piece], _KEPT) if at % 2 else piece for at, piece in enumerate(pieces)
+        )
+        return append_text(location, filled) if is_appended else filled
+
+
+@lru_cache(maxsize=1024)
+def _split_target(target: str) -> tuple[bool, list[str]]:
+    """Return whether a target begins with the location, and the rest of it: texts and, between
+    them, the names of variables."""
+    rest = target.removeprefix("{location}")
+    return rest != target, _VARIABLE.split(rest)
 
 
 def _check_target(text: str, target: str) -> None:
@@ -169,7 +180,9 @@ def read_record_template(text: str) -> Template:
 def find_applying(templates: Iterable[Template], whole: str, delimiter: str) -> list[Template]:
     """The templates for a part of an identifier, the most specific first."""
     found = [one for one in templates if one.applies_to(whole, delimiter)]
-    return sorted(found, key=lambda one: -len(one.scope))
+    if len(found) > 1:
+        found.sort(key=lambda one: -len(one.scope))
+    return found
 
 
 def _find_local_name(whole: str) -> str:
@@ -180,6 +193,9 @@ def _find_local_name(whole: str) -> str:
 
 # locations
 # ---------
+
+# the beginning of a URL whose server ends in it, so that no text behind it changes the server
+_ENDED_AUTHORITY = re.compile("https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?[/?]", re.ASCII)
 
 
 def append_text(location: str, more: str) -> str:
@@ -198,13 +214,16 @@ def append_text(location: str, more: str) -> str:
     base = location.partition("#")[0]
     if more[0] == "?" and "?" in base:
         more = f"&{more[1:]}"
-    try:
-        same = urlsplit(base + more)[:2] == urlsplit(base)[:2]
-    except ValueError:
-        same = False
-    if not same:
+    if _ENDED_AUTHORITY.match(base) is None and not _is_same_server(base, base + more):
         raise LeadsElsewhere(appended=more)
     return base + more
+
+
+def _is_same_server(one: str, other: str) -> bool:
+    try:
+        return urlsplit(one)[:2] == urlsplit(other)[:2]
+    except ValueError:
+        return False
 
 
 # times

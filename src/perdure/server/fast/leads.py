@@ -27,15 +27,15 @@ from typing import NamedTuple
 from perdure.ids import Identifier, load_schemes, parse
 from perdure.ids.pdi import read_plain_key
 from perdure.ids.pdi_key import read_resource_key
-from perdure.ids.plain_names import read_plain_name
+from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
 from perdure.model.queries import Redirect
 from perdure.model.records import Location, Record
 from perdure.policy.handles.values import find_alias
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.sole_location import find_in_record, find_sole_location
-from perdure.policy.unfolding import Unfolding, find_beginnings, find_cut
-from perdure.reading.targets import append_part, read_identifier
+from perdure.policy.unfolding import Unfolding, find_cut
+from perdure.reading.targets import append_part
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import write_choice_fields
 from perdure.server.common.redirects import make_redirect, redirect_onward
@@ -43,7 +43,6 @@ from perdure.server.fast.lookups import TurnLookUp
 from perdure.settings import Settings
 
 PDI = "pdi:"
-_SHORT = 4  # characters that tell the labels of plain names apart
 _MOST_SEEKS = 4
 _MOST_FRAMES = 64  # there is one for each time to live
 _NO_VALUES = Record()
@@ -98,14 +97,10 @@ class Leads:
             return None
         owners = self._lookups.find_referring(f"alias:{key}", limit=2)
         if owners:
-            return self._lead_to_owner(owners, key, version, format, changes)
-        if not text.startswith(_list_passing()):
-            return None
-        whole = self._find_beginning(key)
-        cut = None if whole is None else find_cut(key, whole[0])
-        if whole is None or cut is None:
-            return None
-        return self._place_part(parse(whole[0]), whole[1], *cut, key, day, changes)
+            return self._lead_to_owner(owners, text, key, version, format, changes)
+        if text.startswith(_list_passing()):
+            return self._lead_to_rest(key, day, changes)
+        return None
 
     def follow_alias(self, target: Identifier) -> Lead | None:
         """Lead to the handle that an HS_ALIAS value names, unless that is an alias, too."""
@@ -127,12 +122,20 @@ class Leads:
         return changes if self._lookups.is_held else None
 
     def _lead_to_owner(
-        self, owners: list[str], key: str, version: str | None, format: str | None, changes: int
+        self,
+        owners: list[str],
+        text: str,
+        key: str,
+        version: str | None,
+        format: str | None,
+        changes: int,
     ) -> Lead | None:
         if len(owners) > 1:
             return None
         record = self._find_record(owners[0])
-        if record is None or key not in map(_read_key, record.aliases):
+        if record is None:
+            return None
+        if text not in record.aliases and key not in map(_read_key, record.aliases):
             return None  # another name with the same hash
         if version is None or format is None:
             path = _spell_owner(owners[0], record)
@@ -153,26 +156,45 @@ class Leads:
     # -----
 
     def follow_part(self, text: str, day: str) -> Lead | None:
-        """Find the location of a part: of a name in its usual spelling, a delimiter and the part.
+        """Find the location of a part: of a name in its usual spelling, a mark and the part.
 
         Raises MalformedIdentifier, or AnswerLater if the disk must be read before.
         """
-        if not _may_have_part(text):
+        plain = read_plain_part(text)
+        if plain is None:
             return None
-        asked = read_identifier(text)
-        if self._lookups.find_record(asked.key) is not None:
+        if self._lookups.find_record(plain.key) is not None:
             return None
-        changes = self._confirm_missing(asked.key)
-        if changes is None or self._lookups.find_referring(f"alias:{asked.key}", limit=1):
+        changes = self._confirm_missing(plain.key)
+        if changes is None or self._lookups.find_referring(f"alias:{plain.key}", limit=1):
             return None
-        beginning = next(find_beginnings(asked), None)
+        (key, path), delimiter, part = plain.whole, plain.delimiter, plain.part
+        stored_text = self._lookups.find_record(key)
+        holder = None if stored_text is None else self._find_holder(stored_text, day)
+        if holder is None:
+            return None
+        record, uri, ttl = holder
+        place = self._unfolding.fill_template(path, record, delimiter, part, uri)
+        if place is None:
+            place = self._unfolding.locate_part(parse(path), record, delimiter, part, uri)
+        if place is None:
+            return None
+        return self._lead_away(place, ttl, append_part(path, part), path, changes)
+
+    def _lead_to_rest(self, key: str, day: str, changes: int) -> Lead | None:
+        """Redirect to the location of the rest of a name, which is passed on. The key is its path,
+        since the name is a usual one."""
+        beginning = self._find_beginning(key)
         if beginning is None:
             return None
-        whole, delimiter, part = beginning.whole, beginning.delimiter, beginning.part
-        stored_text = self._lookups.find_record(whole.key)
-        if stored_text is None:
+        whole, stored_text = beginning
+        cut = find_cut(key, whole)
+        holder = self._find_holder(stored_text, day)
+        if cut is None or holder is None:
             return None
-        return self._place_part(whole, stored_text, delimiter, part, whole.path, day, changes)
+        (delimiter, part), (record, uri, ttl) = cut, holder
+        place = self._unfolding.locate_rest(whole, record, delimiter, part, uri)
+        return self._lead_away(place, ttl, append_part(key, part), whole, changes)
 
     def _find_beginning(self, key: str) -> tuple[str, str] | None:
         """Find the longest key of a record with which a key begins, and its stored form.
@@ -190,33 +212,22 @@ class Leads:
                 return None
         return None
 
-    def _place_part(
-        self,
-        whole: Identifier,
-        stored_text: str,
-        delimiter: str,
-        part: str,
-        path: str,
-        day: str,
-        changes: int,
-    ) -> Lead | None:
-        """Redirect to the location of a part. `path` is that of the name to cite it by."""
-        if stored_text[0] == stored.JSON:
-            record = stored.decode_stored(stored_text)
+    def _find_holder(self, text: str, day: str) -> tuple[Record, str, int | None] | None:
+        """Return the record of a whole as far as it places parts, its only location and the time to
+        live of that, or None."""
+        if text[0] == stored.JSON:
+            record = stored.decode_stored(text)
             sole = find_in_record(record, None, None, day)
         else:
-            record, sole = _NO_VALUES, find_sole_location(stored_text, None, None, day)
-        if sole is None:
-            return None
-        uri, ttl = sole
-        place = self._unfolding.locate_part(whole, record, delimiter, part, uri)
-        if place is None:
-            return None
+            record, sole = _NO_VALUES, find_sole_location(text, None, None, day)
+        return None if sole is None else (record, *sole)
+
+    def _lead_away(self, place: str, ttl: int | None, name: str, whole: str, changes: int) -> Lead:
+        """Redirect to a place. The paths are those of the name to cite it by, and of the whole."""
         fresh = self._fresh if ttl is None else ttl
         before, first, second, third, behind = _make_part_frame(fresh, self._base_url, self._vary)
-        name = escape_uri(append_part(path, part))
-        described = escape_uri(whole.path)
-        pieces = (before, escape_uri(place), first, name, second, name, third, described, behind)
+        cited, described = escape_uri(name), escape_uri(whole)
+        pieces = (before, escape_uri(place), first, cited, second, cited, third, described, behind)
         return Lead(b"".join(pieces), None, changes)
 
 
@@ -229,31 +240,6 @@ def _list_passing() -> tuple[str, ...]:
         if scheme.passes_rest
         for beginning, _ in scheme.plain_spellings
     )
-
-
-@cache
-def _index_marks() -> dict[str, str]:
-    """The marks before a part, as a target has them, by the first characters of usual names."""
-    return {
-        beginning[:_SHORT]: "".join({"#": "%", "%23": "%"}.get(one, one) for one in marks)
-        for scheme in load_schemes().values()
-        for marks in [[one for one in scheme.delimiters if one in ("#", "@", "%23")]]
-        for beginning, _ in scheme.plain_spellings
-        if marks
-    }
-
-
-def _may_have_part(text: str) -> bool:
-    """Return True if a text is a usual name, one mark before a part, and the part."""
-    if "?" in text or "#" in text or "*" in text:
-        return False
-    escaped = text.count("%")
-    if escaped + text.count("@") != 1:
-        return False
-    if ("%" if escaped else "@") not in _index_marks().get(text[:_SHORT], ""):
-        return False
-    name, _, part = text.partition("%23" if escaped else "@")
-    return part != "" and read_plain_name(name) is not None
 
 
 def _find_common_beginning(one: str, other: str) -> str:

@@ -31,7 +31,7 @@ import msgspec
 
 from perdure.archives.index import cdx
 from perdure.errors import PerdureError
-from perdure.ids import Identifier, parse
+from perdure.ids import parse
 from perdure.ids.pdi import read_plain_key
 from perdure.ids.plain_names import read_plain_name
 from perdure.model import stored
@@ -285,7 +285,7 @@ class FastPath:
                     return self._open_choice(candidates, path)
             sole = find_in_record(record, version, format, self._day)
         if sole is None:
-            return self._decide_step(parse(text), record or stored.decode_stored(stored_text))
+            return self._decide_step(text, record or stored.decode_stored(stored_text))
         uri, ttl = sole
         frame = self._frame if ttl is None else _make_frame(ttl, self._base_url)
         before, first, second, third, behind = frame
@@ -301,19 +301,19 @@ class FastPath:
         simple = len(target.translate(None, _NOT_SIMPLE)) == len(target) and b":" in target
         if not simple or target[:1] != b"/" or target[-1:] == b"/":
             return None
-        identifier = parse(text)
-        stored_text = self._find_record(identifier.key)
+        stored_text = self._find_record(parse(text).key)
         if stored_text is None:
             return None
-        return self._decide_step(identifier, stored.decode_stored(stored_text))
+        return self._decide_step(text, stored.decode_stored(stored_text))
 
-    def _decide_step(self, identifier: Identifier, record: Record) -> _Resolved | None:
+    def _decide_step(self, text: str, record: Record) -> _Resolved | None:
         record = show_to_readers(record)
         alias = find_alias(record)
         if alias is not None:
             return self._leads.follow_alias(alias) if record.tombstone is None else None
         if negotiates_elsewhere(record.values):
             return None
+        identifier = parse(text)
         step = decide_step(
             Query(identifier=identifier, day=self._day, dead=self._health.dead), record
         )

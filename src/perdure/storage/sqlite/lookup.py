@@ -19,9 +19,10 @@ import apsw
 
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids.keys import spell_key
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite.decoding import make_altered, make_unreadable
 from perdure.storage.sqlite.opening import UNUSABLE, make_unusable
-from perdure.storage.sqlite.references import References
+from perdure.storage.sqlite.references import References, join_keys, spell_search
 from perdure.storage.sqlite.sums import is_sound_line
 
 _STORED = "SELECT record, {} FROM records WHERE key=?"
@@ -92,14 +93,16 @@ class SqliteLookUp:
 
     def find_referring(self, reference: str, *, limit: int) -> list[str]:
         """Keys of at most `limit` records that may have this reference."""
+        hash = reference_hash(reference)
         try:
-            found = self._references.find_keys(
-                reference, self._ask, limit, is_caught_up=self._is_caught_up
-            )
+            if not self._is_caught_up:
+                self._references.catch_up(self._ask)
+                self._is_caught_up = self._is_held
+            recent = self._references.list_recent(hash)
+            rows = self._execute(spell_search(limit), (hash,)).fetchall()
         except _FAULTS as error:
             raise _make_failure(error, reference) from error
-        self._is_caught_up = self._is_held
-        return found
+        return join_keys(recent, rows, limit)
 
     def _ask(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
         return self._execute(statement, bindings).fetchall()

@@ -70,7 +70,7 @@ Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
 @cache
-def _spell_search(most: int) -> str:
+def spell_search(most: int) -> str:
     """The statement that finds references. To bind the limit would take two microseconds more."""
     return _REFERRING.format(most)
 
@@ -202,20 +202,31 @@ class References:
         self._more_keys: dict[int, list[str]] = {}
         """For each hash that several records have, the keys of the others."""
 
-    def find_keys(
-        self, reference: str, ask: Ask, limit: int | None = None, *, is_caught_up: bool = False
-    ) -> list[str]:
+    def find_keys(self, reference: str, ask: Ask, limit: int | None = None) -> list[str]:
         """Keys of records that may have this reference, in order. `ask` queries the registry.
 
-        With a limit, any so many of them if there are more. If `is_caught_up`, the registry has not
-        changed since the last call, so its recent references need not be read again.
+        With a limit, any so many of them if there are more.
         """
         hash = reference_hash(reference)
-        found = self._find_recent(hash, None if is_caught_up else ask)
-        rows = ask(_spell_search(_NO_LIMIT if limit is None else limit), (hash,))
-        if not rows and not found:
-            return found
-        return sorted({*found, *(key for (key,) in rows)})[:limit]
+        with self._lock:
+            self._catch_up_if_any(ask)
+            recent = self.list_recent(hash)
+        rows = ask(spell_search(_NO_LIMIT if limit is None else limit), (hash,))
+        return join_keys(recent, rows, limit)
+
+    def catch_up(self, ask: Ask) -> None:
+        """Read the references that were logged since the last call. `ask` queries the registry."""
+        with self._lock:
+            self._catch_up_if_any(ask)
+
+    def list_recent(self, hash: int) -> Sequence[str]:
+        """Keys of recent references with this hash that were read so far.
+
+        For a caller that shares the object with no other thread: list them before the tree is
+        searched, in the state of the registry of the last `catch_up`.
+        """
+        key = self._keys.get(hash)
+        return () if key is None else (key, *self._more_keys.get(hash, ()))
 
     def find_unlinked(self, rows: Sequence[Row], ask: Ask) -> list[Row]:
         """Return the references that are not found. `ask` queries the registry."""
@@ -231,13 +242,6 @@ class References:
             if count == len(older):
                 return []
         return [row for row in sorted(set(older)) if not ask(_FIND_ONE, row)]
-
-    def _find_recent(self, hash: int, ask: Ask | None) -> list[str]:
-        with self._lock:
-            if ask is not None:
-                self._catch_up_if_any(ask)
-            key = self._keys.get(hash)
-            return [] if key is None else [key, *self._more_keys.get(hash, ())]
 
     def _catch_up_if_any(self, ask: Ask) -> None:
         try:
@@ -269,3 +273,10 @@ class References:
         for hash, key in rows:
             if self._keys.setdefault(hash, key) != key:
                 self._more_keys.setdefault(hash, []).append(key)
+
+
+def join_keys(recent: Sequence[str], rows: list[Any], limit: int | None) -> list[str]:
+    """The keys of recent references and those from the tree, each once, in order."""
+    if not recent and len(rows) < 2:
+        return [key for (key,) in rows]
+    return sorted({*recent, *(key for (key,) in rows)})[:limit]
