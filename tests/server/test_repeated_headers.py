@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.server.fast.headers import RepeatedHeaders
+from perdure.server.fast.writer_headers import RepeatedHeaders
 
 SECRET = b"pdt_secret"
 
