@@ -117,6 +117,7 @@ def test_a_part_is_found_again_in_the_text(tmp_path: Path, name: str) -> None:
     extraction = InProcess()
     for start, stop in stretches(text.text):
         ((begin, end, selector),) = text.list_passages(start, stop)
+        assert selector is not None
         part = extraction.extract(document, selector)
         place = text.locate_part(part)
         if not part.slices:

@@ -57,6 +57,12 @@ class CharacterWithoutCode(Undecodable):
         return f"{quote(self.character)} has no code of its own"
 
 
+class SubtitlesUnsigned(Undecodable):
+    """A file is not WebVTT, because it does not begin with its signature."""
+
+    reason = "it does not begin with WEBVTT"
+
+
 class QuotedFieldEndless(Undecodable):
     """A quoted field of a table never ends."""
 

@@ -35,11 +35,15 @@ LARGEST = 20 << 20
 
 
 class TextPassage(NamedTuple):
-    """Code points [start, stop) of a text, and the part that contains them."""
+    """Code points [start, stop) of a text, and the part that contains them.
+
+    The selector is None if the format has no parts that can be addressed: then only the complete
+    document contains the passage.
+    """
 
     start: int
     stop: int
-    selector: Selector
+    selector: Selector | None
 
 
 class PlainText(Protocol):

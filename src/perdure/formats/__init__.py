@@ -1,13 +1,14 @@
 """Media types, charsets, and the tokens that represent them in the format field of a PDI.
 
-How it works: four tables in perdure/formats/data are read on first use and never change after that.
+How it works: five tables in perdure/formats/data are read on first use and never change after that.
 tools/snapshot_iana.py makes the first two from IANA's registries; the others are kept by hand:
 
 1. `media-types.txt`: each registered type with its token and its file name extensions;
 2. `charsets.txt`: each registered charset, whether its characters may take several bytes, Python's
    codec for it, and its other names;
 3. `synonyms.txt`: types that are different names of one format;
-4. `textual.txt`: text types other than `text/*`.
+4. `textual.txt`: text types other than `text/*`;
+5. `files.txt`: extensions that mean another type in a file name than as a token.
 
 `make_token` converts a media type to its only canonical token. `find_media_type` reads any token:
 canonical ones, charsets, the long form `major+minor` of every type, and file name extensions.
@@ -167,6 +168,13 @@ def _load_textual_types() -> frozenset[str]:
     return frozenset(word for words in _read_rows("textual.txt") for word in words)
 
 
+@cache
+def _load_file_types() -> _Types:
+    rows = [(name, tuple(found)) for name, *found in _read_rows("files.txt")]
+    of_extension = {extension: name for name, found in rows for extension in found}
+    return _Types({}, {}, of_extension, dict(rows))
+
+
 def _normalise_charset(charset: str) -> str:
     return charset.lower().replace("_", "-")
 
@@ -309,8 +317,9 @@ def find_extension(token: str) -> str:
     if found is None:
         return "bin"
     for name in (find_preferred_type(found).essence, found.essence):
-        if listed := _load_types().extensions.get(name):
-            return listed[0]
+        for table in (_load_types(), _load_file_types()):
+            if listed := table.extensions.get(name):
+                return listed[0]
     suffix = found.minor.rpartition("+")[2]  # RFC 6839
     if suffix in ("json", "xml", "yaml", "zip") and suffix != found.minor:
         return suffix
@@ -333,10 +342,14 @@ def find_preferred_type(media_type: MediaType) -> MediaType:
 def find_type_by_name(name: str) -> MediaType | None:
     """Return the media type that the extension of a file name indicates, or None.
 
-    >>> str(find_type_by_name("us-vp2.AU"))
-    'audio/basic'
+    >>> str(find_type_by_name("us-vp2.AU")), str(find_type_by_name("film.srt"))
+    ('audio/basic', 'application/x-subrip')
     """
-    found = _load_types().of_extension.get(name.rpartition(".")[2].lower()) if "." in name else None
+    if "." not in name:
+        return None
+    extension = name.rpartition(".")[2].lower()
+    tables = (_load_file_types(), _load_types())
+    found = next((one for table in tables if (one := table.of_extension.get(extension))), None)
     return find_preferred_type(_split_essence(found)) if found else None
 
 

@@ -162,6 +162,13 @@ _BUILT_UPON = {
 }
 
 
+# The library has no rule for it: the number of the first cue, and its times
+_SUBRIP = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s{0,64}[0-9]{1,9}[ \t]{0,8}\r?\n"
+    rb"[0-9]{1,3}:[0-9]{2}:[0-9]{2},[0-9]{3} --> [0-9]{1,3}:[0-9]{2}:[0-9]{2},[0-9]{3}"
+)
+
+
 @cache
 def _load_library() -> MagicDb:
     return MagicDb()  # loads its rules once: 30 ms, 16 MB
@@ -173,6 +180,8 @@ def _detect_by_content(head: bytes, text: _Coding | None) -> MediaType:
     found = _ask_library(shown)
     if text is None:
         return OCTETS if found.major == "text" else found
+    if found.major == "text" and _SUBRIP.match(shown):
+        return MediaType("application", "x-subrip")
     # A language guessed from a few words, or a table guessed from commas, needs the name.
     guess = found.minor.startswith("x-") or found.minor in ("csv", "troff")
     return PLAIN_TEXT if found == OCTETS or (found.major == "text" and guess) else found

@@ -172,7 +172,9 @@ def read_time_call(text: str) -> Media:
     return Media(Time(start, end))
 
 
-_TIMED = ("application/mp4", "application/ogg", "audio/*", "video/*")
+_TIMED = (
+    "application/mp4", "application/ogg", "application/x-subrip", "audio/*", "text/vtt", "video/*",
+)  # fmt: skip
 
 SYNTAX = Syntax(
     name="t=, xywh=, track= and id= (Media Fragments URI 1.0)",

@@ -53,6 +53,7 @@ class TextExtractor:
         "application/toml",
         "application/x-ndjson",
         "application/x-sh",
+        "application/x-subrip",
         "application/x-tex",
         "application/xml",
         "application/xml-dtd",

@@ -1,7 +1,8 @@
 """The coding of a text's characters in its bytes: codec, byte-order mark, line breaks.
 
 How it works: the charset comes from the source, else from the byte-order mark, else from a
-declaration in the markup; the default is ISO 8859-1 (ruling: pdi-charset), or UTF-8 outside text/*.
+declaration in the markup; the default is ISO 8859-1 (ruling: pdi-charset), or UTF-8 for types
+that say so.
 For cutting there are three kinds, by the way a line break can be inserted into the bytes:
 
 * `plain`: CR and LF are the bytes 13 and 10, and these bytes are nothing else: ASCII, ISO 8859,
@@ -74,8 +75,9 @@ def find_coding(source: Source) -> Coding:
 def _choose_default(source: Source) -> str:
     if _is_marked_up(source):
         return find_encoding(source, "char").codec.replace("_", "-")
-    # ruling: pdi-charset, which covers text/*; JSON, YAML and TOML are UTF-8 by definition
-    return "utf-8" if source.essence.startswith("application/") else "iso8859-1"
+    # ruling: pdi-charset, which covers text/*; JSON, YAML, TOML and WebVTT are UTF-8 by definition
+    is_utf_8 = source.essence.startswith("application/") or source.essence == "text/vtt"
+    return "utf-8" if is_utf_8 and source.essence != "application/x-subrip" else "iso8859-1"
 
 
 def _is_marked_up(source: Source) -> bool:
