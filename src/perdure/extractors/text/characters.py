@@ -36,6 +36,7 @@ from perdure.parts.selectors import Check
 
 _AT_ONCE = 1 << 20  # bytes that are converted before the first is sent
 _SHOWN = 100  # characters in the example of a part
+_CODED = ("message/rfc822",)
 
 
 class TextExtractor:
@@ -90,8 +91,8 @@ class TextExtractor:
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
     def read_text(self, source: Source, indexes: Indexes) -> DecodedText | None:
-        if any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
-            return None  # people do not read its tags
+        if any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML, *_CODED)):
+            return None  # people do not read its tags and transfer encodings
         return read_decoded(
             source, open_index(source, find_coding(source), indexes, block=self._block)
         )
