@@ -130,6 +130,47 @@ class TextIndexDamaged(Undecodable):
     reason = "its text could not be read"
 
 
+# packages
+# --------
+
+
+class PackageEncrypted(Undecodable):
+    """A package (OpenDocument, EPUB) can be read with a password or a key only."""
+
+    reason = "it is encrypted"
+
+
+class MemberMissing(Undecodable):
+    """A package has no member that its format requires."""
+
+    member: str
+
+    @property
+    def reason(self) -> str:
+        return f"it has no {quote(self.member)}"
+
+
+class MemberDamaged(Undecodable):
+    """A member of a package is damaged; `fault` quotes the reader."""
+
+    member: str
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.member)}: {self.fault}"
+
+
+class DoctypeRefused(Undecodable):
+    """A member of a package has a document type declaration, which can declare entities."""
+
+    member: str
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.member)} has a document type declaration, which perdure does not read"
+
+
 # images
 # ------
 

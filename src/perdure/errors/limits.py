@@ -283,6 +283,14 @@ class PlainTextTooLong(LimitCounted, OverBudget):
     source: str
 
 
+class PackageTooLong(LimitCounted, OverBudget):
+    """The members of a package are too long when they are decompressed."""
+
+    subject = "the text of {source}"
+    unit = "decompressed bytes"
+    source: str
+
+
 class EmbeddedFileTooLong(LimitCounted, OverBudget):
     """A file inside a PDF is too long."""
 

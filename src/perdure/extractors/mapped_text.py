@@ -4,7 +4,8 @@ How it works: a `TextBuilding` collects the text unit by unit (a cue, a line, a 
 an index of it. `MappedText` opens the index. A unit has a group and two numbers (milliseconds,
 lines), from which its format makes the part. A passage is a run of units of one group, or with
 `finest` one unit. Units of a document that is not compressed also have their stored bytes, and so
-any part with slices leads back to its range in the text.
+any part with slices leads back to its range in the text. The text of a format without parts has no
+units: every passage is in the complete document.
 
 What must stay true: units are in order and do not overlap. The characters between them are
 separators. An index is checked when it is opened, because the process that made it may have been
@@ -47,8 +48,12 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 class MappedText:
     """The text behind an index."""
 
-    def __init__(self, source: Source, index: bytes | memoryview, spell: Spell) -> None:
-        """Open an index. Raises TextIndexDamaged if it is not one."""
+    def __init__(
+        self, source: Source, index: bytes | memoryview, spell: Spell | None = None
+    ) -> None:
+        """Open an index; without `spell`, that of a format without parts. Raises TextIndexDamaged
+        if it is not an index.
+        """
         try:
             kept = msgspec.msgpack.decode(index, type=_Kept)
             columns = [memoryview(one).cast("Q") for one in msgspec.structs.astuple(kept)[1:]]
@@ -71,15 +76,17 @@ class MappedText:
     def list_passages(
         self, start: int, stop: int, *, finest: bool = False
     ) -> tuple[TextPassage, ...]:
+        if self._spell is None:
+            return (TextPassage(start, stop, None),)
         passages: list[TextPassage] = []
         run: list[tuple[int, int, int]] = []
         for unit in clip_units(self._starts, self._stops, start, stop):
             if run and (finest or self._groups[unit[0]] != self._groups[run[0][0]]):
-                passages.append(self._make_passage(run))
+                passages.append(self._make_passage(run, self._spell))
                 run = []
             run.append(unit)
         if run:
-            passages.append(self._make_passage(run))
+            passages.append(self._make_passage(run, self._spell))
         return tuple(passages)
 
     def locate_part(self, part: Part) -> TextPassage | None:
@@ -94,9 +101,9 @@ class MappedText:
             return None
         return TextPassage(self._starts[units[0]], self._stops[units[-1]], part.selector)
 
-    def _make_passage(self, run: list[tuple[int, int, int]]) -> TextPassage:
+    def _make_passage(self, run: list[tuple[int, int, int]], spell: Spell) -> TextPassage:
         first, last = run[0][0], run[-1][0] + 1
-        selector = self._spell(min(self._firsts[first:last]), max(self._lasts[first:last]))
+        selector = spell(min(self._firsts[first:last]), max(self._lasts[first:last]))
         return TextPassage(run[0][1], run[-1][2], selector)
 
 
@@ -125,14 +132,18 @@ class TextBuilding:
         if not text:
             return
         start = self._length
-        self.add_separator(text)
+        self.add_text(text)
         numbers = [start, self._length, group, first, last]
         if stored is not None:
             numbers += [stored.start, stored.stop]
         for column, number in zip(self._columns, numbers, strict=False):
             column.append(number)
 
-    def add_separator(self, text: str = "\n") -> None:
+    def add_separator(self) -> None:
+        """Add a line feed between units. Raises OverBudget if the text becomes too long."""
+        self.add_text("\n")
+
+    def add_text(self, text: str) -> None:
         """Add characters that belong to no unit. Raises OverBudget if the text becomes too long."""
         self._texts.append(text)
         self._length += len(text)

@@ -1,0 +1,1 @@
+"""The text of documents that are ZIP packages: OpenDocument, Office Open XML, EPUB."""
