@@ -85,6 +85,19 @@ def test_what_is_withdrawn_or_elsewhere_is_not_read(registry: perdure.OpenRegist
                 registry.read(one)
 
 
+def test_the_text_of_a_document_and_of_its_part(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        name = registry.mint(b"<p>One <b>fox</b>", authority=SERIES, media_type="text/html")
+        assert registry.read_text(name.identifier) == "One fox"
+        assert registry.read_text(f"{name.identifier}#elt=1,2") == "fox"
+        picture = registry.mint(b"\x89PNG", authority=SERIES, media_type="image/png")
+        with pytest.raises(errors.PartNotSupported, match="no plain text"):
+            registry.read_text(picture.identifier)
+        registry.withdraw(name.identifier.rsplit(".", 2)[0], "a court said so")
+        with pytest.raises(errors.Unavailable):
+            registry.read_text(name.identifier)
+
+
 def test_a_part_of_several_versions_needs_a_version(registry: perdure.OpenRegistry) -> None:
     with registry:
         name = registry.mint(b"Dear", authority=SERIES, media_type="text/plain").identifier

@@ -37,6 +37,7 @@ from perdure.model.commands import (
 from perdure.model.queries import Choices, Fetch, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
 from perdure.policy.named_parts import split_part
+from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
 from perdure.upkeep.citations import resolve_or_explain
@@ -216,6 +217,20 @@ class OpenRegistry(Registry):
             return self.listings.read_bytes(step.representation)
         _, pieces = self.documents.open_part(resolved, step)
         return b"".join(pieces)
+
+    def read_text(self, name: Name, *, part: str | None = None) -> str:
+        """Read the plain text of a name, or of a part of it.
+
+        Raises NotFound, NoSuchVersion, NotAcceptable, BytesElsewhere if the bytes were withdrawn,
+        PartNotSupported if they are not held here or have no text, VersionNotSaid, the errors of
+        cutting a part, or Undecodable, OverBudget or MissingLibrary if the text cannot be read.
+        """
+        resolved = self.resolve(name, part=part)
+        resolved.require_single()
+        step = choose_text(resolved)
+        if not isinstance(step, Fetch):
+            raise BytesElsewhere(identifier=str(resolved.asked))
+        return self.documents.read_text(resolved, step)
 
     # Inside
     # ------

@@ -28,6 +28,7 @@ from perdure.ids.pdi import Pdi
 from perdure.metadata.citing import write_citation
 from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
 from perdure.policy.named_parts import split_part
+from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry
@@ -149,6 +150,7 @@ COMMANDS: dict[str, Callable[[list[dict[str, Any]], Path], Outcome]] = {
     "history": lambda rows, _: {"is": "history", "revisions": len(rows)},
     "listing": lambda rows, _: make_list(one for row in rows for one in row["identifiers"]),
     "members": lambda rows, _: make_list(row["identifier"] for row in rows),
+    "text": lambda rows, _: {"is": "text", "text": rows[0]["text"]},
 }
 
 
@@ -263,6 +265,14 @@ def _call_listing(registry: Registry, kind: dict[str, Any]) -> Outcome:
     return make_list(map(str, registry.listings.list_page(pattern).identifiers))
 
 
+def _call_text(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    step = choose_text(resolved)
+    if isinstance(step, Gone):
+        return {"is": "gone"}
+    return {"is": "text", "text": registry.documents.read_text(resolved, step)}
+
+
 CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "resolve().step": _call_step,
     "resolve(part).step": _call_part,
@@ -279,4 +289,5 @@ CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "described(resolve()), write": _call_metadata,
     "records.history": _call_history,
     "listings.listing": _call_listing,
+    "documents.read_text(resolve())": _call_text,
 }

@@ -167,4 +167,5 @@ READERS: dict[str, Callable[[Answer], Outcome]] = {
     "page": _read_page,
     "listing": _read_list,
     "members": _read_list,
+    "text": lambda answer: {"is": "text", "text": answer.body.decode()},
 }

@@ -55,6 +55,7 @@ OUTCOMES = {
     "history": {"revisions"},
     "link set": {"of"},
     "page": {"of"},
+    "text": {"text"},
 }
 """The words of the language of outcomes with their fields. Any other word is an error code."""
 

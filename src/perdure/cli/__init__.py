@@ -49,6 +49,7 @@ _MODULES = {
     "parts": "parts",
     "verify-part": "parts",
     "prepare": "parts",
+    "text": "text",
     "template": "template",
     "status": "status",
     "verify": "keeping",

@@ -30,6 +30,7 @@ from perdure.cli.fetching import (
     fetch_from_resolver,
 )
 from perdure.errors.captures import AmbiguousTime, ManyResources
+from perdure.errors.cutting import TextElsewhere
 from perdure.errors.limits import AnswerTooLong
 from perdure.errors.servers import ForeignAnswer
 from perdure.ids.pwid import Pwid
@@ -54,15 +55,26 @@ def deliver_pwid(
         if follow:
             return fetch_from_location(name, found.url, None), found.judgement
         return AtLocation(identifier=name, uri=found.url), found.judgement
-    library = registry.archive
-    judgement = answering.answer_locally(library, pwid, nearest=nearest)
+    capture, judgement = choose_capture(registry, pwid, nearest=nearest)
+    pieces = _read_payload(registry, capture)
+    return DeliveredBytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
+
+
+def choose_capture(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[Capture, Judgement]:
+    """Return the only capture in our own archive that a PWID leads to, and the verdict.
+
+    Raises TextElsewhere if the PWID is of another archive, and otherwise the errors of
+    `deliver_pwid`.
+    """
+    if not answering.is_ours(registry.settings, pwid):
+        raise TextElsewhere(selector=str(pwid))
+    judgement = answering.answer_locally(registry.archive, pwid, nearest=nearest)
     if pwid.coverage in _LISTS:
         raise ManyResources(coverage=pwid.coverage or "page")
     if judgement.is_ambiguous and not nearest:
         raise AmbiguousTime(identifier=str(pwid), fits=len(judgement.fits))
     assert judgement.capture is not None  # noqa: S101  (else NotCaptured was raised)
-    pieces = _read_payload(registry, judgement.capture)
-    return DeliveredBytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
+    return judgement.capture, judgement
 
 
 def deliver_from_resolver(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> Delivery:

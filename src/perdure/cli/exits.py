@@ -37,7 +37,8 @@ OTHERS = {
     FINDINGS: "done, and problems were found: bad lines, damaged bytes, a damaged deployment",
     USAGE: "the command line is not valid",
     SYSTEM: "the operating system refused (a file cannot be read or written)",
-    GONE: "`get`: it was withdrawn, or its last location was broken; stderr says when and why",
+    GONE: "`get`, `text`: it was withdrawn, or its last location was broken; stderr says when and "
+    "why",
     ELSEWHERE: "`get`: the bytes are at another location; `--follow` fetches them",
     INTERRUPTED: "interrupted with Ctrl-C",
     BROKEN_PIPE: "the reader of stdout closed it",

@@ -19,6 +19,26 @@ class PartElsewhere(PartNotSupported):
         return f"part {quote(self.selector)} cannot be cut from a resource held elsewhere{place}"
 
 
+class TextElsewhere(PartElsewhere):
+    """The whole is held elsewhere, so its plain text cannot be read here."""
+
+    def problem(self) -> str:
+        return "the plain text of a resource held elsewhere cannot be read"
+
+    def repair(self) -> str:
+        return "request the resource itself from its location"
+
+
+class TextNotSupported(PartNotSupported):
+    """The document or part has no plain text: its format has none, or perdure does not read it."""
+
+    def problem(self) -> str:
+        return f"{quote(self.media_type or 'the document')} has no plain text that perdure can read"
+
+    def repair(self) -> str:
+        return "request the document itself"
+
+
 class CitationUnresolved(PartNotSupported):
     """Both documents of a citation are known, but places in documents are not resolved yet."""
 

@@ -38,6 +38,7 @@ from perdure.policy.rules import require_one
 from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
+from perdure.reading.plain_texts import read_plain_text
 from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Bytes
 
@@ -107,6 +108,23 @@ class Documents:
                 return
         if unfit is not None:
             raise unfit
+
+    def read_text(self, resolved: Resolved, step: Fetch) -> str:
+        """Read the plain text of a resolved name, or of the part that it names.
+
+        Raises the errors of `perdure.reading.plain_texts.read_plain_text`.
+        """
+        return read_plain_text(self._parts, *self.find_text(resolved, step))
+
+    def find_text(self, resolved: Resolved, step: Fetch) -> tuple[Source, Selector | None]:
+        """Return the bytes whose text is requested, and the part of them, if one is named.
+
+        Raises MalformedPart or PartNotSupported.
+        """
+        source = self.open_source(step.identifier, step.representation)
+        if resolved.inside is None:
+            return source, None
+        return source, self.find_selector(resolved.identifier, source, resolved.part_beside)
 
     def describe_resolved(
         self, resolved: Resolved, url: str, *, own: bool = False

@@ -143,6 +143,15 @@ class PartExtraction:
         if not composed and not self._list_able(source.essence, type(selector)):
             raise self._make_unsupported(source, selector)
 
+    def find_text_place(self, source: Source) -> str:
+        """The queue of a text, in the same way; of a source without a text, it is empty."""
+        for _, place, extractor in self._rank_extractors(source.essence):
+            if isinstance(extractor, TextMapper):
+                return place
+            if isinstance(extractor, TextReader):
+                return place if _is_confined(extractor, source) else ""
+        return ""
+
     def can_play(self, essence: str) -> bool:
         """Return True if there are renditions of this media type for browsers."""
         return bool(self._list_able(essence, Playback))

@@ -21,6 +21,7 @@ from perdure.formats.detect import LOOK, detect_type
 from perdure.ids.pdi_fragment import read_fragment
 from perdure.parts import Selector, pdi
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.plain_texts import read_plain_text
 
 
 class FileParts:
@@ -46,6 +47,11 @@ class FileParts:
     def list_extents(self) -> tuple[Extent, ...]:
         """The addressable extents of the file. Raises as `PartExtraction.list_extents`."""
         return self._extraction.list_extents(self.source)
+
+    def read_text(self, spec: str | None = None) -> str:
+        """Read the plain text of the file, or of a part of it. Raises as `read_plain_text`."""
+        selector = None if spec is None else _read_selector(spec, self.source, web=False)
+        return read_plain_text(self._extraction, self.source, selector)
 
     def __enter__(self) -> Self:
         return self

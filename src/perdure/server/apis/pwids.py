@@ -35,6 +35,7 @@ from perdure.errors import (
     NotFound,
     UnknownArchive,
 )
+from perdure.errors.cutting import TextElsewhere
 from perdure.errors.requests import ForeignCursor
 from perdure.ids.pwid import Pwid
 from perdure.reading.targets import Question, spell_path
@@ -46,7 +47,7 @@ from perdure.server.common.answers import Answer, Fields, escape_uri, join_links
 from perdure.server.common.negotiate import choose_type, prefers_types
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import landing
+from perdure.server.resource import landing, plain_text
 from perdure.server.resource.describing import TYPES
 
 _OFFERS = ("application/json", "text/html")
@@ -143,6 +144,10 @@ async def _answer_local(
         return _answer_document(service, request, pwid, choice, status=HTTPStatus.MULTIPLE_CHOICES)
     if question.verb == "info":
         return _answer_document(service, request, pwid, judgement)
+    if question.verb == "text":
+        fields = [memento.write_verdict(judgement), _VARY]
+        fields += join_links(pwid_links.link_name(request, pwid))
+        return await plain_text.answer_capture_text(service, request, capture, fields)
     if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
         page = await asyncio.to_thread(pages.list_resources, captures, files, capture)
         more = answering.page_fields(pwid, page)
@@ -228,6 +233,8 @@ def _answer_elsewhere(service: Service, request: Request, pwid: Pwid, question: 
         return _refuse_pwid(service, request, pwid, error)
     if question.verb == "linkset":
         return _answer_links(service, request, pwid, found.judgement, found.url)
+    if question.verb == "text":
+        raise TextElsewhere(selector="text")
     if question.verb == "info" or prefers_types(request.accept, TYPES):
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.write_verdict(found.judgement)]

@@ -19,6 +19,7 @@ from perdure.ids import Identifier
 from perdure.model.commands import Command, Receipt
 from perdure.model.records import Record
 from perdure.parts import Selector
+from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.registry import Registry
@@ -122,13 +123,29 @@ class Service:
     ) -> Part:
         """Run `extract` or `outline` in a thread of the extractor's own pool."""
         place = self.registry.parts.find_place(source, selector)
+        found: Part = await self._run_in_queue(place, work, source, selector)
+        return found
+
+    async def read_text(
+        self,
+        work: Callable[[PartExtraction, Source, Selector | None], str],
+        source: Source,
+        selector: Selector | None,
+    ) -> str:
+        """Read a text in a thread of the pool of the extractor that reads or cuts it."""
+        parts = self.registry.parts
+        place = parts.find_place(source, selector) if selector else parts.find_text_place(source)
+        text: str = await self._run_in_queue(place, work, parts, source, selector)
+        return text
+
+    async def _run_in_queue(self, place: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Run work in the pool of a queue, or in the common one if `place` is empty."""
         if not place:
-            found: Part = await self.run_cutter(work, source, selector)
-            return found
+            return await self.run_cutter(work, *arguments)
         if place not in self._waiting:
             self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._waiting[place], work, source, selector)
+        return await loop.run_in_executor(self._waiting[place], work, *arguments)
 
     def remember_length(self, tag: bytes, length: int) -> None:
         """Remember the length of a part. It never changes: the tag identifies the bytes."""

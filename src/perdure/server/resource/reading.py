@@ -43,6 +43,7 @@ from perdure.server.resource import (
     members,
     metadata,
     parts,
+    plain_text,
     playing,
     quoting,
     signposting,
@@ -116,6 +117,8 @@ async def _answer_question(
             return answer_history(service, request, resolved)
         case "play":
             return await playing.play_resource(service, request, resolved)
+        case "text":
+            return await plain_text.answer_text(service, request, resolved)
         case "members":
             return await members.list_members(service, request, resolved, question)
     if _suits_browser(service, request, resolved):

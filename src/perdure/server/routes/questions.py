@@ -71,6 +71,13 @@ QUESTIONS = (
         "of the document or of a part; never the thing itself",
     ),
     Parameter(
+        name="text",
+        schema=BARE,
+        shown="?text",
+        text="the [plain text](parts.md#plain-text) of a document held here, of a part of it, or "
+        "of a capture, as UTF-8; an error if it has none",
+    ),
+    Parameter(
         name="metadata",
         shown="?metadata`, `?metadata=<format>",
         text="its description, in [a metadata format](metadata.md)",
