@@ -75,6 +75,7 @@ AREAS = (
     "requests",
     "segment_corruption",
     "servers",
+    "signing",
     "tokens",
 )
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {

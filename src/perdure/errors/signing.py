@@ -1,0 +1,115 @@
+"""Errors about signatures of documents: statements, keys and signatures that are refused."""
+
+from __future__ import annotations
+
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.root import quote
+
+PAGE = "docs/reference/signatures.md"
+
+
+class StatementMalformed(InvalidRequest):
+    """The text is not the statement of a signature, in its one exact form."""
+
+    line: int
+    """The first wrong line, counted from 1."""
+    expected: str
+    what = "the statement"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"line {self.line} is not {self.expected}"
+
+
+class SignatureMalformed(InvalidRequest):
+    """The bytes are not a signature of the form that they begin as."""
+
+    form: str
+    expected: str
+    rule = PAGE
+
+    @property
+    def what(self) -> str:
+        return f"the {self.form} signature"
+
+    @property
+    def reason(self) -> str:
+        return f"it does not contain {self.expected}"
+
+
+class KeyMalformed(InvalidRequest):
+    """The bytes are not a key of the form that they begin as."""
+
+    form: str
+    expected: str
+    rule = PAGE
+
+    @property
+    def what(self) -> str:
+        return f"the {self.form} key"
+
+    @property
+    def reason(self) -> str:
+        return f"it does not contain {self.expected}"
+
+
+class KeyLocked(InvalidRequest):
+    """A private key is encrypted, and the passphrase is missing or wrong."""
+
+    form: str
+    reason = "it is encrypted, and the passphrase is missing or wrong"
+
+    @property
+    def what(self) -> str:
+        return f"the {self.form} key"
+
+    def repair(self) -> str:
+        return (
+            "give its passphrase; or write the statement to a file, sign it with the program that "
+            "made the key, and attach the signature: see docs/reference/signatures.md"
+        )
+
+
+class SignatureRejected(InvalidRequest):
+    """A signature is well-formed, but proves nothing about the statement. Abstract: each reason has
+    a class."""
+
+    what = "the signature"
+    rule = PAGE
+
+
+class SignatureWrong(SignatureRejected):
+    """The key did not make this signature of this text."""
+
+    signer: str
+    """The fingerprint of the key."""
+
+    @property
+    def reason(self) -> str:
+        return f"key {quote(self.signer)} did not make it of this statement"
+
+
+class SignatureForOtherUse(SignatureRejected):
+    """The signature was made for another use than perdure's statements."""
+
+    found: str
+    needed: str
+
+    @property
+    def reason(self) -> str:
+        return f"it was made for the use {quote(self.found)}, not for {quote(self.needed)}"
+
+
+class SignerDiffers(SignatureRejected):
+    """The statement names another key than the one that made the signature."""
+
+    stated: str
+    found: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"the statement names the key {quote(self.stated)}, but {quote(self.found)} made the "
+            "signature"
+        )
