@@ -113,3 +113,27 @@ class SignerDiffers(SignatureRejected):
             f"the statement names the key {quote(self.stated)}, but {quote(self.found)} made the "
             "signature"
         )
+
+
+class KeyUnknown(SignatureRejected):
+    """No list of allowed signers has the key that the statement names, so perdure cannot verify the
+    signature."""
+
+    signer: str
+
+    @property
+    def reason(self) -> str:
+        return f"no list of allowed signers has the key {quote(self.signer)}"
+
+
+class SignersMalformed(InvalidRequest):
+    """A line of a list of allowed signers is not in the form of OpenSSH."""
+
+    line: int
+    expected: str
+    what = "the list of allowed signers"
+    rule = "ssh-keygen(1), ALLOWED SIGNERS; docs/reference/signatures.md"
+
+    @property
+    def reason(self) -> str:
+        return f"line {self.line} does not have {self.expected}"

@@ -37,6 +37,7 @@ CURVES = {
 _RSA_HASHES = {"rsa-sha2-256": "SHA256", "rsa-sha2-512": "SHA512"}
 _RSA_BITS = range(2048, 16_385)
 _MOST_STRINGS = 8
+ALGORITHMS = frozenset({ED25519, SK_ED25519, RSA, *CURVES})
 _KEY_STRINGS = {ED25519: 2, SK_ED25519: 3, RSA: 3} | dict.fromkeys(CURVES, 3)
 
 

@@ -28,11 +28,13 @@ import msgspec
 from perdure.errors.signing import (
     KeyLocked,
     KeyMalformed,
+    KeyUnknown,
     SignatureForOtherUse,
     SignatureMalformed,
     SignatureWrong,
 )
 from perdure.errors.unavailable import import_library
+from perdure.signing.form import FindKey, SignatureForm
 from perdure.signing.keys import ED25519, PublicKey, make_ed25519_key, verify_bytes
 from perdure.signing.statement import Statement
 
@@ -184,3 +186,14 @@ def _decode_key(text: str) -> bytes:
 def _import_primitives(name: str) -> Any:
     task = "signing with a minisign key"
     return import_library(f"cryptography.hazmat.primitives.{name}", task=task, extra="signatures")
+
+
+def _verify(text: str, statement: Statement, find_key: FindKey) -> PublicKey:
+    signature = parse_minisign_signature(text)
+    key = find_key(statement.signer)
+    if key is None:
+        raise KeyUnknown(signer=statement.signer)
+    return verify_minisign_signature(signature, statement, key)
+
+
+FORM = SignatureForm(name="minisign", begin=BEGIN, verify=_verify)

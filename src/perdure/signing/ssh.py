@@ -28,6 +28,7 @@ from perdure.errors.signing import (
     SignatureMalformed,
 )
 from perdure.errors.unavailable import import_library
+from perdure.signing.form import FindKey, SignatureForm
 from perdure.signing.keys import (
     ED25519,
     SK_ED25519,
@@ -38,7 +39,7 @@ from perdure.signing.keys import (
     split_strings,
     verify_bytes,
 )
-from perdure.signing.statement import DOMAIN
+from perdure.signing.statement import DOMAIN, Statement
 
 BEGIN = "-----BEGIN SSH SIGNATURE-----"
 END = "-----END SSH SIGNATURE-----"
@@ -158,3 +159,10 @@ def _compose_message(hash: str, text: bytes) -> bytes:
     """The bytes that the key signs."""
     fields = (DOMAIN.encode(), b"", hash.encode(), _HASHES[hash](text).digest())
     return b"SSHSIG" + b"".join(pack_string(field) for field in fields)
+
+
+def _verify(text: str, statement: Statement, _find_key: FindKey) -> PublicKey:
+    return verify_ssh_signature(parse_ssh_signature(text), statement.text)
+
+
+FORM = SignatureForm(name="SSHSIG", begin=BEGIN, verify=_verify)

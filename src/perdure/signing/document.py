@@ -1,0 +1,88 @@
+"""A signed statement as a document: the statement, an empty line, and the signature.
+
+    perdure-signature-v1
+    identifier: …
+    …
+    signed: 2026-11-23T22:30:00Z
+
+    -----BEGIN SSH SIGNATURE-----
+    …
+    -----END SSH SIGNATURE-----
+
+How it works: the text before the empty line, with the line feed that ends it, is what was signed.
+The beginning of the signature tells its form.
+
+What must stay true: a document has one statement and one signature, and nothing else.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.errors.signing import SignatureMalformed, SignerDiffers
+from perdure.signing import minisign, ssh
+from perdure.signing.form import FindKey, SignatureForm
+from perdure.signing.keys import PublicKey
+from perdure.signing.statement import DOMAIN, Statement, parse_statement
+
+MEDIA_TYPE = "text/plain"
+CHARSET = "utf-8"
+LONGEST = 65_536
+"""Bytes of a signed statement."""
+FORMS: tuple[SignatureForm, ...] = (ssh.FORM, minisign.FORM)
+
+
+class SignedStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement and its signature. `str()` is the document."""
+
+    statement: Statement
+    form: SignatureForm
+    signature: str
+
+    def __str__(self) -> str:
+        return f"{self.statement}\n{self.signature}"
+
+
+def find_form(signature: str) -> SignatureForm:
+    """Return the form of a signature. Raises SignatureMalformed if it is not a known one."""
+    for form in FORMS:
+        if signature.startswith(form.begin):
+            return form
+    names = ", ".join(form.name for form in FORMS)
+    raise SignatureMalformed(form="attached", expected=f"the beginning of one of {names}")
+
+
+def join_signature(statement: Statement, signature: str) -> SignedStatement:
+    """Return a signed statement. Raises SignatureMalformed if the signature has no known form."""
+    return SignedStatement(statement=statement, form=find_form(signature), signature=signature)
+
+
+def parse_signed_statement(data: bytes) -> SignedStatement:
+    """Read a signed statement.
+
+    Raises StatementMalformed or SignatureMalformed. The signature itself is not read yet.
+    """
+    head, gap, tail = data[: LONGEST + 1].partition(b"\n\n")
+    statement = parse_statement(head + b"\n" if gap else head)
+    try:
+        signature = tail.decode() if len(data) <= LONGEST else ""
+    except UnicodeDecodeError:
+        signature = ""
+    return join_signature(statement, signature)
+
+
+def is_signed_statement(data: bytes) -> bool:
+    """Return True if the data begins as a statement does."""
+    return data.startswith(DOMAIN.encode() + b"\n")
+
+
+def verify_signed_statement(signed: SignedStatement, find_key: FindKey) -> PublicKey:
+    """Verify that the key that a statement names has signed it. Return the key.
+
+    Raises SignatureMalformed, KeyMalformed, or a subclass of SignatureRejected.
+    """
+    statement = signed.statement
+    key = signed.form.verify(signed.signature, statement, find_key)
+    if key.fingerprint != statement.signer:
+        raise SignerDiffers(stated=statement.signer, found=key.fingerprint)
+    return key
