@@ -119,6 +119,27 @@ def test_each_record_alone_has_a_change_of_its_own(journal: Journal, reader: Rec
     assert {(one.act, one.actor, one.at) for one in found} == {("mint", "press", AT)}
 
 
+def test_the_change_that_wrote_a_revision_is_found(journal: Journal, reader: Records) -> None:
+    """The number of a change orders a revision among those of all records."""
+    journal.begin_batch()
+    journal.add_run([(f"hdl:1/{number}", line()) for number in (1, 3, 5)], MINT)
+    journal.commit_batch()
+    add(journal, "hdl:1/2")
+    journal.begin_batch()
+    journal.revise_record("hdl:1/3", line("https://b.example/", 2), 2, BIND)
+    journal.commit_batch()
+    _, run, two, revised = reader.list_changes(limit=10)
+    for key, revision, change in (
+        ("hdl:1/1", 1, run),
+        ("hdl:1/3", 1, run),
+        ("hdl:1/3", 2, revised),
+        ("hdl:1/2", 1, two),
+        ("hdl:1/2", 2, None),
+        ("hdl:1/4", 1, None),
+    ):
+        assert reader.find_change(key, revision) == change
+
+
 def test_a_run_is_one_change(journal: Journal, reader: Records) -> None:
     rows = [(f"hdl:1/{number:03}", line(f"https://a.example/{number}")) for number in range(100)]
     journal.begin_batch()

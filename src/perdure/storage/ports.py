@@ -222,6 +222,13 @@ class Records(Protocol):
         them is damaged.
         """
 
+    def find_change(self, key: str, revision: int) -> Change | None:
+        """The change that wrote a revision of a record.
+
+        None if there is no such revision, or if it was written before changes had numbers. Raises
+        Corrupt if it is damaged.
+        """
+
     def check_integrity(self) -> Iterator[Corrupt]:
         """An error for everything damaged in the store that is no record.
 

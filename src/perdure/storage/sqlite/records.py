@@ -437,6 +437,22 @@ class SqliteRecords:
         scope = (change.first, change.last, position)
         return check_lines(self._fetch_summed(_RUN, scope + scope))
 
+    def find_change(self, key: str, revision: int) -> Change | None:
+        """The change that wrote a revision of a record, or None if none with a number did.
+
+        Raises Corrupt if the record or the change is damaged.
+        """
+        if not self._is_numbered():
+            return None
+        rows = self._fetch_summed(_PAST, (key, revision))
+        rows = rows or self._fetch_summed(_PRESENT, (key,))
+        check_lines(rows)
+        position = rows[0][2] if rows else None
+        if position is None:
+            return None
+        (change,) = read_changes(self._ask_registry, self._words, position - 1, 1)
+        return change if change.revision == revision else None
+
     def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
         rows = self._check_rows("token_changes", self._fetch_summed(_LINES_OF_TOKENS, (name,)))
