@@ -114,6 +114,13 @@ def test_values_are_replaced_only_where_a_line_gives_them() -> None:
         assert sorted(value.index for value in joined.values) == left
 
 
+def test_targets_stay() -> None:
+    held, more = (Record(at=AT, targets=targets) for targets in (("hdl:1/1",), ("hdl:1/2",)))
+    joined = join_records(NAME, held, more)
+    assert joined.targets == ("hdl:1/1", "hdl:1/2")
+    assert join_records(NAME, joined, held, Joining.REPLACE) == joined
+
+
 def test_a_value_is_contradicted_only_where_one_says_so() -> None:
     name = parse("hdl:21.T14999/a")
     held, more = (

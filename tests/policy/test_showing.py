@@ -75,6 +75,7 @@ def test_a_silent_withdrawal_says_nothing_of_the_resource() -> None:
     ):
         found = show_to_readers(record)
         assert (found.metadata, found.about, found.attached) == ({}, None, ())
+        assert found.targets == ()
     second = Version(number=2, at=AT, representations=(HELD,))
     one_of_two = replace(RECORD, versions=(replace(FIRST, tombstone=silent), second))
     assert show_to_readers(one_of_two).metadata == RECORD.metadata

@@ -895,6 +895,25 @@ def test_an_alias_is_found_in_every_spelling(desk: Desk) -> None:
     assert f"{TODAY}/2" in desk.names(f"{TODAY}/1")
 
 
+def test_a_record_is_found_by_what_its_content_is_about(desk: Desk) -> None:
+    one = desk.mint(text("one")).identifier
+    about = tuple(map(parse, (one, f"{one}#char=0,1", "pdi://oma.eop.gov.us/1995/")))
+    answers = [
+        desk.mint(text(name), targets=targets)
+        for name, targets in (("a", about), ("b", about[1:2]), ("c", ()))
+    ]
+    names = [parse(answer.identifier).resource for answer in answers]
+    listings = desk.registry.listings
+    for name, found in (
+        (one, names[:2]),
+        (f"{one}#char=3,4", names[:2]),
+        ("pdi://oma.eop.gov.us/1995/", names[:1]),
+        ("pdi://oma.eop.gov.us/1996/", []),
+        (answers[0].identifier, []),
+    ):
+        assert [held.identifier for held in listings.find_targeting(parse(name))] == found
+
+
 def test_what_is_bound_to_a_location_and_what_has_the_same_bytes(desk: Desk) -> None:
     one = desk.mint(text("same")).identifier
     other = desk.mint(text("same")).identifier

@@ -91,6 +91,8 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
     metadata: dict[str, str] = {}
+    targets: tuple[Identifier, ...] = ()
+    """The identifiers that the content is about, each with its version, format and part."""
 
 
 class Register(Command, frozen=True, kw_only=True, tag="register"):

@@ -275,6 +275,9 @@ class Record(StoredValue, frozen=True, kw_only=True):
     locations: tuple[Location, ...] = ()
     aliases: tuple[str, ...] = ()
     """Canonical texts of identifiers that name the same resource, according to their owner."""
+    targets: tuple[str, ...] = ()
+    """Canonical texts of the identifiers that its content is about, as a signature is about the
+    document that was signed. By their keys the record is found."""
     metadata: dict[str, str] = {}
     tombstone: Tombstone | None = None
     about: About | None = None

@@ -1,4 +1,4 @@
-"""The references by which a record is found: its locations, digests, aliases, values and equals.
+"""The references by which a record is found: locations, digests, aliases, targets, values, equals.
 
 What must stay true: `list_references` never changes for the same record, since its result is stored
 to find the record, and removed with it.
@@ -13,12 +13,14 @@ _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is fo
 
 PROPOSAL = "proposal:"
 """The reference by which the records with a proposed withdrawal are found."""
+TARGET = "target:"
+"""Before a key: the reference by which the records are found whose content is about a name."""
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
 
 
 def list_references(record: Record) -> set[str]:
-    """All references by which the record is found: locations, digests, aliases, equal names."""
+    """All references by which the record is found, such as its locations, digests and aliases."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
         found.add(f"location:{location.uri}")
@@ -26,6 +28,8 @@ def list_references(record: Record) -> set[str]:
             found.add(f"sha512:{location.sha512}")
     for alias in record.aliases:
         found.add(f"alias:{parse(alias).key}")
+    for target in record.targets:
+        found.add(TARGET + parse(target).key)
     if record.proposal is not None:
         found.add(PROPOSAL)
     for value in record.values:

@@ -80,6 +80,7 @@ def join_records(
         narrower=_join_narrower(identifier, held, more, how, given),
         drifted=tuple(dict.fromkeys((*held.drifted, *more.drifted))),
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
+        targets=tuple(dict.fromkeys((*held.targets, *more.targets))),
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
         broken=held.broken or more.broken,
     )

@@ -58,6 +58,7 @@ def drop_descriptions(record: Record) -> Record:
     return replace(
         record,
         metadata={},
+        targets=(),
         about=None,
         attached=(),
         narrower=(),

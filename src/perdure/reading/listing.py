@@ -23,7 +23,7 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
-from perdure.model.references import PROPOSAL
+from perdure.model.references import PROPOSAL, TARGET
 from perdure.policy.equality import find_same_record
 from perdure.policy.naming import identify_record, list_members, qualify_identifier, read_qualifiers
 from perdure.policy.proposals import find_standing
@@ -282,6 +282,18 @@ class Listings:
                     exact = _qualify_location(name, location)
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
+
+    def find_targeting(self, name: Identifier) -> tuple[IdentifiedRecord, ...]:
+        """The records whose content is about a name, or about a version, format or part of it.
+
+        They are in the order of their keys, which is that of their minting within a series.
+        """
+        found = []
+        for other in self._find_referring(TARGET + name.key):
+            record = self.find_record(other)
+            if record and any(parse(target).key == name.key for target in record.targets):
+                found.append(IdentifiedRecord(other, record))
+        return tuple(found)
 
     def list_proposals(self, now: str) -> tuple[IdentifiedRecord, ...]:
         """The records whose withdrawal is proposed at the time `now`, the oldest proposal first."""

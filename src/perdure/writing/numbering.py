@@ -2,8 +2,8 @@
 
 How it works: nearly every mint asks for the next number and brings bytes or nothing. The mints of
 such a run share checks, which are made once; then each mint goes straight to the ledger, since a
-new name has nothing that it could contradict. A mint that brings more (locations, a large file, an
-idempotency key) is left to the registrar, which uses the same numbers.
+new name has nothing that it could contradict. A mint that brings more (locations, targets, a large
+file, an idempotency key) is left to the registrar, which uses the same numbers.
 
 What must stay true: each mint of a run gets the answer that it would get alone; a number is used up
 only when nothing can fail any more, so that numbers have no gaps (PDI section 2.4).
@@ -45,6 +45,7 @@ def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
         or command.uid is not None
         or command.once is not None
         or command.locations
+        or command.targets
         or command.authority not in owned
     ):
         return None

@@ -329,6 +329,7 @@ class Registrar:
             by=command.by,
             minted=format if version == 1 and not command.contents else "",
             metadata=command.metadata,
+            targets=tuple(map(str, command.targets)) if isinstance(command, Mint) else (),
         )
         if command.locations:
             record, _ = binding.bind_locations(identifier, record, command.locations)

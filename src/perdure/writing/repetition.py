@@ -56,10 +56,12 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in list_contents(command)
             )
-        elif name == "part" and getattr(command, name) is None:
+        elif (name, getattr(command, name)) in (("part", None), ("targets", ())):
             continue  # added after fingerprints were stored
         elif name not in ("expect", "once", "bearer", "evidence"):
             value = getattr(command, name)
+            if name == "targets":
+                value = " ".join(map(str, value))
             # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
             seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints

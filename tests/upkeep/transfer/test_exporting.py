@@ -229,6 +229,7 @@ records: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
         ),
         "metadata": st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
         "aliases": st.lists(st.sampled_from(["hdl:1/A", "urn:isbn:1", "ark:1/2"]), max_size=2),
+        "targets": st.lists(st.sampled_from(["hdl:1/A", "pdi://a.us/1995/"]), max_size=2),
         "withdrawn": st.just([{"reason": "x", "by": "me", "at": "2002-02-02T00:00:00Z"}]),
         "broken": st.lists(
             st.fixed_dictionaries(

@@ -260,6 +260,7 @@ def test_dates_of_a_line_are_kept(terms: Terms) -> None:
         ({"withdrawn": [{"reason": "x", "version": 3}]}, NoSuchVersion),
         ({"withdrawn": [{"reason": "x", "at": "2027-01-01T00:00:00Z"}]}, InvalidRequest),
         ({"aliases": ["nothing"]}, UnknownScheme),
+        ({"targets": ["nothing"]}, UnknownScheme),
         ({"aliases": [f"{DAY}/*"]}, InvalidRequest),
         ({"minted": "a/b"}, MalformedIdentifier),
         (

@@ -158,6 +158,7 @@ def make_public_record(
             "attached": [_show_attached(one) for one in record.attached],
             "narrower": [_show_narrower(one, identifier) for one in record.narrower],
             "aliases": list(record.aliases),
+            "targets": list(record.targets),
             "versions": [
                 _show_version(one, record.unbound(one.number), identifier, base)
                 for one in record.versions
@@ -288,6 +289,7 @@ def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
 
 _ONE_OF = {
     "aliases": "alias",
+    "targets": "target",
     "versions": "version",
     "representations": "representation",
     "locations": "location",

@@ -119,6 +119,7 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         contents=contents,
         metadata=record.metadata,
         aliases=record.aliases,
+        targets=record.targets,
         minted=record.minted,
         about=record.about,
         attached=record.attached,

@@ -153,6 +153,7 @@ class Line(_Strict, frozen=True, kw_only=True):
     contents: tuple[LineContent, ...] = ()
     metadata: dict[str, str] = {}
     aliases: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     minted: str = ""
     about: About | None = None
     attached: tuple[Attachment, ...] = ()

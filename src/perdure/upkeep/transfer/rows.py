@@ -200,6 +200,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         by=BY,
         minted=_reserved_format(line, version, format),
         metadata=line.metadata,
+        targets=tuple(str(parse(target)) for target in line.targets),
         drifted=tuple(_read_drift(one, terms) for one in line.drifted),
     )
     for said in _list_descriptions(identifier, line):
