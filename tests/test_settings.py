@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perdure import settings as setting
 from perdure.errors import BadSettings
 from perdure.errors.configuring import MintingSettingUnknown, SettingsCut
-from perdure.ids import load_schemes
+from perdure.ids import load_schemes, parse
 from perdure.registry import Registry, initialise
 from perdure.settings import (
     RetiredSetting,
@@ -265,3 +265,34 @@ def test_a_file_that_cannot_be_read_just_now_changes_nothing(tmp_path: Path) -> 
     assert file.learn_authorities().series == ("oma.eop.gov.us",)
     path.write_text(whole.replace('["oma.eop.gov.us"]', '["oma.eop.gov.us", "a.us"]'))
     assert file.learn_authorities().series == ("oma.eop.gov.us", "a.us")
+
+
+def test_the_list_of_allowed_signers_of_a_name() -> None:
+    given = ("a.us=pdi://a.us/2026/11/23/1", "hdl:1839/=hdl:1839/keys", "*=pdi://b.us/2026/11/23/2")
+    settings = Settings(allowed_signers=given)
+    for name, listed in (
+        ("pdi://a.us/2026/01/01/1.text.1#char=0,1", given[0]),
+        ("pdi://a.us/2026/", given[0]),
+        ("hdl:1839/x", given[1]),
+        ("pdi://aa.us/2026/01/01/1", given[2]),
+        ("pdi://c.a.us/2026/01/01/1", given[2]),
+    ):
+        assert str(settings.find_signers(parse(name))) == listed.partition("=")[2]
+    assert Settings(allowed_signers=given[:1]).find_signers(parse("hdl:1839/x")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.us",
+        "=hdl:1/2",
+        "a.us=",
+        "a.us=x",
+        "a.us=pdi://a.us/2026/",
+        "a.us=pdi://a.us/2026/1/1/1.text.1",
+    ],
+)
+def test_a_list_of_allowed_signers_is_a_document(text: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        Settings(allowed_signers=(text,))
+    assert refused.value.setting == "allowed_signers"

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.listing import Listings
     from perdure.reading.resolve import ReadDoor
+    from perdure.reading.signatures import Signatures
     from perdure.storage.spool import Spool
     from perdure.writing.committer import Committer
     from perdure.writing.peers import SharedDoor
@@ -181,6 +182,20 @@ class Registry:
         from perdure.reading.documents import Documents
 
         return Documents(self.root / _INDEXES, self.bytes, self.parts, self.listings)
+
+    @cached_property
+    def signatures(self) -> Signatures:
+        """Finds and judges the signatures of the documents of this registry."""
+        from perdure.reading.signatures import Signatures
+
+        return Signatures(
+            self.records,
+            self.reading,
+            self.listings,
+            self.documents,
+            find_signers=lambda name: self.settings.find_signers(name),
+            clock=self.clock,
+        )
 
     @cached_property
     def archive(self) -> Library:

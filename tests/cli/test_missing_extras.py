@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pikepdf
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from PIL import Image
 from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
@@ -78,6 +80,7 @@ NEEDED = {
     "pwid cite": ("metadata", "pwid", "cite", f"pwid:archive.org:2016-01-22T11.20.29Z:page:{DR}"),
     "pwid make": ("archives", "pwid", "make", "--archive", "a.example", "--warc", "b.warc.gz",
         "--offset", "0"),
+    "sign": ("signatures", "sign", "{text}", "--key", "key.pem"),
     "verify-part": ("html", "verify-part", "{page}#xpointer=//p", "page.html"),
 }  # fmt: skip
 """Commands that need an extra: its name, and words of which the part needs it."""
@@ -121,6 +124,9 @@ def kept(shell: Shell, place: Path) -> dict[str, str]:
         paper.add_blank_page()
         paper.save(place / "paper.pdf")
     (place / "sound.mp3").write_bytes((b"\xff\xfb\x90\x00" + bytes(413)) * 40)
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    form = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    (place / "key.pem").write_bytes(key.private_bytes(*form))
     (place / "record.xml").write_text("<resource xmlns='http://datacite.org/schema/kernel-4'/>")
     for number, name in enumerate(("a", "b")):
         warc = Warc(place / f"{name}.warc.gz")

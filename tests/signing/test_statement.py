@@ -119,7 +119,7 @@ STATEMENTS = st.builds(
     sha512=st.binary(min_size=64, max_size=64).map(bytes.hex),
     length=st.integers(0, 10**15),
     media_type=st.from_regex("[a-z]{1,9}/[a-z][a-z0-9.+-]{0,20}", fullmatch=True),
-    reading=st.sampled_from(["bytes", "pdi-char", "pixels-rgb8"]),
+    reading=st.sampled_from(["bytes", "rgb8 20x15", "s16le 8000 Hz 1 ch"]),
     role=st.sampled_from(["author", "issuer", "witness"]),
     signer=st.from_regex("SHA256:[A-Za-z0-9+/]{43}", fullmatch=True),
     signed=st.datetimes().map(lambda one: f"{one.isoformat(timespec='seconds')}Z"),

@@ -94,7 +94,13 @@ def test_a_statement_about_another_name_was_moved(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"sha512": "f" * 128}, {"length": 4}, {"media_types": ("text/html",)}]
+    "changes",
+    [
+        {"reading": "rgb8 1x1"},
+        {"sha512": "f" * 128},
+        {"length": 4},
+        {"media_types": ("text/html",)},
+    ],
 )
 def test_other_bytes_were_altered(changes: dict[str, object]) -> None:
     assert judge(content=msgspec.structs.replace(CONTENT, **changes)) is Verdict.ALTERED

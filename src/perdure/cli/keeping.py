@@ -39,7 +39,15 @@ _MANY_VALUES = 50_000
     is_flag=True,
     help="Also check the heads of the bytes, sealed segments, the registry file, and references.",
 )
-def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None:
+@click.option(
+    "--signatures",
+    "only_signatures",
+    is_flag=True,
+    help="Judge the signatures of documents instead; bytes are not read again.",
+)
+def verify(
+    pattern: NameSet | None, against: Path | None, is_full: bool, only_signatures: bool
+) -> None:
     """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
@@ -52,7 +60,17 @@ def verify(pattern: NameSet | None, against: Path | None, is_full: bool) -> None
     without captures.
 
     Prints one line for each problem. Exits with 1 if there are any.
+
+    With --signatures, prints one line for each signature in the registry, or of the names of
+    PATTERN, with its verdict. Exits with 1 if one of them does not count.
     """
+    if only_signatures:
+        if against is not None or is_full:
+            raise click.UsageError("--signatures goes with a PATTERN only")
+        from perdure.cli.signing import verify_signatures
+
+        verify_signatures(pattern)
+        return
     with _collect_rarely(), here().open_registry() as registry:
         head = None if against is None else _read_head(against)
         _verify_registry(registry, pattern, head, is_full=is_full)

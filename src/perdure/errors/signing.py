@@ -126,6 +126,46 @@ class KeyUnknown(SignatureRejected):
         return f"no list of allowed signers has the key {quote(self.signer)}"
 
 
+class SignatureNotAccepted(SignatureRejected):
+    """A signature that does not count is not attached; `verdict` is one of the verdicts."""
+
+    verdict: str
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        return f"{self.verdict}: {self.fault}"
+
+
+class SignatureMoved(SignatureRejected):
+    """A signature is about another name than the one to which it is attached."""
+
+    about: str
+    named: str
+
+    @property
+    def reason(self) -> str:
+        return f"moved: it is about {quote(self.about)}, not about {quote(self.named)}"
+
+
+class NothingToSign(InvalidRequest):
+    """A name has no bytes here, so no statement can be made about it."""
+
+    identifier: str
+    reason = "no bytes of it are held here"
+    rule = PAGE
+
+    @property
+    def what(self) -> str:
+        return f"a statement about {quote(self.identifier)}"
+
+
+class PartNotSignable(NothingToSign):
+    """Names of this scheme cannot hold a part, so a statement cannot name it."""
+
+    reason = "identifiers of its scheme cannot name a part"
+
+
 class SignersMalformed(InvalidRequest):
     """A line of a list of allowed signers is not in the form of OpenSSH."""
 

@@ -22,7 +22,7 @@ from perdure.errors.configuring import (
     SettingOutOfRange,
     SettingUnreadable,
 )
-from perdure.ids import find_scheme, handle, load_schemes, pwid
+from perdure.ids import find_scheme, handle, load_schemes, parse, pwid
 from perdure.policy import templates
 
 _FORMS: dict[SettingForm, str] = {
@@ -146,6 +146,17 @@ def read_admin(text: str) -> str:
 def read_network(text: str) -> str:
     """An IPv4 or IPv6 network, or a single address."""
     return str(ip_network(text))
+
+
+def read_signers(text: str) -> str:
+    """An authority (or `*` for all others), `=`, and the identifier of a document."""
+    authority, equals, name = text.partition("=")
+    if not equals or not authority or authority != authority.strip():
+        raise ValueError("a series, '=' and an identifier are needed")
+    identifier = parse(name)
+    if identifier.is_pattern or identifier.whole != identifier or identifier.version is not None:
+        raise ValueError("the identifier of a document is needed, without version and part")
+    return f"{authority}={identifier}"
 
 
 def read_quota(text: str) -> str:

@@ -20,7 +20,7 @@ from perdure.errors.configuring import (
     MintingSettingUnknown,
     SettingNotOfForm,
 )
-from perdure.ids import Authority, Identifier, Scheme, find_scheme, load_schemes
+from perdure.ids import Authority, Identifier, Scheme, find_scheme, load_schemes, parse
 from perdure.policy import shoulders as ark_shoulders
 from perdure.settings.rules import (
     OF_AUTHORITIES,
@@ -37,6 +37,7 @@ from perdure.settings.rules import (
     read_network,
     read_prefix,
     read_quota,
+    read_signers,
     read_template,
 )
 
@@ -207,6 +208,13 @@ class Settings:
         "names that a series may give out on one day, such as press.oma.eop.gov.us=500",
         read_each(read_quota),
     )
+    allowed_signers: tuple[str, ...] = _define_setting(
+        (),
+        "documents that list the keys whose signatures count, for the names of a series or other "
+        "authority, such as press.oma.eop.gov.us=pdi://press.oma.eop.gov.us/2026/11/23/1; * is "
+        "for all others",
+        read_each(read_signers),
+    )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
@@ -317,6 +325,18 @@ class Settings:
         """The numbers that a series may give out on one day, by series."""
         pairs = (one.rpartition("=") for one in self.series_quotas)
         return {series: int(number) for series, _, number in pairs}
+
+    def find_signers(self, identifier: Identifier) -> Identifier | None:
+        """The document that lists the keys whose signatures count for a name, or None.
+
+        A series or another authority must be that of the name; a prefix (`hdl:1839/`) or a shoulder
+        must be its beginning, and the longest one counts.
+        """
+        pairs = dict(one.split("=", 1) for one in self.allowed_signers)
+        under = identifier.assigned_under
+        fitting = [one for one in pairs if under == one or ("/" in one and under.startswith(one))]
+        named = max(fitting, key=len, default="*")
+        return parse(pairs[named]) if named in pairs else None
 
     def find_authority(self, name: str) -> Authority | None:
         """Find the authority with this name, or None if this registry does not own it."""

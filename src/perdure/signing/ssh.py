@@ -108,6 +108,10 @@ class SshSigner:
         self._private = private
         self.key = make_ed25519_key(private.public_key().public_bytes_raw())
 
+    def sign_statement(self, statement: Statement) -> str:
+        """Return a signature in its armour."""
+        return self.sign_text(statement.text)
+
     def sign_text(self, text: bytes) -> str:
         """Return a signature in its armour, byte for byte as ssh-keygen writes it."""
         raw = self._private.sign(_compose_message("sha512", text))

@@ -14,8 +14,9 @@ How it works: the lines have this order, and none may be missing, repeated or sp
 way. `identifier` is canonical and names a format and a version, if its scheme can; it may name a
 part. `sha512` and `length` are those of the text or bytes that `reading` says: `bytes` are those of
 the representation or of the part; `list` is, for an interval or a pattern, the list that
-`list_members` makes. `signer` is the fingerprint of the key (RFC 4253, as `ssh-keygen -l` prints
-it), and `signed` the time according to the signer.
+`list_members` makes; any other reading is the decoded form of a part, such as `rgb8 20x15`, and has
+the length 0 (ruling part-digest). `signer` is the fingerprint of the key (RFC 4253, as `ssh-keygen
+-l` prints it), and `signed` the time according to the signer.
 
 What must stay true: a text has at most one value and a value exactly one text, so a signature of
 the text is one of the value. The first line is also the domain of each form of signature. A new
@@ -50,7 +51,7 @@ _SHA512 = re.compile("[0-9a-f]{128}")
 _LENGTH = re.compile("0|[1-9][0-9]{0,17}")
 _NAME = "[a-z0-9][a-z0-9!#$&^_.+-]{0,126}"
 _MEDIA_TYPE = re.compile(f"{_NAME}/{_NAME}")
-_READING = re.compile("[a-z0-9][a-z0-9.-]{0,63}")
+_READING = re.compile("[A-Za-z0-9.,-]{1,32}(?: [A-Za-z0-9.,-]{1,32}){0,7}")
 _SIGNER = re.compile("SHA256:[A-Za-z0-9+/]{43}")
 _SIGNED = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ROLES: tuple[str, ...] = get_args(Role)

@@ -31,7 +31,7 @@ from perdure.model.changes import ChangeMark
 from perdure.signing.allowed import AllowedSigner, AllowedSigners
 from perdure.signing.document import SignedStatement, verify_signed_statement
 from perdure.signing.keys import PublicKey
-from perdure.signing.statement import Statement
+from perdure.signing.statement import BYTES, Statement
 
 
 class Verdict(enum.StrEnum):
@@ -73,6 +73,7 @@ class SignedContent(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     sha512: str
     length: int
+    reading: str = BYTES
     media_types: tuple[str, ...]
     """Its media types: the present one, and those before corrections."""
 
@@ -145,6 +146,9 @@ def compare_content(statement: Statement, content: SignedContent) -> SignatureJu
     if str(statement.identifier) != str(content.identifier):
         reason = f"it is about {statement.identifier}"
         return SignatureJudgement(verdict=Verdict.MOVED, reason=reason)
+    if statement.reading != content.reading:
+        reason = f"it is about the reading {statement.reading}, not {content.reading}"
+        return SignatureJudgement(verdict=Verdict.ALTERED, reason=reason)
     if statement.length != content.length:
         reason = f"it is about {count_things(statement.length, 'byte')}, not {content.length}"
         return SignatureJudgement(verdict=Verdict.ALTERED, reason=reason)

@@ -1,0 +1,292 @@
+"""The signatures of names: which documents sign a name, and whether they count.
+
+How it works: a signature is a document of its own; its record has the signed name as a target
+(`Record.targets`). `measure_content` measures the content that a name names now, as a statement
+describes it. `list_signatures` reads the signatures of a name and judges each: the content is
+compared with the statement, and the key with all versions of the list of allowed signers of the
+series. The age of a signature is that of the change that recorded it.
+
+What must stay true: signatures, contents and lists are read through the read door, so nothing that
+was withdrawn is shown; a statement is judged by the name that it states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from perdure.errors import NotFound, PerdureError
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.signing import NothingToSign, PartNotSignable
+from perdure.ids import Identifier
+from perdure.ids.name_set import make_set
+from perdure.model.changes import ChangeMark
+from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
+from perdure.model.records import IdentifiedRecord, Record, Representation
+from perdure.model.timestamps import format_timestamp
+from perdure.parts.media_types import strip_parameters
+from perdure.policy.naming import qualify_identifier
+from perdure.reading.documents import Documents
+from perdure.reading.listing import Listings
+from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.scanning import DamagedRecord, scan_readable
+from perdure.signing.allowed import parse_allowed_signers
+from perdure.signing.document import LONGEST, SignedStatement, parse_signed_statement
+from perdure.signing.statement import LIST, LIST_TYPE, list_members
+from perdure.signing.verdict import (
+    AgeEvidence,
+    SignatureJudgement,
+    SignedContent,
+    Trust,
+    TrustVersion,
+    judge_signature,
+)
+from perdure.storage.ports import Records
+
+_PAGE = 1000
+MOST = 1000
+"""Signatures of one name that are judged."""
+
+
+class HeldSignature(msgspec.Struct, frozen=True, kw_only=True):
+    """A signature in the registry, with its verdict."""
+
+    identifier: Identifier
+    """Of the signature, with format and version."""
+    signed: SignedStatement
+    judgement: SignatureJudgement
+    recorded: ChangeMark | None
+    recorded_at: str
+
+
+class Signatures:
+    """The signatures of a registry, for reading."""
+
+    def __init__(
+        self,
+        records: Records,
+        door: ReadDoor,
+        listings: Listings,
+        documents: Documents,
+        *,
+        find_signers: Callable[[Identifier], Identifier | None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`find_signers` returns the list of allowed signers for a name."""
+        self._records = records
+        self._door = door
+        self._listings = listings
+        self._documents = documents
+        self._find_signers = find_signers
+        self._clock = clock
+        self._trusts: dict[tuple[str, int], Trust] = {}
+
+    # contents
+    # --------
+
+    def measure_content(
+        self, name: Identifier, part: str | None = None, reader: Reader = PUBLIC_READER
+    ) -> SignedContent:
+        """Measure the content that a name names, under its name with format and version.
+
+        An interval or a pattern names a list. Raises the errors of reading the name and of cutting
+        its part, and NothingToSign or PartNotSignable.
+        """
+        if name.is_interval or name.is_pattern:
+            return self._measure_list(name)
+        resolved = self._door.resolve(Query(identifier=name, part=part, reader=reader))
+        step = resolved.step
+        if not isinstance(step, Fetch):
+            raise NothingToSign(identifier=str(name))
+        held = step.representation
+        if resolved.inside is not None:
+            return self._measure_part(resolved, step)
+        return SignedContent(
+            identifier=step.identifier.whole,
+            sha512=held.sha512,
+            length=held.length,
+            media_types=_list_media_types(held),
+        )
+
+    def _measure_part(self, resolved: Resolved, step: Fetch) -> SignedContent:
+        with_part = step.identifier.whole.with_part(resolved.part or "")
+        if with_part is None:
+            raise PartNotSignable(identifier=str(resolved.asked))
+        part, pieces = self._documents.open_part(resolved, step)
+        media_types = (strip_parameters(part.media_type),)
+        if part.decoded is not None:
+            return SignedContent(
+                identifier=with_part,
+                sha512=part.decoded.sha512,
+                length=0,
+                reading=part.decoded.form,
+                media_types=media_types,
+            )
+        digest, length = hashlib.sha512(), 0
+        for piece in pieces:
+            digest.update(piece)
+            length += len(piece)
+        return SignedContent(
+            identifier=with_part,
+            sha512=digest.hexdigest(),
+            length=length,
+            media_types=media_types,
+        )
+
+    def _measure_list(self, name: Identifier) -> SignedContent:
+        lines = list_members(self._walk_members(name))
+        return SignedContent(
+            identifier=name,
+            sha512=hashlib.sha512(lines).hexdigest(),
+            length=len(lines),
+            reading=LIST,
+            media_types=(LIST_TYPE,),
+        )
+
+    def _walk_members(self, name: Identifier) -> Iterator[tuple[Identifier, str]]:
+        """Yield the representations of a set that are served, with their digests.
+
+        Documents about other names, such as signatures, are left out: otherwise the signature of
+        an interval would change it.
+        """
+        for page in self._listings.walk_pages(make_set(name), limit=_PAGE):
+            for one in page.records:
+                if one.record.targets or one.record.tombstone:
+                    continue
+                for version in one.record.versions:
+                    if version.tombstone:
+                        continue
+                    for held in version.representations:
+                        full = qualify_identifier(one.identifier, version.number, held.format)
+                        if name.matches(full):
+                            yield full, held.sha512
+
+    # signatures
+    # ----------
+
+    def list_signatures(
+        self, name: Identifier, reader: Reader = PUBLIC_READER
+    ) -> list[HeldSignature]:
+        """Return the signatures of a name, and of every version, format and part that it names.
+
+        They are in the order of their names. Raises MissingLibrary if this installation cannot
+        verify signatures.
+        """
+        found = []
+        for one in self._listings.find_targeting(name)[:MOST]:
+            held = self._read_signature(one, reader)
+            if held is not None and name.matches(held.signed.statement.identifier):
+                found.append(held)
+        return found
+
+    def walk_all(self, reader: Reader = PUBLIC_READER) -> Iterator[HeldSignature]:
+        """Yield all signatures of the registry. It reads every record."""
+        low: str | None = ""
+        while low is not None:
+            rows, low = scan_readable(self._records, low, None, limit=_PAGE, with_bytes=True)
+            for row in rows:
+                if isinstance(row, DamagedRecord) or not row.record.targets:
+                    continue
+                held = self._read_signature(IdentifiedRecord(row.name, row.record), reader)
+                if held is not None:
+                    yield held
+
+    def _read_signature(self, one: IdentifiedRecord, reader: Reader) -> HeldSignature | None:
+        """Read and judge a signature; None if the record is not one, or was withdrawn."""
+        step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
+        if not isinstance(step, Fetch) or step.representation.length > LONGEST:
+            return None
+        try:
+            signed = parse_signed_statement(self._listings.read_bytes(step.representation))
+        except InvalidRequest:  # another document about the name
+            return None
+        change = self._records.find_change(one.identifier.key, 1)
+        recorded, at = (change.mark, change.at) if change else (None, "")
+        return HeldSignature(
+            identifier=step.identifier,
+            signed=signed,
+            judgement=self.judge_signature(signed, reader, recorded, at),
+            recorded=recorded,
+            recorded_at=at,
+        )
+
+    def judge_signature(
+        self,
+        signed: SignedStatement,
+        reader: Reader = PUBLIC_READER,
+        recorded: ChangeMark | None = None,
+        recorded_at: str = "",
+    ) -> SignatureJudgement:
+        """Judge a signature, which a change may have recorded."""
+        name = signed.statement.identifier
+        try:
+            content = self.measure_content(name, reader=reader)
+        except PerdureError:  # withdrawn, erased, damaged, or of a part that cannot be cut here
+            content = None
+        evidence = AgeEvidence(
+            now=format_timestamp(self._clock()), recorded=recorded, recorded_at=recorded_at
+        )
+        return judge_signature(signed, content, self.load_trust(name), evidence)
+
+    # trust
+    # -----
+
+    def load_trust(self, name: Identifier) -> Trust:
+        """Return the list of allowed signers for a name, with all its versions.
+
+        It is empty if no list is set. Raises NotFound if the document does not exist, and
+        SignersMalformed if it is not such a list.
+        """
+        listed = self._find_signers(name)
+        if listed is None:
+            return Trust()
+        record = self._records.find_record(listed.key)
+        if record is None:
+            raise NotFound(identifier=str(listed))
+        key = (listed.key, record.revision)
+        if key not in self._trusts:
+            self._trusts = {key: Trust(tuple(self._read_versions(listed, record)))}
+        return self._trusts[key]
+
+    def _read_versions(self, listed: Identifier, record: Record) -> Iterator[TrustVersion]:
+        past = [one for one in self._records.list_revisions(listed.key) if one.versions]
+        for version in record.versions:
+            if not version.representations or record.tombstone or version.tombstone:
+                continue
+            revision = next((one.revision for one in past if one.version(version.number)), 0)
+            change = self._records.find_change(listed.key, revision)
+            yield TrustVersion(
+                signers=parse_allowed_signers(
+                    self._listings.read_bytes(version.representations[0])
+                ),
+                committed=change.mark if change else None,
+                at=version.at,
+            )
+
+
+def _list_media_types(held: Representation) -> tuple[str, ...]:
+    """The present media type, and those before corrections."""
+    past = (one.before.media_type for one in reversed(held.corrections))
+    return tuple(dict.fromkeys(map(strip_parameters, (held.media_type, *past))))
+
+
+def describe_signature(held: HeldSignature) -> dict[str, object]:
+    """Return a signature with its verdict, as every interface shows it in JSON."""
+    statement, judgement = held.signed.statement, held.judgement
+    return {
+        "identifier": str(held.identifier),
+        "of": str(statement.identifier),
+        "verdict": str(judgement.verdict),
+        "reason": judgement.reason,
+        "proof": judgement.proof,
+        "form": held.signed.form.name,
+        "role": statement.role,
+        "signer": statement.signer,
+        "principals": list(judgement.principals),
+        "signed": statement.signed,
+        "recorded": str(held.recorded) if held.recorded else None,
+        "recorded_at": held.recorded_at or None,
+    }

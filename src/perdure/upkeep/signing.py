@@ -1,0 +1,127 @@
+"""Signatures are made, attached and checked: what the commands do.
+
+How it works: `make_statement` states the content that a name names now. A signature of it becomes a
+document of its own in a series of this registry, whose record has the signed name as its target.
+`attach_signature` judges it first, as readers will.
+
+What must stay true: a signature that does not count is refused, and nothing of it is kept. The
+signed record does not change, and neither does its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perdure.errors import UnknownAuthority
+from perdure.errors.signing import SignatureMoved, SignatureNotAccepted
+from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
+from perdure.model.commands import Mint, Outcome, Receipt
+from perdure.model.queries import Reader
+from perdure.model.records import LOCAL
+from perdure.model.timestamps import format_timestamp
+from perdure.policy.named_parts import Name
+from perdure.reading.signatures import HeldSignature
+from perdure.registry import Registry
+from perdure.signing.document import (
+    CHARSET,
+    MEDIA_TYPE,
+    SignedStatement,
+    parse_signed_statement,
+    verify_signed_statement,
+)
+from perdure.signing.form import find_no_key
+from perdure.signing.statement import Statement
+from perdure.signing.verdict import Verdict
+from perdure.storage.spool import make_content
+
+_READER = Reader(name=LOCAL)
+FORMAT = "text"
+
+
+def make_statement(registry: Registry, named: Name, signer: str, role: str) -> Statement:
+    """State the content that a name names now, signed now by the key with this fingerprint.
+
+    Raises the errors of reading the name, NothingToSign, PartNotSignable or StatementMalformed.
+    """
+    content = registry.signatures.measure_content(named.identifier, named.part, _READER)
+    return Statement(
+        identifier=content.identifier,
+        sha512=content.sha512,
+        length=content.length,
+        media_type=content.media_types[0],
+        reading=content.reading,
+        role=role,
+        signer=signer,
+        signed=format_timestamp(registry.clock()),
+    )
+
+
+def attach_signature(
+    registry: Registry, named: Identifier, data: bytes, *, series: str = "", by: str = LOCAL
+) -> Receipt:
+    """Store a signed statement about a name, or about a version, format or part of it.
+
+    `series` is that of the signature; if it is empty, that of the name or else the first one. If
+    the registry has this signature already, nothing is written. Raises StatementMalformed,
+    SignatureMalformed or, if the signature does not count, a subclass of SignatureRejected.
+    """
+    signed = parse_signed_statement(data)
+    target = signed.statement.identifier
+    if str(named) != str(target) and not named.matches(target):
+        raise SignatureMoved(about=str(target), named=str(named))
+    _check_counts(registry, signed)
+    for held in registry.signatures.list_signatures(target, _READER):
+        if str(held.signed) == str(signed):
+            return Receipt(outcome=Outcome.UNCHANGED, identifier=str(held.identifier), revision=1)
+    content = make_content(data, format=FORMAT, media_type=MEDIA_TYPE, charset=CHARSET)
+    return registry.door.execute_command(
+        Mint(
+            authority=series or choose_series(registry, target),
+            contents=(content,),
+            targets=(target,),
+            metadata={"title": f"Signature of {target}"},
+            by=by,
+        )
+    )
+
+
+def _check_counts(registry: Registry, signed: SignedStatement) -> None:
+    """Raise an error if a signature does not count.
+
+    Without a list of allowed signers it is enough that the signature is right.
+    """
+    signatures = registry.signatures
+    judgement = signatures.judge_signature(signed, _READER)
+    if judgement.verdict is Verdict.VALID:
+        return
+    if judgement.verdict is Verdict.UNKNOWN_KEY:
+        verify_signed_statement(signed, find_no_key)
+        if not signatures.load_trust(signed.statement.identifier).versions:
+            return
+    raise SignatureNotAccepted(verdict=str(judgement.verdict), fault=judgement.reason)
+
+
+def choose_series(registry: Registry, target: Identifier) -> str:
+    """The series in which a signature of a name is minted. Raises UnknownAuthority."""
+    owned = registry.settings.series
+    if target.assigned_under in owned:
+        return target.assigned_under
+    if not owned:
+        raise UnknownAuthority(authority=target.assigned_under, known=owned)
+    return owned[0]
+
+
+def walk_signatures(registry: Registry, names: NameSet | None) -> Iterator[HeldSignature]:
+    """Yield all signatures of the names of a set, or all of the registry, with their verdicts.
+
+    Raises NotFound if nothing known belongs to the set.
+    """
+    if names is not None:
+        for page in registry.listings.walk_pages(names, limit=1000):
+            for one in page.records:
+                yield from registry.signatures.list_signatures(one.identifier, _READER)
+        if names.pattern is not None and not names.is_single:
+            yield from registry.signatures.list_signatures(names.pattern, _READER)
+        return
+    yield from registry.signatures.walk_all(_READER)
