@@ -77,6 +77,8 @@ CODES: dict[type[PerdureError], int] = {
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,
     errors.Forbidden: 31,
+    errors.Embargoed: 32,
+    errors.LegallyUnavailable: 33,
     errors.Conflict: 40,
     errors.PreconditionFailed: 41,
     errors.DigestMismatch: 50,

@@ -8,7 +8,7 @@ obtain the right, distrust the bytes. A class without its own code is one reason
 caller looks at the class or the code and reads the fields; it never parses the sentence.
 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
-      describing, captures, importing)  correct the text
+      reading, describing, captures, importing)  correct the text
     lookup, parts (cutting, damage, limits)        look elsewhere
     unavailable (quotas, servers, processes)       try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
@@ -57,7 +57,9 @@ from perdure.errors.parts import (
 from perdure.errors.rights import (
     ArchiveClosed,
     Conflict,
+    Embargoed,
     Forbidden,
+    LegallyUnavailable,
     PreconditionFailed,
     Unauthenticated,
 )
@@ -98,10 +100,12 @@ __all__ = [
     "CopyNotPromoted",
     "Corrupt",
     "DigestMismatch",
+    "Embargoed",
     "Forbidden",
     "Incomplete",
     "InvalidMetadata",
     "InvalidRequest",
+    "LegallyUnavailable",
     "MalformedIdentifier",
     "MalformedPart",
     "MissingLibrary",

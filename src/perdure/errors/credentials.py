@@ -229,7 +229,39 @@ class ReadingNotAllowed(Forbidden):
     """The caller may not read a resource."""
 
     identifier: str
+    stated: str = ""
+    """The reason that the owner of the resource states."""
 
     @property
     def needed(self) -> str:
-        return f"to read {self.identifier}"
+        return f"the right to read {self.identifier}"
+
+    def problem(self) -> str:
+        stated = f": {quote(self.stated)}" if self.stated else ""
+        return f"{quote(self.who)} may not read {quote(self.identifier)}{stated}"
+
+
+class ReadingOnPremises(ReadingNotAllowed):
+    """The resource can be read only in certain networks, and the caller is not in one of them."""
+
+    needed = "access from a network in which it may be read"
+
+    def problem(self) -> str:
+        stated = f": {quote(self.stated)}" if self.stated else ""
+        return f"{quote(self.identifier)} can be read only in certain networks{stated}"
+
+
+class ReadingNeedsToken(Unauthenticated):
+    """The resource can be read only with a token, and the request has none."""
+
+    identifier: str
+    stated: str = ""
+    """The reason that the owner of the resource states."""
+
+    @property
+    def reason(self) -> str:
+        stated = f": {quote(self.stated)}" if self.stated else ""
+        return f"{quote(self.identifier)} can be read only with a token{stated}"
+
+    def repair(self) -> str:
+        return "send 'Authorization: Bearer TOKEN' with a token that has the right read"

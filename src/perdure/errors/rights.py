@@ -67,6 +67,48 @@ class ArchiveClosed(Forbidden):
         return "ask the archive for access to its reading room"
 
 
+class Embargoed(Forbidden):
+    """The resource can be read by everyone from a later day on, and by some readers now."""
+
+    code = "embargoed"
+    identifier: str
+    until: str
+    """The first day on which everyone may read it."""
+    stated: str = ""
+    """The reason that the owner states."""
+    by_token: bool = False
+    """Readers with a token that allows it may read it now."""
+
+    @property
+    def needed(self) -> str:
+        now = ", or a token with the right read" if self.by_token else ""
+        return f"to wait until {self.until}{now}"
+
+    def problem(self) -> str:
+        stated = f": {quote(self.stated)}" if self.stated else ""
+        return f"{quote(self.identifier)} is under an embargo until {self.until}{stated}"
+
+
+class LegallyUnavailable(Forbidden):
+    """The resource is not available for legal reasons. This can end."""
+
+    code = "unavailable-for-legal-reasons"
+    needed = "that its owner makes it available again"
+    identifier: str
+    since: str = ""
+    """The time from which it has been unavailable."""
+    stated: str = ""
+    """The reason that the owner states."""
+
+    def problem(self) -> str:
+        stated = f": {quote(self.stated)}" if self.stated else ""
+        since = f" since {self.since}" if self.since else ""
+        return f"{quote(self.identifier)} is unavailable for legal reasons{since}{stated}"
+
+    def repair(self) -> str:
+        return "ask its owner"
+
+
 class Conflict(ReasonedError):
     """The request contradicts an earlier promise, or a change made by another writer meanwhile."""
 

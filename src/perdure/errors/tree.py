@@ -71,6 +71,7 @@ AREAS = (
     "naming",
     "processes",
     "quotas",
+    "reading",
     "records",
     "requests",
     "segment_corruption",

@@ -12,7 +12,14 @@ import msgspec
 from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
-from perdure.model.records import IdentifiedRecord, Location, Record, Representation, Tombstone
+from perdure.model.records import (
+    IdentifiedRecord,
+    Location,
+    Record,
+    Representation,
+    Token,
+    Tombstone,
+)
 
 
 class Want(enum.StrEnum):
@@ -38,6 +45,10 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = ""
     """The name of the reader's token; `local` on the machine itself."""
+    tokens: tuple[Token, ...] = ()
+    """The reader's token, then the token from which it was granted, and so on."""
+    address: str = ""
+    """The network address of the reader, if it is known."""
 
 
 PUBLIC_READER = Reader()

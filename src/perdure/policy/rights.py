@@ -244,7 +244,7 @@ def check_shape(token: Token) -> None:
     if not token.operations or not token.authorities:
         raise EmptyGrant()
     for scope in token.authorities:
-        if not scope or not scope.isprintable() or not _is_scope(scope):
+        if not scope or not scope.isprintable() or not is_scope(scope):
             raise MalformedScope(scope=scope)
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise MalformedTokenName(name=token.name)
@@ -254,7 +254,7 @@ def check_shape(token: Token) -> None:
         raise ValidityReversed(first_day=token.first_day or "", last_day=token.last_day or "")
 
 
-def _is_scope(scope: str) -> bool:
+def is_scope(scope: str) -> bool:
     """Return True if a scope can cover something: only a pattern has a `*` in the middle.
 
     Rights are those of resources, so the pattern of a scope has no format and no version.

@@ -69,6 +69,8 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.Embargoed: HTTPStatus.FORBIDDEN,
+    errors.LegallyUnavailable: HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
     errors.ArchiveClosed: HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,

@@ -1,0 +1,165 @@
+"""Reading rules: what each is about, which one is more specific, and when one is malformed. Pure.
+
+How it works: a rule is about a name, at one level of a document (`perdure.policy.levels`), or about
+a scope, written as in tokens (`perdure.policy.rights`). From the most to the least specific:
+
+    pdi://a.us/1997/09/01/1.html.2#char=3,7   a part; one inside another is more specific
+    pdi://a.us/1997/09/01/1.html.2            one format of one version
+    pdi://a.us/1997/09/01/1.*.2  ….html       a version, a format
+    pdi://a.us/1997/09/01/1                   a document
+    pdi://a.us/1997/09/                       a scope; of two, the one that fixes more characters
+    a.us  *.us  *                             of all the names that it contains
+
+What must stay true: if one rule is about everything that another one is about, and about more, the
+other one is more specific.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import lru_cache
+
+import msgspec
+
+from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.errors.reading import (
+    MalformedDay,
+    MalformedNetwork,
+    MalformedSubject,
+    PointlessCondition,
+    ReasonTooLong,
+)
+from perdure.ids import Identifier, parse
+from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import WHOLE_RESOURCE, Level
+from perdure.policy.levels import find_level
+from perdure.policy.named_parts import join_part
+from perdure.policy.network_addresses import parse_networks
+from perdure.policy.rights import Object, covers_object, is_scope
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_LONGEST_REASON = 1000  # characters
+_LONGEST_ABOUT = 4000  # characters
+Specificity = tuple[int, int, int, int]
+"""Compares what two rules are about: part, version and format, document, characters of a scope."""
+
+
+class RuleSubject(msgspec.Struct, frozen=True):
+    """The thing that a rule is about: a level of one resource, or a scope of resources."""
+
+    about: str
+    """The canonical text of the name or of the scope."""
+    key: str = ""
+    """The key of the resource; empty for a scope."""
+    level: Level = WHOLE_RESOURCE
+    part: str = ""
+    """The text of a part that the name cannot include."""
+
+    @property
+    def is_scope(self) -> bool:
+        return not self.key
+
+    @property
+    def specificity(self) -> Specificity:
+        """Greater for the more specific of two subjects with the same resource in them."""
+        if self.is_scope:
+            return 0, 0, 0, _count_fixed(self.about)
+        level = self.level
+        qualifiers = (level.version is not None) + (level.format is not None)
+        return int(bool(level.part)), qualifiers, 1, 0
+
+    def covers(self, what: Object, key: str) -> bool:
+        """Return True if a resource is the one that it is about, or in the scope."""
+        return covers_object(self.about, what) if self.is_scope else self.key == key
+
+
+def read_subject(about: str, part: str | None = None) -> RuleSubject:
+    """Read a name or a scope. Raises MalformedSubject, or MalformedIdentifier for a part.
+
+    >>> read_subject("PDI://a.us/1997/09/01/1.html.2").level
+    Level(version=2, format='html', part='')
+    >>> read_subject("*.eop.gov.us").is_scope, read_subject("pdi://a.us/1997/").is_scope
+    (True, True)
+    """
+    name = _read_name(about)
+    if name is None:
+        if part or not _may_be_scope(about):
+            raise MalformedSubject(about=about)
+        return RuleSubject(_spell_scope(about))
+    joined, beside = join_part(name, part or None)
+    return RuleSubject(str(joined), joined.key, find_level(joined, beside), beside or "")
+
+
+@lru_cache(maxsize=4096)
+def read_rule_subject(about: str, part: str) -> RuleSubject:
+    """Do the same as `read_subject` for a stored rule. Cached."""
+    return read_subject(about, part)
+
+
+def _read_name(about: str) -> Identifier | None:
+    """Return the name of one document or a level of it, or None if the text may be a scope."""
+    if about[-1:] == "*":  # in some schemes it is an ordinary character; in a scope it is none
+        return None
+    try:
+        name = parse(about)
+    except (MalformedIdentifier, UnknownScheme):
+        return None
+    if name.is_citation or name.resource.is_pattern:
+        return None
+    return name
+
+
+def _may_be_scope(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_ABOUT and text.isprintable() and is_scope(text)
+
+
+def _spell_scope(scope: str) -> str:
+    """Spell a scope in one way only: a series is written like the interval that it is."""
+    try:
+        return str(parse(scope))
+    except (MalformedIdentifier, UnknownScheme):
+        return scope
+
+
+def _count_fixed(scope: str) -> int:
+    """Count the characters that all names in a scope share, twice, so that `x.us` exceeds `*.x.us`.
+
+    Dividers do not count: a wildcard leaves them in a pattern.
+    """
+    is_below = scope[:2] == "*."
+    text = scope[2:] if is_below else scope.removeprefix("pdi://")
+    return 2 * sum(one not in "*/" for one in text) + (not is_below)
+
+
+def check_rule(rule: ReadingRule) -> ReadingRule:
+    """Return the rule with its subject in canonical form.
+
+    Raises InvalidRequest if it is malformed, or if its conditions contradict its access.
+    """
+    subject = read_subject(rule.about, rule.part)
+    if rule.access is not Access.CLOSED or rule.lifted:
+        for name in ("until", "by_token", "networks"):
+            if getattr(rule, name):
+                raise PointlessCondition(condition=name.replace("_", "-"), access=rule.access)
+    if rule.until and not _is_day(rule.until):
+        raise MalformedDay(day=rule.until)
+    for network in rule.networks:
+        _check_network(network)
+    if len(rule.reason) > _LONGEST_REASON:
+        raise ReasonTooLong(limit=_LONGEST_REASON)
+    return msgspec.structs.replace(rule, about=subject.about, part=subject.part)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(_DAY.fullmatch(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _check_network(network: str) -> None:
+    try:
+        parse_networks((network,))
+    except ValueError as error:
+        raise MalformedNetwork(network=network, fault=str(error)) from error
