@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.storage.stores import STORES
 
 from perdure.errors import Conflict, Unavailable
@@ -14,6 +15,7 @@ from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
+    RULE,
     TOKEN,
     ChainHead,
     ChangeMark,
@@ -21,6 +23,7 @@ from perdure.model.changes import (
     digest_lines,
     link_change,
 )
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Record, Representation, Token
 from perdure.storage.ports import Journal, Records, Store
 from perdure.storage.reference_hashes import reference_hash
@@ -283,6 +286,38 @@ def test_a_change_of_a_token_is_one_of_the_registry(journal: Journal, reader: Re
     assert "d1" not in reader.find_lines(first)[0][1]
     assert len(reader.list_token_changes("press")) == 2
     assert reader.find_token("d1") == reader.find_token_named("press") == TOKEN_OF_PRESS
+
+
+def test_a_reading_rule_is_a_change_of_the_registry(journal: Journal, reader: Records) -> None:
+    assert reader.find_last_rule() == 0
+    assert reader.find_rules("") == reader.list_rules(limit=9) == []
+    deed = Deed(RULE, AT, "local")
+    closed = ReadingRule(about="hdl:1/1", access=Access.CLOSED, until="2027-01-01", at=AT)
+    scope = ReadingRule(about="hdl:1/*", access=Access.CLOSED, networks=("10.0.0.0/8",), at=AT)
+    lifted = ReadingRule(about="hdl:1/1", access=Access.OPEN, lifted=True, at=AT)
+    journal.begin_batch()
+    numbers = [
+        journal.save_rule(key, rule, deed)
+        for key, rule in (("hdl:1/1", closed), ("", scope), ("hdl:1/1", lifted))
+    ]
+    assert journal.find_last_rule() == 3
+    assert reader.find_last_rule() == 0
+    journal.commit_batch()
+    assert numbers == [1, 2, 3]
+    first, second, third = (
+        replace(rule, number=number) for number, rule in enumerate((closed, scope, lifted), 1)
+    )
+    assert reader.find_last_rule() == 3
+    assert reader.find_rules("hdl:1/1") == [first, third]
+    assert reader.find_rules("hdl:1/1", 1) == [third]
+    assert reader.find_rules("") == [second]
+    assert reader.find_rules("hdl:1/2") == []
+    assert reader.list_rules(1, limit=1) == [second]
+    change = reader.list_changes(ChangeMark(1, 1), limit=10)[0]
+    assert (change.act, change.first, change.revision) == (RULE, "rule:1", 1)
+    assert not change.is_public
+    assert change.salt is not None
+    assert digest_lines(change.salt, "local", reader.find_lines(change)) == change.digest
 
 
 def test_references_are_found(journal: Journal, reader: Records) -> None:

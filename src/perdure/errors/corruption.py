@@ -14,7 +14,9 @@ from perdure.errors.root import count_things
 from perdure.errors.stored import Corrupt
 
 _END = "the end of the file"
-RowContents = Literal["a record", "a token", "a revision", "a position", "text in UTF-8"]
+RowContents = Literal[
+    "a record", "a token", "a reading rule", "a revision", "a position", "text in UTF-8"
+]
 """The contents that a row of the registry, or a value in it, must have."""
 
 

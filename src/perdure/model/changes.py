@@ -39,6 +39,12 @@ TOKEN = "token"  # noqa: S105  (an act, not a secret)
 """The act of a change to a token."""
 TOKEN_KEY = "token:"  # noqa: S105
 """The beginning of the key of such a change; the name of the token follows."""
+RULE = "restrict"
+"""The act of a change to the reading rules."""
+RULE_KEY = "rule:"
+"""The beginning of the key of such a change; the number of the rule follows."""
+WITHOUT_RECORDS = frozenset((BEGIN, TOKEN, RULE))
+"""The acts of changes that write no record."""
 _TITLE = "perdure change 1"
 _PLACE = re.compile(r'"segment":\d+,"offset":\d+')
 _PLACELESS = '"segment":0,"offset":0'
@@ -144,8 +150,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_public(self) -> bool:
-        """True if everyone may see the row. Changes to tokens are private."""
-        return self.act != TOKEN
+        """True if everyone may see the row. Changes to tokens and to reading rules are private."""
+        return self.act not in (TOKEN, RULE)
 
 
 def parse_mark(text: str, *, current: int) -> ChangeMark | None:

@@ -16,6 +16,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.about import About, Attachment
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import (
     LOCAL,
     Blank,
@@ -236,6 +237,12 @@ class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
     token: Token
     new: bool = False
     """Refuse to replace an existing token."""
+
+
+class Restrict(Command, frozen=True, kw_only=True, tag="restrict"):
+    """Sets a reading rule, or lifts the rule about the same subject."""
+
+    rule: ReadingRule
 
 
 class Claim(Command, frozen=True, kw_only=True, tag="claim"):

@@ -17,6 +17,7 @@ other one is more specific.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 
@@ -130,6 +131,14 @@ def _count_fixed(scope: str) -> int:
     is_below = scope[:2] == "*."
     text = scope[2:] if is_below else scope.removeprefix("pdi://")
     return 2 * sum(one not in "*/" for one in text) + (not is_below)
+
+
+def select_in_force(rules: Iterable[ReadingRule]) -> list[ReadingRule]:
+    """Return the rules that no later one replaces or lifts, the oldest first."""
+    newest = {rule.subject: rule for rule in rules}
+    return sorted(
+        (rule for rule in newest.values() if not rule.lifted), key=lambda rule: rule.number
+    )
 
 
 def check_rule(rule: ReadingRule) -> ReadingRule:

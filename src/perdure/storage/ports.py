@@ -26,6 +26,7 @@ from perdure.errors.root import quote
 from perdure.errors.unavailable import WritingNotAllowed
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
 from perdure.model.commands import Content
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.model.stored import ShortLine
 
@@ -194,6 +195,19 @@ class Records(Protocol):
         The oldest change comes first.
         """
 
+    def find_last_rule(self) -> int:
+        """The number of the newest reading rule, or 0 if there never was one."""
+
+    def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
+        """The reading rules about the resource with this key or, if it is empty, about scopes.
+
+        The oldest comes first. Among them are rules that later ones replace or lift; rules up to
+        the number `after` are left out.
+        """
+
+    def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
+        """At most `limit` reading rules after the number `after`, of all keys, likewise."""
+
     def count_records(self) -> int:
         """The number of identifiers. Reads all keys."""
 
@@ -324,6 +338,12 @@ class Journal(Records, Protocol):
 
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
         """Add or replace a token, and note the change, without digests, in the token history."""
+
+    def save_rule(self, key: str, rule: ReadingRule, deed: Deed) -> int:
+        """Add a reading rule under the key of its resource, and return its number.
+
+        The key is empty for a rule about a scope.
+        """
 
     def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         """Fingerprint and receipt of the request that was answered under this idempotency key."""

@@ -30,6 +30,7 @@ from perdure.ids.pdi_key import encode_number
 from perdure.model import stored
 from perdure.model.changes import (
     BEGINNING,
+    RULE_KEY,
     SALT_BYTES,
     TOKEN_KEY,
     ChainHead,
@@ -44,6 +45,7 @@ from perdure.model.changes import (
     digest_lines,
     write_token_line,
 )
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SERIALS_END, SalvagedRecord
@@ -64,6 +66,7 @@ class _State:
         self.staged: list[tuple[int, str]] = []
         self.tokens: dict[str, Token] = {}
         self.token_changes: list[tuple[str, str, str, str | None, str]] = []
+        self.rules: list[tuple[str, ReadingRule]] = []
         self.answered: dict[tuple[str, str], tuple[str, str, str]] = {}
         self.segments: dict[int, tuple[int, str, bool]] = {}
         self.epochs: list[Epoch] = []
@@ -169,6 +172,15 @@ class MemoryRecords:
 
     def list_token_changes(self, name: str) -> list[tuple[str, str, str | None, str]]:
         return [row[1:] for row in self._state.token_changes if row[0] == name]
+
+    def find_last_rule(self) -> int:
+        return len(self._state.rules)
+
+    def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
+        return [rule for of, rule in self._state.rules[after:] if of == key]
+
+    def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
+        return [rule for _, rule in self._state.rules[after : after + limit]]
 
     def count_records(self) -> int:
         return len(self._state.keys)
@@ -398,6 +410,13 @@ class MemoryJournal(MemoryRecords):
         self._state.token_changes.append(row)
         self._note_deed(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
 
+    def save_rule(self, key: str, rule: ReadingRule, deed: Deed) -> int:
+        number = len(self._state.rules) + 1
+        self._state.rules.append((key, msgspec.structs.replace(rule, number=number)))
+        text = msgspec.json.encode(msgspec.structs.replace(rule, number=0)).decode()
+        self._note_deed(deed, ((f"{RULE_KEY}{number}", text),))
+        return number
+
     def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:
         found = self._state.answered.get((actor, once))
         return found[:2] if found else None
@@ -447,6 +466,7 @@ class MemoryJournal(MemoryRecords):
             "history",
             "tokens",
             "token_changes",
+            "rules",
             "answered",
             "epochs",
             "changes",

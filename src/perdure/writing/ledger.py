@@ -30,8 +30,9 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import NAMED, encode_number, make_resource_key
 from perdure.model import stored
-from perdure.model.changes import TOKEN, Deed, Line
+from perdure.model.changes import RULE, TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt, make_representation
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.model.references import EQUAL, list_references
 from perdure.policy.proposals import check_alone
@@ -383,6 +384,12 @@ class Ledger:
         self._flush_records()
         self.journal.save_token(token, before, Deed(TOKEN, self.now, by))
         self._revised = True
+
+    def save_rule(self, key: str, rule: ReadingRule) -> int:
+        """Add a reading rule, and return its number. Caches may have what it closes."""
+        self._flush_records()
+        self._revised = True
+        return self.journal.save_rule(key, rule, Deed(RULE, self.now, rule.by))
 
     # Serial numbers
     # --------------

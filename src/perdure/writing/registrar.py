@@ -52,6 +52,7 @@ from perdure.model.commands import (
     Refuse,
     Register,
     Relocate,
+    Restrict,
     SaveToken,
     Withdraw,
     list_contents,
@@ -80,6 +81,7 @@ from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
 from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
+from perdure.writing.restricting import restrict_reading
 from perdure.writing.shares import Shares
 from perdure.writing.silencing import DeleteIndexes
 from perdure.writing.withdrawing import Withdrawing
@@ -274,6 +276,8 @@ class Registrar:
                 return self._save_token(command)
             case Claim():
                 return self._claim_nonce(command)
+            case Restrict():
+                return restrict_reading(self._ledger, command)
         raise TypeError(f"no command: {type(command).__name__}")
 
     # Carrying out

@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl
 from perdure.errors import Forbidden
 from perdure.errors.credentials import RightMissing
 from perdure.errors.requests import MalformedNumber
-from perdure.model.changes import BEGIN, TOKEN, Change, ChangeMark
+from perdure.model.changes import BEGIN, RULE, TOKEN, Change, ChangeMark
 from perdure.model.parameters import Parameters
 from perdure.model.records import Token
 from perdure.policy import rights
@@ -117,6 +117,12 @@ def _write_rows(service: Service, found: list[Change], chain: tuple[Token, ...] 
     return b"".join(lines)
 
 
+def _covers_all(token: Token) -> bool:
+    """True if a token is about all names: only then may its bearer see all reading rules."""
+    dated = token.first_day or token.last_day
+    return RIGHT in token.operations and "*" in token.authorities and not dated
+
+
 def _may_mirror(service: Service, chain: tuple[Token, ...], change: Change) -> bool:
     """True if a mirror may have the full rows of a change."""
     if change.act == BEGIN:
@@ -124,6 +130,8 @@ def _may_mirror(service: Service, chain: tuple[Token, ...], change: Change) -> b
     if change.act == TOKEN:
         return False
     now = auth.current_time(service)
+    if change.act == RULE:
+        return all(_covers_all(one) for one in chain)
     try:
         for key in {change.first, change.last}:
             record = service.registry.records.find_record(key)

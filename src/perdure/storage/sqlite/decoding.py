@@ -16,13 +16,20 @@ from perdure.errors.corruption import RowAltered, RowContents, RowUnreadable
 from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.changes import Line
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.sums import is_sound_line, sum_lines
 
-_ROWS_OF = {"tokens": "token", "token_changes": "change of a token", "segments": "segment"}
+_ROWS_OF = {
+    "tokens": "token",
+    "token_changes": "change of a token",
+    "segments": "segment",
+    "rules": "reading rule",
+}
 
 _read_token = msgspec.json.Decoder(Token).decode
+_read_rule = msgspec.json.Decoder(ReadingRule).decode
 
 
 def decode_record(key: str, text: str) -> Record:
@@ -39,6 +46,14 @@ def decode_token(text: str) -> Token:
         return _read_token(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise make_unreadable("a token", "a token", error) from error
+
+
+def decode_rule(number: int, text: str) -> ReadingRule:
+    """Decode a reading rule. Raises Corrupt if the text is not a rule."""
+    try:
+        return msgspec.structs.replace(_read_rule(text), number=number)
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise make_unreadable(f"reading rule {number}", "a reading rule", error) from error
 
 
 def decode_line(key: str, text: str, position: int | None, sum: int | None) -> Record:

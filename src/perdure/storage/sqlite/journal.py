@@ -30,10 +30,11 @@ import msgspec
 from perdure.errors import Corrupt
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
-from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line, write_token_line
+from perdure.model.changes import RULE_KEY, TOKEN_KEY, Deed, Epoch, Line, write_token_line
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Token
 from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
-from perdure.storage.sqlite import opening, reconstruct, sums
+from perdure.storage.sqlite import opening, reconstruct, rules, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.decoding import decode_line, make_unreadable
 from perdure.storage.sqlite.opening import open_file, storage_errors
@@ -405,6 +406,15 @@ class SqliteJournal(SqliteRecords):
         was = before and write_token_line(before)
         row = (last + 1, token.name, deed.at, deed.actor, was, shown, position)
         self._only.execute("INSERT INTO token_changes VALUES(?,?,?,?,?,?,?,?)", sum_whole(row))
+
+    @_in_our_terms
+    def save_rule(self, key: str, rule: ReadingRule, deed: Deed) -> int:
+        """Add a rule under the key of its resource, and return its number."""
+        last: int = self._only.execute(rules.LAST).get
+        text = msgspec.json.encode(msgspec.structs.replace(rule, number=0)).decode()
+        self._only.execute(rules.ADD, sum_whole((last + 1, key, text)))
+        self._changes.note_change(deed, ((f"{RULE_KEY}{last + 1}", text),))
+        return last + 1
 
     @_in_our_terms
     def find_answer(self, actor: str, once: str) -> tuple[str, str] | None:

@@ -26,7 +26,7 @@ from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.processes import DatabaseMissing, FileUnusable, OtherFormat
 from perdure.model.references import EQUAL
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.sqlite import changelog, references, sums
+from perdure.storage.sqlite import changelog, references, rules, sums
 
 FILE = "registry.sqlite"
 FIRST_FORMAT = 1
@@ -95,7 +95,12 @@ def _sum_changes(_connection: apsw.Connection) -> None:
     """Migrate to format 4: rows of changes have checksums. Earlier rows stay as they are."""
 
 
-_STEPS = {2: _number_changes, 3: sums.add_columns, 4: _sum_changes}
+def _add_rules(connection: apsw.Connection) -> None:
+    """Migrate to format 5: there are reading rules, which an older program must not ignore."""
+    connection.execute(rules.SCHEMA).fetchall()
+
+
+_STEPS = {2: _number_changes, 3: sums.add_columns, 4: _sum_changes, 5: _add_rules}
 """For the number of each format, the function that migrates a file from the format before."""
 NEWEST_FORMAT = max(_STEPS)
 

@@ -30,6 +30,8 @@ from perdure.ids.keys import spell_key
 from perdure.model.changes import (
     BEGIN,
     RECONSTRUCTED,
+    RULE,
+    RULE_KEY,
     TOKEN,
     TOKEN_KEY,
     ChainHead,
@@ -38,15 +40,17 @@ from perdure.model.changes import (
     Epoch,
     Line,
 )
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import LEAST_WITH_BYTES
-from perdure.storage.sqlite import checking
+from perdure.storage.sqlite import checking, rules
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
 from perdure.storage.sqlite.decoding import (
     check_lines,
     decode_line,
     decode_or_report,
     decode_record,
+    decode_rule,
     decode_scanned,
     decode_token,
     make_altered,
@@ -358,6 +362,27 @@ class SqliteRecords:
         rows = self._fetch_summed(_GRANT_CHANGES, (name,), PLACE)
         return [row[2:6] for row in self._check_rows("token_changes", rows)]
 
+    def find_last_rule(self) -> int:
+        rows = self._ask_rules(rules.LAST)
+        return int(rows[0][0]) if rows else 0
+
+    def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
+        return self._decode_rules(self._ask_rules(rules.OF_KEY, (key, after)))
+
+    def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
+        return self._decode_rules(self._ask_rules(rules.AFTER, (after, limit)))
+
+    def _ask_rules(self, statement: str, bindings: tuple[str | int, ...] = ()) -> list[Any]:
+        try:
+            return self._ask_plainly(statement, bindings)
+        except apsw.SQLError as error:
+            if str(error) == rules.ABSENT:
+                return []
+            raise make_unusable("the registry", error) from error
+
+    def _decode_rules(self, rows: list[Any]) -> list[ReadingRule]:
+        return [decode_rule(row[0], row[2]) for row in self._check_rows("rules", rows)]
+
     def count_records(self) -> int:
         """The number of identifiers. Reads the complete index."""
         return int(self._fetch_all("SELECT count(*) FROM records")[0][0])
@@ -432,6 +457,10 @@ class SqliteRecords:
             )
         if change.act == TOKEN:
             return self._find_token_lines(change, position)
+        if change.act == RULE:
+            number = int(change.first.removeprefix(RULE_KEY))
+            found = self._check_rows("rules", self._ask_rules(rules.NUMBERED, (number,)))
+            return [(change.first, text) for _, _, text in found]
         if change.count == 1:
             return self._find_one_line(change, position)
         scope = (change.first, change.last, position)

@@ -23,9 +23,11 @@ from perdure.model import stored
 from perdure.model.records import Record
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SalvagedRecord
+from perdure.storage.sqlite import rules
 from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes, unpack_row
 from perdure.storage.sqlite.decoding import (
     decode_record,
+    decode_rule,
     decode_token,
     make_altered,
     make_unreadable,
@@ -34,7 +36,7 @@ from perdure.storage.sqlite.decoding import (
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT, open_raw
 from perdure.storage.sqlite.pages import scan_rows
-from perdure.storage.sqlite.sums import SUMMED, sum_row
+from perdure.storage.sqlite.sums import ALL_SUMMED, sum_row
 
 _SOME = 1000
 _COPIED = {
@@ -42,6 +44,7 @@ _COPIED = {
     "tokens": "name, digest, token",
     "answered": "actor, once, request, receipt, at",
     "token_changes": "number, name, at, actor, before, after, position",
+    "rules": rules.COLUMNS,
     "words": "number, text",
     "changes": "position, row",
     "epochs": "epoch, start, reason, previous_epoch, previous_number, previous_chain",
@@ -49,8 +52,8 @@ _COPIED = {
 """Tables that are copied unchanged, and their columns. Epochs depend on the changes before them."""
 _LATER = ("words", "epochs", "changes")
 """Tables that the first format does not have."""
-_ABSENT = "no such table: token_changes"
-"""The error for a file of a release that did not have this table yet."""
+_ABSENT = ("no such table: token_changes", rules.ABSENT)
+"""The errors for files of releases that did not have these tables yet."""
 _RECORDS = "key, record, position"
 _KEYS = ("SELECT CAST(key AS BLOB) FROM refers", "SELECT CAST(key AS BLOB) FROM history")
 """Statements for keys of records, in tables that are read if that of the records is damaged."""
@@ -87,7 +90,7 @@ def _as_bytes(columns: str) -> str:
 
 def _sum_columns(table: str, columns: str, row: Row) -> int:
     """The checksum of a row with these columns. Raises TypeError, as `sum_row` does."""
-    summed = set(SUMMED[table][1].split(", "))
+    summed = set(ALL_SUMMED[table][1].split(", "))
     names = columns.split(", ")
     return sum_row(
         table, tuple(value for name, value in zip(names, row, strict=True) if name in summed)
@@ -107,6 +110,8 @@ def _check_row(table: str, row: Row) -> None:
         decode_record(str(row[0]), row[2])
     elif table == "tokens":
         decode_token(row[2])
+    elif table == "rules":
+        decode_rule(row[0], row[2])
 
 
 class _OpenFile(NamedTuple):
@@ -249,7 +254,7 @@ class SqliteSalvage:
         for table, columns in _COPIED.items():
             if table in _LATER and not last:
                 continue
-            names = f"{columns}, sum" if table in SUMMED else columns
+            names = f"{columns}, sum" if table in ALL_SUMMED else columns
             marks = ",".join("?" * (names.count(",") + 1))
             statement = f"INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"
             rows = self._read_rows(table, columns)
@@ -269,7 +274,7 @@ class SqliteSalvage:
         for row in rows:
             try:
                 _check_row(table, row)
-                sum = (_sum_columns(table, columns, row),) if table in SUMMED else ()
+                sum = (_sum_columns(table, columns, row),) if table in ALL_SUMMED else ()
                 journal.connection.execute(statement, (*row, *sum))
             except (Corrupt, apsw.ConstraintError, apsw.MismatchError) as error:
                 self.problems.append(f"{table}, {row[0]!r}: {error}")
@@ -350,7 +355,7 @@ class SqliteSalvage:
             return
         first = columns.partition(",")[0]
         shown = _as_bytes(columns if file.has_positions else columns.replace("position", "NULL"))
-        shown += ", sum" if file.has_sums and table in SUMMED else ", NULL"
+        shown += ", sum" if file.has_sums and table in ALL_SUMMED else ", NULL"
         known: apsw.SQLiteValue = behind.encode() or None
         wanted = [_WITH_BYTES] if with_bytes else []
         wanted += [f"{first}>?"] if behind else []
@@ -361,7 +366,7 @@ class SqliteSalvage:
                 known = row[0]
                 yield from self._decode_row(table, row)
         except apsw.Error as error:
-            if str(error) == _ABSENT:
+            if str(error) in _ABSENT:
                 return
             self.problems.append(f"{table}: {error}")
             self._lost_unknown |= table == "records"

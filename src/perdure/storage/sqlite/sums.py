@@ -36,7 +36,9 @@ SUMMED = {
     "segments": ("number", "number, length, opened, grows"),
     "recent_references": ("number", "count, rows"),
 }
-"""For each table with sums: its primary key, and the columns of which a sum is made."""
+"""For each table that got sums later: its primary key, and the columns of which a sum is made."""
+ALL_SUMMED = SUMMED | {"rules": ("number", "number, key, rule")}
+"""The same for each table with sums."""
 _LINES = ("records", "history")
 _NUMBERS = ("number", "revision")  # keys that are not texts
 _SOME = 4096  # rows in a transaction
@@ -205,8 +207,9 @@ def check_sums(
     ):
         return  # no writer of this release has opened it yet
     every = is_filled(connection)
-    for table, (keys, columns) in SUMMED.items():
-        if table == "records":
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    for table, (keys, columns) in ALL_SUMMED.items():
+        if table == "records" or table not in there:
             continue
         first = as_bytes(keys.partition(",")[0])
         statement = _SUMS.format(first, as_bytes(columns), table, keys)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.model.changes import BEGIN, TOKEN, ChainHead, Change
+from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
 from perdure.storage.durable import write_durably
 from perdure.storage.ports import Records
 
@@ -65,7 +65,7 @@ class Counts:
         self._kept = _StoredCounts()
 
     def _count_change(self, change: Change, records: Records) -> None:
-        if change.act in (BEGIN, TOKEN):
+        if change.act in WITHOUT_RECORDS:
             return
         day = change.at[:10]
         changed = self._kept.changes.setdefault(day, {})

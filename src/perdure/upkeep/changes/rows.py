@@ -18,8 +18,10 @@ import msgspec
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
+    RULE,
     TOKEN,
     TOKEN_KEY,
+    WITHOUT_RECORDS,
     Change,
     Epoch,
     attest_line,
@@ -50,6 +52,8 @@ def _describe_change(records: Records, change: Change, epochs: list[Epoch]) -> d
         begun = next((one for one in epochs if one.epoch == change.epoch), None)
         if begun is not None:
             shown |= {"reason": begun.reason, "previous": msgspec.to_builtins(begun.previous)}
+    elif change.act == RULE:
+        pass  # its line says what it is about
     elif change.act == TOKEN:
         shown["token"] = change.first.removeprefix(TOKEN_KEY)
     elif change.count == 1:
@@ -76,9 +80,12 @@ def make_full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict
 
 
 def write_full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterator[bytes]:
-    """Yield the full row, then a line for each record that the change wrote."""
+    """Yield the full row, then a line for each record or rule that the change wrote."""
     yield _encode(make_full_row(records, change, epochs)) + b"\n"
-    if change.act in (BEGIN, TOKEN):
+    if change.act == RULE:
+        for key, text in records.find_lines(change):
+            yield _encode({"key": key, "stored": text}) + b"\n"
+    if change.act in WITHOUT_RECORDS:
         return
     for key, text in records.find_lines(change):
         record = stored.decode_stored(text)

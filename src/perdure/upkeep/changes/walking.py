@@ -20,8 +20,11 @@ from perdure.errors.root import count_things
 from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
+    RULE,
+    RULE_KEY,
     TOKEN,
     TOKEN_KEY,
+    WITHOUT_RECORDS,
     ChainHead,
     Change,
     ChangeMark,
@@ -160,7 +163,7 @@ class _Walk:
 
     def _check_lines(self, change: Change) -> CheckedChange:
         wanted = change.count or 1
-        writes_records = change.act not in (BEGIN, TOKEN)
+        writes_records = change.act not in WITHOUT_RECORDS
         try:
             lines = self._records.find_lines(change)
         except Corrupt as error:
@@ -184,9 +187,11 @@ class _Walk:
         return CheckedChange(mark=change.mark)
 
     def _name_scope(self, change: Change) -> str:
-        """The names of the first and the last record that a change wrote, or of its token."""
+        """The names of the first and the last record of a change, or of its token or rule."""
         if change.act == BEGIN:
             return ""
+        if change.act == RULE:
+            return f" to the reading rule {change.first.removeprefix(RULE_KEY)}"
         if change.act == TOKEN:
             return f" to the token {change.first.removeprefix(TOKEN_KEY)}"
         first, last = (name_key(self._records, key) for key in (change.first, change.last))

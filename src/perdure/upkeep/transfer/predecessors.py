@@ -25,7 +25,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number, make_resource_key
 from perdure.model import stored
-from perdure.model.changes import BEGIN, TOKEN, ChainHead, ChangeMark
+from perdure.model.changes import WITHOUT_RECORDS, ChainHead, ChangeMark
 from perdure.model.records import Record, Token, Tombstone
 from perdure.policy.naming import spell_name
 from perdure.settings import load_settings
@@ -105,7 +105,7 @@ def _list_writes(records: Records, head: ChainHead | None) -> LaterWrites:
     while page := records.list_changes(since, limit=_PAGE):
         for change in page:
             since = change.mark
-            if change.act in (BEGIN, TOKEN):
+            if change.act in WITHOUT_RECORDS:
                 continue
             for key, line in records.find_lines(change):
                 record = stored.decode_stored(line)
@@ -172,7 +172,7 @@ def _add_names(names: dict[str, Record], row: dict[str, Any], withdrawn: dict[st
 
     The row of a withdrawal does not say of which versions, so they count as all.
     """
-    if row.get("act") in (None, BEGIN, TOKEN):  # a row without an act is private: of a token
+    if row.get("act") in (None, *WITHOUT_RECORDS):  # without an act, a row is private
         return 0
     try:
         ends = [parse(row[name]) for name in ("name", "first", "last") if name in row]

@@ -1,0 +1,36 @@
+"""Setting and lifting reading rules (`perdure.policy.reading_rules`).
+
+What must stay true: a receipt for a rule means that every later answer obeys it.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from perdure.errors.reading import RuleUnknown
+from perdure.model.commands import Outcome, Receipt, Restrict
+from perdure.model.reading_rules import ReadingRule
+from perdure.policy.reading_rules import check_rule, read_subject, select_in_force
+from perdure.writing.ledger import Ledger
+
+
+def restrict_reading(ledger: Ledger, command: Restrict) -> Receipt:
+    """Set a rule, or lift the one about the same subject.
+
+    Raises InvalidRequest if the rule is malformed, or RuleUnknown if there is none to lift.
+    """
+    rule = replace(check_rule(command.rule), at=ledger.now, by=command.by, number=0)
+    key = read_subject(rule.about, rule.part).key
+    known = select_in_force(ledger.journal.find_rules(key))
+    before = next((one for one in known if one.subject == rule.subject), None)
+    if before is None and rule.lifted:
+        raise RuleUnknown(about=rule.about)
+    if before is not None and _is_same(before, rule):
+        return Receipt(outcome=Outcome.UNCHANGED, identifier=rule.about, revision=before.number)
+    number = ledger.save_rule(key, rule)
+    outcome = Outcome.CREATED if before is None else Outcome.CHANGED
+    return Receipt(outcome=outcome, identifier=rule.about, revision=number)
+
+
+def _is_same(one: ReadingRule, other: ReadingRule) -> bool:
+    return replace(one, at="", by="", number=0) == replace(other, at="", by="", number=0)
