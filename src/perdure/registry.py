@@ -156,7 +156,7 @@ class Registry:
         """Answers queries about names."""
         from perdure.reading.resolve import ReadDoor
 
-        return ReadDoor(self.records, self.settings.templates)
+        return ReadDoor(self.records, self.settings.templates, clock=self.clock)
 
     @property
     def door(self) -> SharedDoor:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.conftest import Desk, text
 
-from perdure.errors import Forbidden, MalformedIdentifier, NotFound, PartNotSupported
-from perdure.ids import Identifier, parse
+from perdure.errors import MalformedIdentifier, NotFound, PartNotSupported
+from perdure.ids import parse
 from perdure.model.commands import Assign
 from perdure.model.queries import (
     Choices,
@@ -19,12 +19,11 @@ from perdure.model.queries import (
     Fetch,
     Gone,
     Query,
-    Reader,
     Redirect,
     Step,
     Want,
 )
-from perdure.model.records import Location, Record, Value
+from perdure.model.records import Location, Value
 from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.server.application import Application
@@ -196,20 +195,6 @@ def test_what_no_name_can_be_is_malformed_unless_its_beginning_is_known(desk: De
 
 # hooks
 # -----
-
-
-def test_a_reader_without_the_right_is_refused_in_one_place(desk: Desk, letter: str) -> None:
-    def may_read(reader: Reader, identifier: Identifier, record: Record) -> bool:
-        assert record.versions
-        assert identifier.key == parse(letter).key
-        return reader.name == "curator"
-
-    door = ReadDoor(desk.registry.records, may_read=may_read)
-    for name in (letter, "hdl:1839/letter", "hdl:1839/letter#char=0,4"):
-        with pytest.raises(Forbidden):
-            door.resolve(Query(identifier=parse(name)))
-        curator = Query(identifier=parse(name), reader=Reader(name="curator"))
-        assert isinstance(door.resolve(curator).step, Fetch)
 
 
 def test_another_resolver_is_asked_only_for_what_is_not_known(desk: Desk, letter: str) -> None:

@@ -196,8 +196,9 @@ class Registered:
             release_state=lambda: None,
         )
         records = SimpleNamespace(open_lookup=lambda: lookup)
+        reading = SimpleNamespace(rules=SimpleNamespace(refresh=lambda: False))
         registry = SimpleNamespace(
-            records=records, reading=None, bytes=None, settings=self.settings
+            records=records, reading=reading, bytes=None, settings=self.settings
         )
         self.generation = Generation(root)
         self.fast = FastPath(

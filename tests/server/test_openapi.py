@@ -49,6 +49,7 @@ _OF_EVERY_MESSAGE = {
     "signature",
     "trailer",
     "transfer-encoding",
+    "x-forwarded-for",
 }
 _LEFT_OUT = "^((askMethods|echoRequest)Of|runBatch$)"
 """OPTIONS and TRACE of pages: one handler answers all of them. Batches: Schemathesis cannot write

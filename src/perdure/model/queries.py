@@ -13,6 +13,7 @@ from perdure.errors import Corrupt, MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
 from perdure.model.records import (
+    LOCAL,
     IdentifiedRecord,
     Location,
     Record,
@@ -52,6 +53,8 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PUBLIC_READER = Reader()
+LOCAL_READER = Reader(name=LOCAL)
+"""A person on the machine itself, or a program that this person runs."""
 
 
 class LocationAttribute(msgspec.Struct, frozen=True):

@@ -51,8 +51,3 @@ class ReadingRule(StoredValue, frozen=True, kw_only=True):
     """No rule is about this any more. The earlier ones are history."""
     number: int = 0
     """The position among all rules; a newer one has a higher number."""
-
-    @property
-    def subject(self) -> tuple[str, str]:
-        """The thing that the rule is about. A newer rule about it replaces this one."""
-        return self.about, self.part

@@ -1,15 +1,12 @@
-"""Access rules: they decide which records a reader may read. Pure.
+"""Access to captures: who may read those of a web archive. Pure.
 
-How it works: the read door calls `may_read` once for every record that it answers with, for every
-face. No record is closed to any reader yet, so the answer is always True. A rule about closed,
-private or withdrawn records belongs here and nowhere else.
+`perdure.policy.reading_rights` decides about records.
 """
 
 from __future__ import annotations
 
-from perdure.ids import Identifier
 from perdure.model.queries import Reader
-from perdure.model.records import LOCAL, Record
+from perdure.model.records import LOCAL
 
 
 def may_read_captures(reader: Reader, access: str) -> bool:
@@ -18,8 +15,3 @@ def may_read_captures(reader: Reader, access: str) -> bool:
     Those of a closed archive are read only on its premises: by people on the machine itself.
     """
     return access != "closed" or reader.name == LOCAL
-
-
-def may_read(reader: Reader, identifier: Identifier, record: Record) -> bool:  # noqa: ARG001
-    """Return True if the reader may read the record."""
-    return True

@@ -13,10 +13,12 @@ OPERATIONS = (
     "break",
     "alias",
     "describe",
+    "read",
+    "restrict",
     "withdraw",
     "erase",
     "delegate",
     "administer",
     "mirror",
 )
-"""The last two are about tokens, all others about identifiers."""
+"""`delegate` and `administer` are about tokens, all others about identifiers."""

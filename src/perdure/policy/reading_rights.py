@@ -39,7 +39,12 @@ from perdure.model.records import LOCAL, Level
 from perdure.policy.levels import find_level
 from perdure.policy.naming import same_format
 from perdure.policy.network_addresses import parse_networks
-from perdure.policy.reading_rules import RuleSubject, read_rule_subject
+from perdure.policy.reading_rules import (
+    RuleSubject,
+    find_rule_key,
+    identify_subject,
+    read_rule_subject,
+)
 from perdure.policy.rights import Object, check_right, make_object
 
 READ = "read"
@@ -75,15 +80,22 @@ class ReadObject(msgspec.Struct, frozen=True):
     name: str
     """Its text, for messages."""
     key: str
+    """The key of the rules about it."""
     level: Level
     what: Object
     """The resource, as the scopes of tokens and rules see it."""
 
 
+def narrow_object(wanted: ReadObject, level: Level) -> ReadObject:
+    """Another level of the same resource."""
+    return msgspec.structs.replace(wanted, level=level)
+
+
 def make_read_object(identifier: Identifier, part: str | None = None) -> ReadObject:
     """The thing that a name names, with a part that the name cannot include."""
     name = f"{identifier}#{part}" if part else str(identifier)
-    return ReadObject(name, identifier.key, find_level(identifier, part), make_object(identifier))
+    level = find_level(identifier, part)
+    return ReadObject(name, find_rule_key(identifier), level, make_object(identifier))
 
 
 def check_reading(
@@ -173,7 +185,7 @@ def _list_contained(
     rules: Iterable[ReadingRule], wanted: ReadObject, relate: Relate
 ) -> list[ReadingRule]:
     """The rules about parts that may be among the bytes of what is wanted, each part's newest."""
-    found: dict[tuple[str, str], ReadingRule] = {}
+    found: dict[tuple[str, Level], ReadingRule] = {}
     for rule in rules:
         level = _read_subject(rule).level
         if not level.part or _governs(rule, wanted, relate):
@@ -186,9 +198,9 @@ def _list_contained(
         part = wanted.level.part
         if part and relate(part, level.part) is PartRelation.APART:
             continue
-        before = found.get(rule.subject)
-        if before is None or before.number < rule.number:
-            found[rule.subject] = rule
+        about = identify_subject(rule)
+        if about not in found or found[about].number < rule.number:
+            found[about] = rule
     return list(found.values())
 
 

@@ -52,7 +52,7 @@ class RuleSubject(msgspec.Struct, frozen=True):
     about: str
     """The canonical text of the name or of the scope."""
     key: str = ""
-    """The key of the resource; empty for a scope."""
+    """The key of the rules about the resource; empty for a scope."""
     level: Level = WHOLE_RESOURCE
     part: str = ""
     """The text of a part that the name cannot include."""
@@ -89,7 +89,13 @@ def read_subject(about: str, part: str | None = None) -> RuleSubject:
             raise MalformedSubject(about=about)
         return RuleSubject(_spell_scope(about))
     joined, beside = join_part(name, part or None)
-    return RuleSubject(str(joined), joined.key, find_level(joined, beside), beside or "")
+    level = find_level(joined, beside)
+    return RuleSubject(str(joined), find_rule_key(joined), level, beside or "")
+
+
+def find_rule_key(identifier: Identifier) -> str:
+    """Return the key of the rules about a resource, which all names equal to it share."""
+    return identifier.resource.equal_key or identifier.key
 
 
 @lru_cache(maxsize=4096)
@@ -133,9 +139,15 @@ def _count_fixed(scope: str) -> int:
     return 2 * sum(one not in "*/" for one in text) + (not is_below)
 
 
+def identify_subject(rule: ReadingRule) -> tuple[str, Level]:
+    """Return what a rule is about, the same for all spellings of a name."""
+    subject = read_rule_subject(rule.about, rule.part)
+    return subject.key or subject.about, subject.level
+
+
 def select_in_force(rules: Iterable[ReadingRule]) -> list[ReadingRule]:
     """Return the rules that no later one replaces or lifts, the oldest first."""
-    newest = {rule.subject: rule for rule in rules}
+    newest = {identify_subject(rule): rule for rule in rules}
     return sorted(
         (rule for rule in newest.values() if not rule.lifted), key=lambda rule: rule.number
     )

@@ -12,12 +12,21 @@ What must stay true: hiding is for readers only; rules for writing see the store
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from msgspec.structs import replace
 
 from perdure.ids import Identifier
-from perdure.model.records import Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    WHOLE_RESOURCE,
+    Level,
+    Location,
+    LocationDrift,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy.handles.values import hide_private_locations
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.versions import list_versions
@@ -48,6 +57,58 @@ def silence_descriptions(record: Record, current: Record | None = None) -> Recor
         return drop_descriptions(record)
     silent = {one.number for one in now.versions if one.tombstone and one.tombstone.silent}
     return drop_version_descriptions(record, silent) if silent else record
+
+
+def hide_levels(
+    record: Record, may_read: Callable[[Level], bool], has_open_bytes: Callable[[Level], bool]
+) -> Record:
+    """The record without the levels that a reader may not read.
+
+    Digests and lengths are hidden of bytes that are not open, because a part of them is closed.
+    """
+    shown = record if may_read(WHOLE_RESOURCE) else _drop_whole(record)
+    versions = (_hide_formats(one, may_read, has_open_bytes) for one in shown.versions)
+    return replace(
+        shown,
+        versions=tuple(one for one in versions if one is not None),
+        locations=tuple(one for one in shown.locations if may_read(_find_level_of(one))),
+        drifted=tuple(one for one in shown.drifted if may_read(_find_level_of(one))),
+        narrower=tuple(one for one in record.narrower if may_read(one.level)),
+    )
+
+
+def _drop_whole(record: Record) -> Record:
+    """A record without what it says of the resource as a whole."""
+    return replace(
+        record,
+        metadata={},
+        about=None,
+        attached=(),
+        aliases=(),
+        values=(),
+        broken=None,
+        proposal=None,
+    )
+
+
+def _hide_formats(
+    version: Version, may_read: Callable[[Level], bool], has_open_bytes: Callable[[Level], bool]
+) -> Version | None:
+    """A version with its readable formats, or None if nothing of it may be read."""
+    shown = []
+    for held in version.representations:
+        level = Level(version=version.number, format=held.format)
+        if has_open_bytes(level):
+            shown.append(held)
+        elif may_read(level):
+            shown.append(replace(held, sha512="", length=0, original="", blanks=()))
+    if not shown and not may_read(Level(version=version.number)):
+        return None
+    return replace(version, representations=tuple(shown))
+
+
+def _find_level_of(there: Location | LocationDrift) -> Level:
+    return Level(version=there.version, format=there.format)
 
 
 def drop_descriptions(record: Record) -> Record:

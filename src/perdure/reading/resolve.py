@@ -9,7 +9,8 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
 5. If the name is unknown here, another resolver may know it: the hook `delegate`.
-6. It checks the reader's right (`perdure.policy.access`).
+6. If there are reading rules about the name, it refuses the reader, or hides what the reader may
+   not read (`perdure.reading.guarding`).
 7. `Resolved.step` decides the answer, also for the part (`perdure.policy.decide`). A part of a
    resource held elsewhere has its own location (`perdure.policy.unfolding`).
 
@@ -26,12 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import NoReturn
 
 import msgspec
 
 from perdure.errors import NotFound
-from perdure.errors.credentials import ReadingNotAllowed
 from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.errors.naming import PatternNotAllowed
@@ -52,8 +53,8 @@ from perdure.model.queries import (
     Step,
     Want,
 )
-from perdure.model.records import IdentifiedRecord, Level, Location, Record, Value
-from perdure.policy.access import may_read
+from perdure.model.records import LOCAL, IdentifiedRecord, Level, Location, Record, Value
+from perdure.model.timestamps import format_timestamp
 from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
@@ -65,13 +66,17 @@ from perdure.policy.naming import identify_record, qualify_identifier, read_qual
 from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
+from perdure.reading.guarding import Guard, ReadingRules
 from perdure.storage.ports import Records
 
 _MOST_ALIASES = 8
 """The most HS_ALIAS values that are followed, one after the other."""
 Delegate = Callable[[Query], Step | None]
 """Returns the step to another resolver for a name that is unknown here, or None."""
-MayRead = Callable[[Reader, Identifier, Record], bool]
+
+
+def _find_time() -> datetime:
+    return datetime.now(UTC)
 
 
 def delegate_nothing(_query: Query) -> Step | None:
@@ -105,6 +110,8 @@ class Resolved:
     names: NameSet | None = None
     """The set of names that is requested. It has a record if its names are those of the versions
     and formats of one resource (`…/1.text.*`)."""
+    guard: Guard | None = field(default=None, repr=False, compare=False)
+    """Applies the reading rules about the name; None if there are none."""
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
     """Finds the locations of parts of resources that are held elsewhere."""
 
@@ -236,7 +243,12 @@ class Resolved:
 
     def require_usual_step(self) -> Step:
         """Return the answer about the whole, or raise NotFound, NoSuchVersion or NotAcceptable."""
-        return decide_step(Query(identifier=self.whole), self.holder)
+        step = decide_step(Query(identifier=self.whole), self.holder)
+        return step if self.guard is None else self.guard.guard_step(step, self.part)
+
+    def show_past(self, record: Record) -> Record:
+        """A past revision of the record, as the reader may see it."""
+        return record if self.guard is None else self.guard.show(record)
 
     def choose(
         self,
@@ -249,10 +261,19 @@ class Resolved:
 
         The locations of a part are those of the part, never those of the whole. With `whole`, the
         part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartElsewhere if the
-        location of the part is not known.
+        location of the part is not known; Forbidden or Unauthenticated if the reader may not have
+        the bytes.
         """
         if self.delegated is not None:
             return self.delegated
+        step = self._choose_step(want, accept, whole=whole)
+        if self.guard is None:
+            return step
+        return self.guard.guard_step(step, None if whole else self.part)
+
+    def _choose_step(
+        self, want: Want | None, accept: tuple[Preference, ...] | None, *, whole: bool
+    ) -> Step:
         query = msgspec.structs.replace(
             self.query,
             identifier=self.identifier if self.inside is None and not whole else self.whole,
@@ -356,18 +377,19 @@ class ReadDoor:
         templates: tuple[str, ...] = (),
         *,
         delegate: Delegate = delegate_nothing,
-        may_read: MayRead = may_read,
+        clock: Callable[[], datetime] = _find_time,
     ) -> None:
         self._records = records
         self._delegate = delegate
-        self._may_read = may_read
+        self._clock = clock
+        self.rules = ReadingRules(records)
         self._unfolding = Unfolding(records.find_record, templates)
 
     def resolve(self, query: Query) -> Resolved:
         """Resolve a query.
 
         Raises NotFound if the name is not known, MalformedIdentifier if it cannot have such a part,
-        Forbidden if the reader may not read it; for a citation, always an error.
+        Forbidden or Unauthenticated if the reader may not read it; for a citation, always an error.
         """
         asked, beside = join_part(query.identifier, query.part)
         if asked.is_citation:
@@ -375,15 +397,37 @@ class ReadDoor:
         part = written_part(asked) or beside or ""
         with self._records.hold_snapshot():
             resolved = self._find_answer(query, asked, part)
-        if resolved.holder is not None and not self._may_read(
-            query.reader, resolved.whole, resolved.holder
-        ):
-            raise ReadingNotAllowed(
-                who=query.reader.name or "anybody", identifier=str(resolved.whole)
-            )
+            if query.reader.name != LOCAL:
+                resolved = self._guard_answer(resolved, query.reader)
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
+
+    def _guard_answer(self, resolved: Resolved, reader: Reader) -> Resolved:
+        """Apply the reading rules. Raises Forbidden or Unauthenticated."""
+        if not self.rules.refresh() or (resolved.names is not None and resolved.record is None):
+            return resolved
+        now = format_timestamp(self._clock().astimezone(UTC))
+        if resolved.via is not None:
+            other = self.rules.make_guard(resolved.via, None, reader, now)
+            if other is not None:
+                other.check_name()
+        name, part = resolved.identifier, resolved.part_beside
+        if resolved.is_elsewhere:
+            name, part = resolved.whole, resolved.part
+        guard = self.rules.make_guard(name, part, reader, now)
+        if guard is None:
+            return resolved
+        if resolved.holder is not None:
+            guard = replace(guard, record=resolved.holder)
+        guard.check_name()
+        record, holder = resolved.record, resolved.holder
+        return replace(
+            resolved,
+            record=None if record is None else guard.show(record),
+            holder=holder if holder is None or resolved.inside is not None else guard.show(holder),
+            guard=guard,
+        )
 
     def _refuse_citation(self, citation: Identifier, reader: Reader) -> NoReturn:
         """Raise the error that answers a citation.

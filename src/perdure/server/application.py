@@ -77,7 +77,7 @@ from perdure.errors.cutting import CitationUnresolved
 from perdure.errors.processes import Stopping
 from perdure.server.apis import memento, replay
 from perdure.server.common import logs, problems, signatures
-from perdure.server.common.answers import Answer, begin_answer, send_answer
+from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.request import Receive, Request, Scope, Send
@@ -106,6 +106,8 @@ class Application:
             return
         request = Request(scope, receive, self._service.settings.base_url)
         answer = await self._answer_request(request)
+        if request.is_governed:
+            keep_private(answer)
         memento.capitalise_names(answer, request)
         try:
             sent = await send_answer(answer, scope, receive, to)

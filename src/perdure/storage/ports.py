@@ -199,7 +199,7 @@ class Records(Protocol):
         """The number of the newest reading rule, or 0 if there never was one."""
 
     def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
-        """The reading rules about the resource with this key or, if it is empty, about scopes.
+        """The reading rules with this key or, if it is empty, about scopes.
 
         The oldest comes first. Among them are rules that later ones replace or lift; rules up to
         the number `after` are left out.
@@ -340,7 +340,7 @@ class Journal(Records, Protocol):
         """Add or replace a token, and note the change, without digests, in the token history."""
 
     def save_rule(self, key: str, rule: ReadingRule, deed: Deed) -> int:
-        """Add a reading rule under the key of its resource, and return its number.
+        """Add a reading rule under its key, and return its number.
 
         The key is empty for a rule about a scope.
         """

@@ -16,7 +16,7 @@ from perdure.errors.cutting import CitationUnresolved
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_defaults import find_default_scheme
-from perdure.model.queries import Fetch, Query
+from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
 
@@ -61,7 +61,7 @@ def _name_up_to(whole: Pdi, origin: str) -> Identifier:
 
 def _check_place(registry: Registry, identifier: Identifier) -> None:
     """Raise PartNotFound or PartOutOfRange if the part is not in the document that is held."""
-    resolved = registry.reading.resolve(Query(identifier=identifier))
+    resolved = registry.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier))
     if resolved.inside is None or not isinstance(step := resolved.step, Fetch):
         return
     source = registry.documents.open_source(step.identifier, step.representation)

@@ -15,7 +15,7 @@ from perdure.errors import Corrupt, InvalidMetadata, InvalidRequest, NotFound, P
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
 from perdure.model import collection
-from perdure.model.queries import Query
+from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record
 from perdure.policy import templates
 from perdure.policy.handles import namespace
@@ -75,7 +75,9 @@ def _is_there(registry: Registry, text: str) -> bool:
         identifier = parse(text)
         if isinstance(identifier, Pwid) or not registry.settings.is_numbered_here(identifier):
             return True
-        registry.reading.resolve(Query(identifier=identifier)).choose(whole=True)
+        registry.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier)).choose(
+            whole=True
+        )
     except NotFound:
         return False
     except PerdureError:

@@ -22,7 +22,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, are_equivalent, parse
 from perdure.ids.urls import normalise_url
-from perdure.model.queries import Choices, Query, Want
+from perdure.model.queries import LOCAL_READER, Choices, Query, Want
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 
@@ -208,7 +208,9 @@ class RegistryLookUp:
         if identifier != identifier.whole:
             return None
         try:
-            step = self._reading.resolve(Query(identifier=identifier)).choose(Want.LOCATIONS)
+            step = self._reading.resolve(Query(reader=LOCAL_READER, identifier=identifier)).choose(
+                Want.LOCATIONS
+            )
         except PerdureError:
             return None  # nothing is known about it
         return step if isinstance(step, Choices) else None

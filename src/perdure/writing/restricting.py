@@ -10,7 +10,12 @@ from msgspec.structs import replace
 from perdure.errors.reading import RuleUnknown
 from perdure.model.commands import Outcome, Receipt, Restrict
 from perdure.model.reading_rules import ReadingRule
-from perdure.policy.reading_rules import check_rule, read_subject, select_in_force
+from perdure.policy.reading_rules import (
+    check_rule,
+    identify_subject,
+    read_subject,
+    select_in_force,
+)
 from perdure.writing.ledger import Ledger
 
 
@@ -21,8 +26,9 @@ def restrict_reading(ledger: Ledger, command: Restrict) -> Receipt:
     """
     rule = replace(check_rule(command.rule), at=ledger.now, by=command.by, number=0)
     key = read_subject(rule.about, rule.part).key
+    about = identify_subject(rule)
     known = select_in_force(ledger.journal.find_rules(key))
-    before = next((one for one in known if one.subject == rule.subject), None)
+    before = next((one for one in known if identify_subject(one) == about), None)
     if before is None and rule.lifted:
         raise RuleUnknown(about=rule.about)
     if before is not None and _is_same(before, rule):
@@ -33,4 +39,7 @@ def restrict_reading(ledger: Ledger, command: Restrict) -> Receipt:
 
 
 def _is_same(one: ReadingRule, other: ReadingRule) -> bool:
-    return replace(one, at="", by="", number=0) == replace(other, at="", by="", number=0)
+    def strip_stamp(rule: ReadingRule) -> ReadingRule:
+        return replace(rule, about="", part="", at="", by="", number=0)
+
+    return strip_stamp(one) == strip_stamp(other)

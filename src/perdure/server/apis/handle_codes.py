@@ -150,7 +150,7 @@ def answer_error(
     status = STATUS[code]
     if code in (HandleCode.NOT_SUPPORTED, HandleCode.INVALID_VALUE, HandleCode.ERROR):
         status = problem.status  # more specific: 409, 413
-    if isinstance(error, errors.ShareUsedUp):
-        status = problem.status  # 429
+    if isinstance(error, (errors.ShareUsedUp, errors.LegallyUnavailable)):
+        status = problem.status  # 429, 451
     waiting = [one for one in problem.fields if one[0] in _WAITING]
     return write_answer(code, handle, *waiting, form=form, status=status, message=str(error))

@@ -50,7 +50,9 @@ from perdure.server.apis.handle_requests import (
     read_query,
 )
 from perdure.server.apis.handle_writing import delete_handle, write_handle
+from perdure.server.common import asking
 from perdure.server.common.answers import Answer, make_empty_answer
+from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -98,7 +100,7 @@ def answer_options(request: Request) -> Answer:
 async def show_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:
     """Answer with the values of a handle that everyone may read, or all for its administrators."""
     identifier = asked.identifier
-    resolved = _resolve_handle(service, identifier)
+    resolved = _resolve_handle(service, request, identifier)
     record = resolved.holder if resolved is not None else None
     if resolved is None or record is None or record.tombstone:
         return answer_unknown(service, identifier, asked)
@@ -200,12 +202,18 @@ def _select_values(shown: tuple[Value, ...], asked: HandleRequest) -> tuple[Valu
     )
 
 
-def _resolve_handle(service: Service, identifier: Handle | Pdi) -> Resolved | None:
+def _resolve_handle(
+    service: Service, request: Request, identifier: Handle | Pdi
+) -> Resolved | None:
     """Resolve a handle. Returns None if it is unknown."""
+    query = Query(
+        identifier=identifier,
+        want=Want.LOCATIONS,
+        follow_aliases=False,
+        reader=find_reader(service, request),
+    )
     try:
-        return service.reading.resolve(
-            Query(identifier=identifier, want=Want.LOCATIONS, follow_aliases=False)
-        )
+        return asking.resolve_query(service, request, query)
     except NotFound:
         return None
 

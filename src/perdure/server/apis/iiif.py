@@ -42,7 +42,7 @@ from perdure.model.queries import Fetch, Gone, Query
 from perdure.model.records import Record
 from perdure.parts import Information, iiif
 from perdure.reading.targets import read_identifier, spell_path
-from perdure.server.common import digests, problems
+from perdure.server.common import asking, digests, problems
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -53,6 +53,7 @@ from perdure.server.common.answers import (
 )
 from perdure.server.common.conditions import find_last_modified, is_unmodified
 from perdure.server.common.negotiate import choose_type, read_preferences
+from perdure.server.common.readers import find_reader
 from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -107,7 +108,15 @@ async def _answer_request(service: Service, request: Request) -> Answer:
             information = f"{_write_base_uri(request, asked.version, asked.name)}/info.json"
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", escape_uri(information)))
         selector = iiif.read_picture(asked.parameters, asked.version)
-        resolved = service.reading.resolve(Query(identifier=identifier, accept=_IMAGES_FIRST))
+        resolved = asking.resolve_query(
+            service,
+            request,
+            Query(
+                identifier=identifier,
+                accept=_IMAGES_FIRST,
+                reader=find_reader(service, request),
+            ),
+        )
         if resolved.inside is not None:
             raise NotFound(identifier=str(identifier))
         step = resolved.step

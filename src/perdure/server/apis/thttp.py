@@ -272,7 +272,10 @@ def _find_by_url(service: Service, request: Request, operand: str) -> tuple[Reso
     found = find_by_url(service, request, url)
     if not found:
         raise NotFound(identifier=url)
-    return tuple(service.reading.resolve(asking.make_query(service, request, one)) for one in found)
+    return tuple(
+        asking.resolve_query(service, request, asking.make_query(service, request, one))
+        for one in found
+    )
 
 
 def _answer_l2ns(service: Service, request: Request, operand: str) -> Answer:
@@ -290,7 +293,7 @@ def _answer_l2ls(service: Service, request: Request, operand: str) -> Answer:
 def _list_urls(service: Service, request: Request, name: Identifier) -> list[str]:
     """The URLs of a name; an empty list if it has no record here or was withdrawn."""
     try:
-        resolved = service.reading.resolve(asking.make_query(service, request, name))
+        resolved = asking.resolve_query(service, request, asking.make_query(service, request, name))
         found = list_urls(request, resolved)
     except NotFound:
         return []

@@ -54,6 +54,12 @@ class Answer(msgspec.Struct):
     file: FileSpan | None = None
 
 
+def keep_private(answer: Answer) -> None:
+    """Forbid caches to store an answer that another reader may not get."""
+    answer.fields = [field for field in answer.fields if field[0] != b"cache-control"]
+    answer.fields.append((b"cache-control", b"private, no-store"))
+
+
 def escape_uri(text: str) -> bytes:
     """Escape a text as a URI reference for a header field, whatever the text contains.
 

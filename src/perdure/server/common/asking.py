@@ -17,6 +17,7 @@ from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, read_name, spell_part_path, spell_path
+from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -40,6 +41,7 @@ def make_query(
         part=part,
         delimiter=delimiter,
         doubt=doubt,
+        reader=find_reader(service, request),
         want=want,
         accept=request.accept,
         languages=request.languages,
@@ -80,7 +82,17 @@ def resolve_name(
         types=question.types,
         attributes=question.attributes,
     )
-    return service.reading.resolve(chosen)
+    return resolve_query(service, request, chosen)
+
+
+def resolve_query(service: Service, request: Request, query: Query) -> Resolved:
+    """Resolve a query of a request. Answers that reading rules decide are not stored by caches.
+
+    Raises the errors of `ReadDoor.resolve`.
+    """
+    resolved = service.reading.resolve(query)
+    request.is_governed |= resolved.guard is not None
+    return resolved
 
 
 def spell_resolved(resolved: Resolved) -> str:

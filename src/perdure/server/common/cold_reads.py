@@ -24,7 +24,7 @@ from resource import RUSAGE_THREAD, getrusage
 from typing import Protocol
 
 from perdure.errors import PerdureError
-from perdure.model.queries import Query
+from perdure.model.queries import LOCAL_READER, Query
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.targets import read_name
 from perdure.storage.ports import RecordLookUp, Records
@@ -136,4 +136,6 @@ class ColdReads:
         name = read_name(text)
         if self._read_record(name.identifier.whole.key) is None:
             # an alias, or a part: the records to which it leads
-            self._reading.resolve(Query(identifier=name.identifier, part=name.part))
+            self._reading.resolve(
+                Query(reader=LOCAL_READER, identifier=name.identifier, part=name.part)
+            )

@@ -49,6 +49,8 @@ class Request:
         self.receive = receive
         self.signer: Token | None = None
         """The token whose key signed this request, or None if it is not signed."""
+        self.is_governed = False
+        """True if the answer depends on reading rules: no cache may store it."""
         self.allow: Mapping[TargetKind, bytes] = {}
         """The methods that the target allows, by its kind; set by the dispatcher."""
         self.answer_other: Callable[[Request], Awaitable[Answer]] = _refuse_other

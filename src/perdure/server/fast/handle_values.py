@@ -29,7 +29,7 @@ def find_key(handle: str) -> str | None:
     """Return the key of a handle as it is written in a target, or None if it must be decoded."""
     if names.is_pdi(handle):
         return None
-    plain = read_plain_name(f"{'doi' if handle.startswith('10.') else 'hdl'}:{handle}")
+    plain = read_plain_name(name_handle(handle))
     if plain is not None:
         return plain.key
     if any(mark in handle for mark in _NOT_SIMPLE):
@@ -38,6 +38,11 @@ def find_key(handle: str) -> str | None:
         return names.read_handle(handle).key
     except PerdureError:
         return None
+
+
+def name_handle(handle: str) -> str:
+    """Return the handle with the label of its scheme."""
+    return f"{'doi' if handle.startswith('10.') else 'hdl'}:{handle}"
 
 
 def write_values(handle: str, record: Record, *, fresh: int) -> bytes | None:

@@ -31,7 +31,7 @@ import msgspec
 
 from perdure.archives.index import cdx
 from perdure.errors import PerdureError
-from perdure.ids import parse
+from perdure.ids import Identifier, parse
 from perdure.ids.pdi import read_plain_key
 from perdure.ids.plain_names import read_plain_name
 from perdure.model import stored
@@ -99,7 +99,10 @@ class FastPath:
         cold = cold or ColdReads(registry.records, registry.reading)
         self._lookups = TurnLookUp(registry.records, cold)
         self._find_record = self._lookups.find_record
-        self._recent = RecentAnswers(generation.counts, self._lookups.release_state)
+        self._rules = registry.reading.rules
+        self._has_rules = True
+        """True if there may be reading rules: the plain way applies those about a name."""
+        self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
         self._leads = Leads(self._lookups, generation.counts, settings)
         self._headers = UsualHeaders(settings)
@@ -234,6 +237,8 @@ class FastPath:
             stored_text = self._find_record(key)
             if stored_text is None:
                 return None
+            if self._has_rules and self._is_governed(handle_values.name_handle(name)):
+                return None
             record = stored.decode_stored(stored_text)
             return handle_values.write_values(name, record, fresh=self._fresh)
         except (PerdureError, *_MALFORMED):
@@ -246,6 +251,14 @@ class FastPath:
         if lost or day != self._day:
             self._day = day
             self._recent.drop_answers()
+
+    def _note_revision(self) -> None:
+        self._lookups.release_state()
+        self._has_rules = self._rules.refresh()
+
+    def _is_governed(self, name: str | Identifier) -> bool:
+        """Return True if there are reading rules about a name. Raises MalformedIdentifier."""
+        return self._rules.has_rules(parse(name) if isinstance(name, str) else name)
 
     # targets
     # -------
@@ -265,7 +278,8 @@ class FastPath:
             text = label_handle(text)
         plain = read_plain_name(text)
         if plain is None:
-            return self._leads.follow_part(text, self._day) or self._resolve_any(target, text)
+            lead = None if self._has_rules else self._leads.follow_part(text, self._day)
+            return lead or self._resolve_any(target, text)
         return self._resolve_name(plain.path, plain.path.encode(), plain.key, None, None)
 
     def _resolve_name(
@@ -273,8 +287,12 @@ class FastPath:
     ) -> _Resolved | None:
         """Resolve a name, given with its path, its key and, for a PDI, its version and format."""
         stored_text, record = self._find_record(key), None
-        if stored_text is None:
+        if stored_text is None:  # which names the rules must be asked about, only the door knows
+            if self._has_rules:
+                return None
             return self._leads.follow_name(text, key, version, format, self._day)
+        if self._has_rules and self._is_governed(text):
+            return None
         if stored_text[0] != stored.JSON:
             sole = find_sole_location(stored_text, version, format, self._day)
         else:
@@ -301,8 +319,9 @@ class FastPath:
         simple = len(target.translate(None, _NOT_SIMPLE)) == len(target) and b":" in target
         if not simple or target[:1] != b"/" or target[-1:] == b"/":
             return None
-        stored_text = self._find_record(parse(text).key)
-        if stored_text is None:
+        identifier = parse(text)
+        stored_text = self._find_record(identifier.key)
+        if stored_text is None or (self._has_rules and self._is_governed(identifier)):
             return None
         return self._decide_step(text, stored.decode_stored(stored_text))
 
@@ -310,7 +329,9 @@ class FastPath:
         record = show_to_readers(record)
         alias = find_alias(record)
         if alias is not None:
-            return self._leads.follow_alias(alias) if record.tombstone is None else None
+            if self._has_rules or record.tombstone is not None:
+                return None
+            return self._leads.follow_alias(alias)
         if negotiates_elsewhere(record.values):
             return None
         identifier = parse(text)

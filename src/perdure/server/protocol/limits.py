@@ -59,8 +59,17 @@ class ClientLimits:
         """
         if peer in self._proxies:
             named = b", ".join(_FORWARDED.findall(fields)).decode("latin-1")
-            peer = self._proxies.get_trusted_client_address(named)[0] if named else ""
+            peer = self.find_address(peer, named)
         return self._name_client(peer)
+
+    def find_address(self, peer: str, forwarded: str) -> str:
+        """Return the address of a client, which a trusted proxy names in `X-Forwarded-For`.
+
+        It is empty if a trusted proxy names none.
+        """
+        if peer not in self._proxies:
+            return peer
+        return self._proxies.get_trusted_client_address(forwarded)[0] if forwarded else ""
 
     def _name_client_of(self, address: str) -> str | None:
         try:

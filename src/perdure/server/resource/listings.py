@@ -203,7 +203,7 @@ def _list_page_urls(service: Service, request: Request, page: ListingPage) -> li
     """List the URLs of all names of a page, each once. Withdrawn resources have none."""
     found: dict[str, None] = {}
     for name in page.identifiers:
-        resolved = service.reading.resolve(asking.make_query(service, request, name))
+        resolved = asking.resolve_query(service, request, asking.make_query(service, request, name))
         urls = list_urls(request, resolved)
         if not isinstance(urls, Gone):
             found |= dict.fromkeys(urls)
@@ -274,7 +274,7 @@ def _write_bibliography(
 
 
 def _resolve_name(service: Service, request: Request, name: Identifier) -> Resolved:
-    return service.reading.resolve(asking.make_query(service, request, name))
+    return asking.resolve_query(service, request, asking.make_query(service, request, name))
 
 
 def _describe_resource(

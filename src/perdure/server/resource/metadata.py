@@ -414,7 +414,7 @@ async def _require_part(
 ) -> None:
     """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
     query = msgspec.structs.replace(asking.make_query(service, request, identifier), part=part)
-    resolved = service.reading.resolve(query)
+    resolved = asking.resolve_query(service, request, query)
     await service.run_cutter(service.registry.documents.select_part, resolved)
 
 

@@ -318,7 +318,7 @@ def answer_history(service: Service, request: Request, resolved: Resolved) -> An
         auth.check_right(service, auth.find_bearer(service, request), "administer", identifier)
     revisions: list[dict[str, object]] = []
     before: dict[str, object] = {}
-    for record in (show_to_readers(one, past[-1]) for one in past):
+    for record in (resolved.show_past(show_to_readers(one, past[-1])) for one in past):
         shown = make_public_record(record, identifier.whole, request.base_url)
         actor = {"by": record.by} if full else {}
         revisions.append(shown | actor | {"changes": compare_revisions(before, shown)})

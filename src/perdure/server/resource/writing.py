@@ -37,7 +37,7 @@ from perdure.formats.detect import Sampler
 from perdure.ids import Authority, Identifier, load_schemes, parse
 from perdure.model.about import LANGUAGE
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
-from perdure.model.queries import Query
+from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
 from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
@@ -143,7 +143,7 @@ def find_existing(service: Service, identifier: Identifier) -> Record | None:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
         return None
-    resolved = service.reading.resolve(Query(identifier=identifier.whole))
+    resolved = service.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier.whole))
     if not resolved.is_registered:
         raise NotFound(identifier=str(identifier))
     try:

@@ -74,6 +74,7 @@ _HANDLE_PROBLEMS = (
     errors.Incomplete,
     errors.DigestMismatch,
     errors.Unavailable,
+    errors.LegallyUnavailable,
     *_REFUSED,
 )
 

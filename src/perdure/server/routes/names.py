@@ -77,6 +77,7 @@ _READING = Route(
         errors.Undecodable,
         errors.OverBudget,
         errors.ArchiveClosed,
+        errors.LegallyUnavailable,
         errors.Unauthenticated,
         errors.Forbidden,
     ),

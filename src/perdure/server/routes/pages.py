@@ -19,11 +19,15 @@ from perdure.server.routes.model import (
     Parameter,
     Route,
     Schema,
+    Security,
 )
 
 _GET = ("GET", "HEAD")
 _PLAIN = "text/plain"
 _ENTITY: Schema = {"type": "object", "additionalProperties": True}
+
+_REFUSED = (errors.Unauthenticated, errors.Forbidden, errors.LegallyUnavailable)
+"""Errors by which reading rules refuse a reader."""
 
 OWN = (
     Route(
@@ -170,7 +174,9 @@ THTTP = (
             errors.MissingLibrary,
             errors.Undecodable,
             errors.ArchiveClosed,
+            *_REFUSED,
         ),
+        security=(Security.BEARER,),
         extensions={
             "x-query-string": {
                 "description": "The complete query is the URI to look up, escaped or as it is. "
@@ -205,6 +211,7 @@ _PICTURE = (
     errors.PartNotSupported,
     errors.MissingLibrary,
     errors.Undecodable,
+    *_REFUSED,
 )
 
 IIIF = (
@@ -221,6 +228,7 @@ IIIF = (
             AnswerShape(status=303, text="The info.json of the image.", fields=("Location",)),
         ),
         problems=_PICTURE,
+        security=(Security.BEARER,),
     ),
     Route(
         methods=_GET,
@@ -241,6 +249,7 @@ IIIF = (
             AnswerShape(status=304, text="The client already has it."),
         ),
         problems=_PICTURE,
+        security=(Security.BEARER,),
     ),
     Route(
         methods=_GET,
@@ -294,6 +303,7 @@ IIIF = (
             AnswerShape(status=304, text="The client already has it."),
         ),
         problems=_PICTURE,
+        security=(Security.BEARER,),
     ),
 )
 

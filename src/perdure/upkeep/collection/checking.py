@@ -53,7 +53,7 @@ from perdure.errors.root import count_things
 from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
-from perdure.model.queries import Fetch, Gone, Query, Redirect
+from perdure.model.queries import LOCAL_READER, Fetch, Gone, Query, Redirect
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.collection.digests import (
@@ -114,7 +114,9 @@ class MemberChecker:
 
     def _check_registered(self, blank: CheckedMember, identifier: Identifier) -> CheckedMember:
         try:
-            resolved = self._registry.reading.resolve(Query(identifier=identifier))
+            resolved = self._registry.reading.resolve(
+                Query(reader=LOCAL_READER, identifier=identifier)
+            )
             step = resolved.choose(whole=True)
         except NotFound as error:
             return self._judge_unknown(blank, identifier, error)

@@ -45,7 +45,7 @@ from perdure.errors.servers import BytesElsewhere
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
-from perdure.model.queries import Fetch, Query
+from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.registry import Registry
 from perdure.upkeep.collection.checking import find_digest_fault
 from perdure.upkeep.collection.companions import Companions
@@ -246,7 +246,7 @@ class MemberExtraction:
     def _write_held(self, name: str, written: list[str]) -> None:
         """Write a held document as a `resource` record. Raises what resolving and cutting raise."""
         identifier = parse(name)
-        resolved = self._registry.reading.resolve(Query(identifier=identifier))
+        resolved = self._registry.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier))
         step = resolved.choose(whole=True)
         if not isinstance(step, Fetch):
             raise BytesElsewhere(identifier=name)

@@ -24,7 +24,7 @@ from perdure.ids import Identifier
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Commit, Content, Mint, Receipt
-from perdure.model.queries import Fetch, Preference, Query
+from perdure.model.queries import LOCAL_READER, Fetch, Preference, Query
 from perdure.registry import Registry
 from perdure.storage.spool import IN_MEMORY
 
@@ -46,7 +46,9 @@ def load_held(registry: Registry, identifier: Identifier) -> HeldCollection:
     Raises NotFound, NoSuchVersion, NotAcceptable if it is not a collection, InvalidMetadata if it
     claims to be one but is not valid.
     """
-    query = Query(identifier=identifier.whole, accept=(Preference(members.MEDIA_TYPE),))
+    query = Query(
+        reader=LOCAL_READER, identifier=identifier.whole, accept=(Preference(members.MEDIA_TYPE),)
+    )
     resolved = registry.reading.resolve(query)
     step = resolved.step
     if not isinstance(step, Fetch):

@@ -1,0 +1,198 @@
+"""The reading rules of a registry, and the guard that applies them to one answer of the read door.
+
+How it works: `ReadingRules` keeps the rules about scopes, and reads those about one resource when
+they are needed. It asks the registry for the number of the newest rule, so that a registry without
+rules costs one small look-up. If there are rules about the name of a query, the read door makes a
+`Guard`, which refuses the reader, hides levels of the record, and checks each step that leads to
+bytes.
+
+What must stay true: rules are at least as new as the record that they are applied to; nothing but
+the guard decides what a reader may see.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+
+from perdure.errors import PerdureError
+from perdure.ids import Identifier
+from perdure.model.queries import Choices, Fetch, Reader, Step
+from perdure.model.reading_rules import ReadingRule
+from perdure.model.records import LOCAL, Level, Record
+from perdure.parts import Selector, parse_part, select_part
+from perdure.policy.part_relations import relate_parts
+from perdure.policy.reading_rights import (
+    PartRelation,
+    ReadObject,
+    check_reading,
+    make_read_object,
+    narrow_object,
+    relate_texts,
+)
+from perdure.policy.reading_rules import find_rule_key, select_in_force
+from perdure.policy.rights import Object, make_object
+from perdure.policy.scope_index import ScopeIndex
+from perdure.policy.showing import hide_levels
+from perdure.storage.ports import Records
+
+
+class _ScopeRules:
+    """The rules about scopes up to a number, with an index of the scopes."""
+
+    def __init__(self, last: int = 0, rules: tuple[ReadingRule, ...] = ()) -> None:
+        self.last = last
+        self.rules = rules
+        self.in_force = {rule.about: rule for rule in select_in_force(rules)}
+        self.index = ScopeIndex()
+        for about in self.in_force:
+            self.index.add_scope(about)
+
+    def list_covering(self, what: Object) -> list[ReadingRule]:
+        return [self.in_force[scope] for scope in self.index.find_scopes(what)]
+
+
+class ReadingRules:
+    """The rules of one registry. Safe to use from several threads."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._scopes = _ScopeRules()
+        self._loading = threading.Lock()
+
+    def refresh(self) -> bool:
+        """Read new rules about scopes. Return False if the registry never had a rule."""
+        last = self._records.find_last_rule()
+        if last > self._scopes.last:
+            with self._loading:
+                known = self._scopes
+                fresh = self._records.find_rules("", known.last)
+                self._scopes = (
+                    _ScopeRules(last, (*known.rules, *fresh)) if fresh else _with_last(known, last)
+                )
+        return last > 0
+
+    def has_rules(self, identifier: Identifier) -> bool:
+        """Return True if a rule in force is about a resource, or about a level of it.
+
+        Call `refresh` first, after every change of the registry.
+        """
+        if not self._scopes.last:
+            return False
+        return bool(self._list_rules(identifier.resource))
+
+    def _list_rules(self, resource: Identifier) -> list[ReadingRule]:
+        scopes = self._scopes
+        found = select_in_force(self._records.find_rules(find_rule_key(resource)))
+        return [*found, *scopes.list_covering(make_object(resource))] if scopes.index else found
+
+    def make_guard(
+        self, identifier: Identifier, part: str | None, reader: Reader, now: str
+    ) -> Guard | None:
+        """Return the guard of a name, or None if everyone may read everything about it.
+
+        Call `refresh` first.
+        """
+        if reader.name == LOCAL or not self._scopes.last:
+            return None
+        rules = self._list_rules(identifier.resource)
+        if not rules:
+            return None
+        return Guard(tuple(rules), make_read_object(identifier, part), identifier, reader, now)
+
+
+def _with_last(known: _ScopeRules, last: int) -> _ScopeRules:
+    """The same rules; they are known to be complete up to a later number."""
+    found = object.__new__(_ScopeRules)
+    found.__dict__ |= known.__dict__ | {"last": last}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Applies rules to the answers about one name, for one reader."""
+
+    rules: tuple[ReadingRule, ...]
+    wanted: ReadObject
+    identifier: Identifier
+    reader: Reader
+    now: str
+    record: Record = field(default_factory=Record)
+    """The record with all its media types, which decide what the text of a part means."""
+
+    def check_name(self) -> None:
+        """Raise Forbidden or Unauthenticated if the reader may not read the named thing."""
+        self._check(self.wanted, with_bytes=False)
+
+    def show(self, record: Record) -> Record:
+        """The record without the levels that the reader may not read."""
+        return hide_levels(record, self.may_read, partial(self.may_read, with_bytes=True))
+
+    def may_read(self, level: Level, *, with_bytes: bool = False) -> bool:
+        """Return True if the reader may read a level of the resource."""
+        try:
+            self._check(narrow_object(self.wanted, level), with_bytes=with_bytes)
+        except PerdureError:
+            return False
+        return True
+
+    def guard_step(self, step: Step, part: str | None) -> Step:
+        """Return the step if the reader may have its bytes; `part` is the requested part.
+
+        Raises Forbidden or Unauthenticated. Of several documents, the readable ones remain.
+        """
+        if isinstance(step, Fetch):
+            self._check(self._name_level(step, part), with_bytes=True)
+        if not isinstance(step, Choices) or not step.fetches:
+            return step
+        left = tuple(
+            one
+            for one in step.fetches
+            if self.may_read(self._name_level(one, part).level, with_bytes=True)
+        )
+        if not left and not step.locations:
+            self._check(self._name_level(step.fetches[0], part), with_bytes=True)
+        return Choices(identifier=step.identifier, fetches=left, locations=step.locations)
+
+    def _name_level(self, fetch: Fetch, part: str | None) -> ReadObject:
+        level = make_read_object(fetch.identifier).level
+        return narrow_object(
+            self.wanted,
+            Level(
+                version=level.version,
+                format=fetch.representation.format,
+                part="" if part is None else self.wanted.level.part,
+            ),
+        )
+
+    def _check(self, wanted: ReadObject, *, with_bytes: bool) -> None:
+        check_reading(
+            self.rules,
+            wanted,
+            self.reader,
+            self.now,
+            relate=self._relate,
+            with_bytes=with_bytes,
+        )
+
+    def _relate(self, one: str, other: str) -> PartRelation:
+        """Compare two parts in every media type that the document has."""
+        if one == other:
+            return PartRelation.SAME
+        kinds = {
+            held.media_type for version in self.record.versions for held in version.representations
+        }
+        found = {self._relate_in(kind, one, other) for kind in kinds}
+        return found.pop() if len(found) == 1 else relate_texts(one, other)
+
+    def _relate_in(self, media_type: str, one: str, other: str) -> PartRelation:
+        try:
+            return relate_parts(self._select(one, media_type), self._select(other, media_type))
+        except PerdureError:
+            return PartRelation.UNKNOWN
+
+    def _select(self, part: str, media_type: str) -> Selector:
+        named = self.identifier.whole.with_part(part)
+        found = None if named is None else select_part(named, media_type)
+        return parse_part(part, media_type) if found is None else found

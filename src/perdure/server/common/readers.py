@@ -1,0 +1,32 @@
+"""The reader of a request: the address, heeding trusted proxies, and the rights of the token.
+
+How it works: the address is that of the connection or, if this is a proxy in `trusted_proxies`, the
+last one in `X-Forwarded-For` that is not such a proxy. A reading rule may admit the bearer of a
+token; a token that is unknown or malformed gives no rights, and the reader is anonymous.
+
+What must stay true: the text of a request never gives an address or a name that was not checked.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from perdure.errors import Unauthenticated
+from perdure.model.queries import Reader
+from perdure.server.common import auth
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+
+def find_reader(service: Service, request: Request) -> Reader:
+    """Return the reader of a request."""
+    peer = request.scope.get("client")
+    forwarded = request.read_field(b"x-forwarded-for")
+    address = service.limits.find_address(peer[0], forwarded) if peer else ""
+    if request.signer is None and b"authorization" not in request.fields:
+        return Reader(address=address)
+    with suppress(Unauthenticated):
+        token = auth.find_bearer(service, request)
+        chain = tuple(service.bearers.trace_chain(token))
+        return Reader(name=token.name, tokens=chain, address=address)
+    return Reader(address=address)

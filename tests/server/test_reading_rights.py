@@ -1,0 +1,192 @@
+"""Reading rules over HTTP: every face refuses with the same reason; no cache stores an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+
+from perdure.ids import parse
+from perdure.model.commands import Describe, Restrict
+from perdure.model.reading_rules import Access, ReadingRule
+
+SECRET = b"a secret sentence"
+MARKER = "secret"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    root = tmp_path_factory.mktemp("site") / "registry"
+    with deployed(root, trusted_proxies="127.0.0.1") as running:
+        yield running
+
+
+def restrict(site: Deployment, about: str, **fields: Any) -> None:
+    rule = ReadingRule(**({"about": about, "access": Access.CLOSED} | fields))
+    site.do(Restrict(rule=rule))
+
+
+def lift(site: Deployment, about: str) -> None:
+    restrict(site, about, access=Access.OPEN, lifted=True)
+
+
+@pytest.fixture
+def name(site: Deployment) -> str:
+    """A document with a secret in its bytes and in its title."""
+    full = site.mint(text(SECRET))
+    patch = json.dumps({"titles": [{"value": f"The {MARKER}"}]}).encode()
+    site.do(Describe(identifier=parse(resource(full)), patch=patch))
+    return full
+
+
+CASES: list[tuple[dict[str, Any], int, str]] = [
+    ({}, 403, "forbidden"),
+    ({"access": Access.UNAVAILABLE, "reason": "a court"}, 451, "unavailable-for-legal-reasons"),
+    ({"until": "2999-01-01", "reason": "under review"}, 403, "embargoed"),
+    ({"by_token": True}, 401, "unauthenticated"),
+    ({"networks": ("10.0.0.0/8",)}, 403, "forbidden"),
+]
+
+
+def list_targets(name: str) -> list[str]:
+    """Requests of every face about a document."""
+    whole = resource(name)
+    encoded = quote(whole, safe="")
+    return [
+        f"/{whole}",
+        f"/{name}",
+        f"/{name}%23char=0,4",
+        f"/{name}?part=char=0,4",
+        *(f"/{whole}?{verb}" for verb in ("info", "landing", "linkset", "locations", "history")),
+        f"/{whole}?metadata=datacite-json",
+        f"/{whole}?cite=bibtex",
+        f"/{whole}?bytes",
+        f"/{name}?members",
+        f"/{name}?play",
+        f"/{name}?quote=secret",
+        *(f"/uri-res/{one}?{whole}" for one in ("N2L", "N2Ls", "N2R", "N2Rs", "N2C", "I2Ns")),
+        f"/iiif/3/{encoded}/info.json",
+        f"/iiif/3/{encoded}/full/max/0/default.jpg",
+    ]
+
+
+@pytest.mark.parametrize(("fields", "status", "code"), CASES)
+def test_every_face_refuses(
+    site: Deployment, name: str, fields: dict[str, Any], status: int, code: str
+) -> None:
+    restrict(site, resource(name), **fields)
+    for target in list_targets(name):
+        answer = site.get(target)
+        assert answer.status == status, (target, answer)
+        assert "no-store" in answer.headers["cache-control"], target
+        assert MARKER not in f"{answer.headers}", target
+        assert MARKER.encode() not in answer.body.replace(target.encode(), b""), target
+        assert json.loads(answer.body)["code"] == code
+        assert site.ask("HEAD", target).status == status
+        if status == 401:
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_page_says_until_when_and_why(site: Deployment, name: str) -> None:
+    restrict(site, resource(name), until="2999-01-01", reason="under <review>")
+    answer = site.get(f"/{resource(name)}", "Accept: text/html")
+    assert (answer.status, answer.headers["content-type"][:9]) == (403, "text/html")
+    page = answer.body.decode()
+    assert "2999-01-01" in page
+    assert "under &lt;review&gt;" in page
+    assert MARKER not in page
+
+
+def test_a_problem_says_until_when(site: Deployment, name: str) -> None:
+    restrict(site, resource(name), until="2999-01-01", reason="under review")
+    problem = json.loads(site.get(f"/{name}").body)
+    assert (problem["until"], problem["stated"]) == ("2999-01-01", "under review")
+
+
+def test_readers_with_a_token_read(site: Deployment, name: str) -> None:
+    restrict(site, resource(name), by_token=True)
+    reads = site.token("reader", operations=("read",), authorities=(SERIES,))
+    writes = site.token("writer", operations=("mint",))
+    elsewhere = site.token("stranger", operations=("read",), authorities=("archive.nara.gov.us",))
+    answer = site.get(f"/{name}", f"Authorization: Bearer {reads}")
+    assert (answer.status, answer.body) == (200, SECRET)
+    assert answer.headers["cache-control"] == "private, no-store"
+    for other in (writes, elsewhere):
+        assert site.get(f"/{name}", f"Authorization: Bearer {other}").status == 403
+    assert site.get(f"/{name}", "Authorization: Bearer perdure_unknown").status == 401
+    assert site.get(f"/{name}", "Authorization: Basic YTpi").status == 401
+    conditional = site.get(f"/{name}", f"If-None-Match: {answer.headers['etag']}")
+    assert conditional.status == 401
+    again = site.get(
+        f"/{name}", f"If-None-Match: {answer.headers['etag']}", f"Authorization: Bearer {reads}"
+    )
+    assert (again.status, again.headers["cache-control"]) == (304, "private, no-store")
+
+
+def test_readers_in_a_network_read(site: Deployment, name: str) -> None:
+    """ " "by network" heeds trusted_proxies"."""
+    restrict(site, resource(name), networks=("10.0.0.0/8", "2001:db8::/32"))
+    for address, status in (
+        ("10.1.2.3", 200),
+        ("2001:db8::7", 200),
+        ("9.9.9.9, 10.1.2.3", 200),
+        ("10.1.2.3, 9.9.9.9", 403),
+        ("11.1.2.3", 403),
+        ("nonsense", 403),
+        ("", 403),
+    ):
+        answer = site.get(f"/{name}", f"X-Forwarded-For: {address}")
+        assert answer.status == status, address
+
+
+def test_only_a_trusted_proxy_names_the_reader(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    root = tmp_path_factory.mktemp("untrusting") / "registry"
+    with deployed(root, trusted_proxies="192.0.2.1") as site:
+        full = site.mint(text(SECRET))
+        restrict(site, resource(full), networks=("10.0.0.0/8",))
+        assert site.get(f"/{full}", "X-Forwarded-For: 10.1.2.3").status == 403
+        restrict(site, resource(full), networks=("127.0.0.0/8",))
+        assert site.get(f"/{full}", "X-Forwarded-For: 10.1.2.3").status == 200
+
+
+def test_remembered_answers_obey_at_once(site: Deployment, name: str) -> None:
+    site.bind("hdl:1839/hot", "https://a.example/hot")
+    pairs = (
+        ("/hdl:1839/hot", "hdl:1839/hot", 302),
+        (f"/{name}", resource(name), 200),
+        ("/api/handles/1839/hot", "hdl:1839/hot", 200),
+    )
+    for target, about, usual in pairs:
+        for _ in range(3):
+            assert site.get(target).status == usual, target
+        restrict(site, about)
+        for _ in range(3):
+            answer = site.get(target)
+            assert answer.status == 403, target
+            assert b"a.example" not in answer.body
+        lift(site, about)
+        assert site.get(target).status == usual, target
+
+
+def test_the_handle_api_answers_in_its_own_codes(site: Deployment) -> None:
+    site.bind("hdl:1839/closed", f"https://a.example/{MARKER}")
+    for fields, status, code in (
+        ({}, 403, 401),
+        ({"by_token": True}, 401, 402),
+        ({"access": Access.UNAVAILABLE}, 451, 401),
+    ):
+        restrict(site, "hdl:1839/closed", **fields)
+        answer = site.get("/api/handles/1839/closed")
+        assert (answer.status, json.loads(answer.body)["responseCode"]) == (status, code)
+        assert MARKER.encode() not in answer.body
+
+
+def test_other_documents_are_cached_as_before(site: Deployment, name: str) -> None:
+    restrict(site, "pdi://archive.nara.gov.us/1997/")
+    assert "public" in site.get(f"/{name}").headers["cache-control"]
