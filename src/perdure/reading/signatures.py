@@ -21,13 +21,13 @@ import msgspec
 from perdure.errors import NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.ids.name_set import make_set
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
 from perdure.model.records import IdentifiedRecord, Record, Representation
 from perdure.model.timestamps import format_timestamp
-from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.documents import Documents
 from perdure.reading.listing import Listings
