@@ -1,0 +1,96 @@
+"""Verdicts on citations: how the text at the origin of a citation compares with what is cited.
+
+How it works: a comparison of two texts, pictures or sounds yields a `Comparison`. Positions count
+the units of what was compared: code points of plain text, pixels, samples, bytes.
+
+What must stay true: a verdict is computed whenever it is asked for, and never stored as truth. The
+order of the verdicts is that of their strength: of several, the last one counts.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """The content of a document at the origin of a citation, the strongest first."""
+
+    VERBATIM = "verbatim"
+    """Equal characters, pixels or samples."""
+    REFLOWED = "reflowed"
+    """Equal but for white space, line breaks, and `>` before lines."""
+    SAME_WORDS = "same-words"
+    """Equal but for case, quotation marks and dashes as well."""
+    TRANSCLUDED = "transcluded"
+    """An element that embeds the cited part by its identifier."""
+    REFERENCED = "referenced"
+    """The identifier of the cited part, or a link to it, but no copy."""
+    ALTERED = "altered"
+    """A passage of which at least half is the cited part."""
+    ELSEWHERE = "elsewhere"
+    """Nothing, but the cited part is at another place of the document."""
+    ABSENT = "absent"
+    """Nothing of the cited part."""
+    UNVERIFIABLE = "unverifiable"
+    """Unknown: one of the documents is not held here, or cannot be decoded."""
+
+    @property
+    def is_quotation(self) -> bool:
+        """True if the cited part is at the origin, or is embedded there."""
+        return self in _QUOTATIONS
+
+
+_QUOTATIONS = frozenset(
+    (Verdict.VERBATIM, Verdict.REFLOWED, Verdict.SAME_WORDS, Verdict.TRANSCLUDED)
+)
+_STRENGTH = {verdict: place for place, verdict in enumerate(Verdict)}
+
+
+def find_weakest(*verdicts: Verdict) -> Verdict:
+    """Return the verdict that counts for a citation of a citation.
+
+    >>> find_weakest(Verdict.VERBATIM, Verdict.REFLOWED).value
+    'reflowed'
+    """
+    return max(verdicts, key=_STRENGTH.__getitem__)
+
+
+class WordChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Words of the cited part that the citing document replaces, leaves out or adds."""
+
+    cited: str
+    """The words of the cited part; empty if words were added."""
+    citing: str
+    """The words of the citing document; empty if words were left out."""
+    cited_start: int
+    """The place of the change in the cited part."""
+    cited_stop: int
+    start: int
+    """The place of the change in the citing document."""
+    stop: int
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of comparing a cited part with the content at an origin."""
+
+    verdict: Verdict
+    start: int = 0
+    """The place in the citing document at which the passage begins; for `elsewhere`, the place at
+    which it does begin. 0 if there is none."""
+    stop: int = 0
+    """The end of the passage, excluded; equal to `start` if there is none."""
+    kept: int = 0
+    """If altered, the number of words, pixels, samples or bytes that are equal."""
+    total: int = 0
+    """If altered, the number of words, pixels, samples or bytes of the cited part."""
+    is_complete: bool = True
+    """False if the texts are so long and so unlike that only the first `total` words of the cited
+    part were compared."""
+    changes: tuple[WordChange, ...] = ()
+    """If altered, the first differences, in order."""
+    more_changes: int = 0
+    """The number of further differences."""
+    likeness: Verdict | None = None
+    """If elsewhere, how the passage there compares with the cited part."""

@@ -1,0 +1,1 @@
+"""Comparison of quotations with what they quote: text, and decoded pixels and samples. Pure."""
