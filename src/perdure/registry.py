@@ -35,6 +35,7 @@ from perdure.writing.copy_fence import CopyFence
 if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and cut no part
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
+    from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.listing import Listings
@@ -196,6 +197,12 @@ class Registry:
             find_signers=lambda name: self.settings.find_signers(name),
             clock=self.clock,
         )
+
+    def citations(self) -> CitationChecker:
+        """Checks citations of the documents of this registry."""
+        from perdure.reading.citations.checking import CitationChecker
+
+        return CitationChecker(self.reading, self.documents, self.parts)
 
     @cached_property
     def archive(self) -> Library:

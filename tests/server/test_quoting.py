@@ -14,8 +14,7 @@ from tests.server.deployment import Deployment, text
 
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Source, Span, iterate_body
-from perdure.extractors.text.characters import TextExtractor
-from perdure.server.resource.quoting import find_characters
+from perdure.extractors.text.characters import TextExtractor, find_characters
 
 LETTER = "Lieber Freund,\r\nschöne Grüße aus Kyoto (京都)!\nBis bald, bis bald.\r\n".encode()
 CANONICAL = re.sub("\r\n|\r|\n", "\r\n", LETTER.decode())

@@ -8,7 +8,7 @@ obtain the right, distrust the bytes. A class without its own code is one reason
 caller looks at the class or the code and reads the fields; it never parses the sentence.
 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
-      reading, describing, captures, importing)  correct the text
+      reading, describing, captures, citing, importing)  correct the text
     lookup, parts (cutting, damage, limits)        look elsewhere
     unavailable (quotas, servers, processes)       try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict

@@ -41,6 +41,14 @@ class OuterPartTooLong(LimitCounted, OverBudget):
     outer: str
 
 
+class ComparisonTooLong(LimitCounted, OverBudget):
+    """A side of a citation is too long to be compared."""
+
+    subject = "the comparison of {source}"
+    unit = "bytes"
+    source: str
+
+
 class MovieHeaderTooLong(LimitCounted, OverBudget):
     """The table of contents of a film is too long."""
 

@@ -57,6 +57,7 @@ AREAS = (
     "archive_corruption",
     "captures",
     "changes",
+    "citing",
     "configuring",
     "conflicts",
     "contents",

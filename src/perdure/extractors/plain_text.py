@@ -68,6 +68,7 @@ class PlainText(Protocol):
         """
 
 
+@runtime_checkable
 class SlicedText(PlainText, Protocol):
     """A text whose characters are stored in order, so that every range is one part."""
 

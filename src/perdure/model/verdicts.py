@@ -13,6 +13,8 @@ from enum import StrEnum
 
 import msgspec
 
+from perdure.ids import Identifier
+
 
 class Verdict(StrEnum):
     """The content of a document at the origin of a citation, the strongest first."""
@@ -94,3 +96,48 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """The number of further differences."""
     likeness: Verdict | None = None
     """If elsewhere, how the passage there compares with the cited part."""
+
+
+class CitationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a citation, and what it rests on."""
+
+    citation: Identifier
+    citing: Identifier
+    origin: str
+    cited: Identifier
+    verdict: Verdict
+    part: Identifier | None = None
+    """The passage in the citing document, as a part of it; for `elsewhere`, the passage there."""
+    extent: int = 0
+    """The length of the passage."""
+    unit: str = ""
+    """The unit of the extent: `character`, `pixel`, `sample`, `byte`."""
+    likeness: Verdict | None = None
+    """If elsewhere, how the passage there compares with the cited part."""
+    right: Identifier | None = None
+    """If elsewhere, the citation with the right origin."""
+    kept: int = 0
+    total: int = 0
+    is_complete: bool = True
+    changes: tuple[WordChange, ...] = ()
+    more_changes: int = 0
+    passage: Excerpt | None = None
+    """The text at the origin; None if nothing is there, or if it is not text."""
+    quoted: Excerpt | None = None
+    """The text of the cited part, None if it is not text."""
+    side: Identifier | None = None
+    """If unverifiable, the document that is not held here or cannot be decoded."""
+    reason: str = ""
+    """If unverifiable, why."""
+    inner: CitationReport | None = None
+    """The report on the cited identifier, if that is a citation itself."""
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """A passage in its context. Positions are not part of it."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+    is_whole: bool = True
+    """False if `text` is only the beginning of the passage."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -177,6 +178,23 @@ def _convert_skip(index: TextIndex, place: TextMark) -> TextMark:
         return place
     each = re.findall("\r\n|.", index.read_together(place)[0], re.DOTALL)
     return place._replace(skip=len("".join(each[: place.skip])))
+
+
+def find_characters(source: Source, span: Span, indexes: Indexes) -> CharRange:
+    """Return the characters of canonical text at these bytes of a text."""
+    index = open_index(source, find_coding(source), indexes)
+    every = range(index.count_units(Unit.CANONICAL) + 1)
+
+    def find_place(position: int) -> tuple[int, int]:
+        mark = index.find_place(Unit.CANONICAL, position)
+        return mark.byte, mark.skip
+
+    # After a lone CR, two positions have the same place: the implied LF belongs to the text before
+    # it.
+    start, end = (
+        bisect_right(every, (at, 0), key=find_place) - 1 for at in (span.start, span.stop)
+    )
+    return CharRange(start=start, end=end)
 
 
 # cutting

@@ -1,11 +1,11 @@
 """The shortest way from one sequence of words to another, in bounded time.
 
-How it works: three words in a row that stand once in either sequence are an anchor; of these, the
-longest ascending run is taken (as in patience diff). Between two anchors, Myers's algorithm finds
-the shortest edit script ("An O(ND) Difference Algorithm and Its Variations", 1986, figure 2). The
-end of the citing sequence is open: after the last anchor, a script ends where the cited words do.
-After `_MOST_EDITS` edits, the furthest place that was reached is taken for good, and the search
-goes on from there.
+How it works: in long sequences, three words in a row that are in either only once are an anchor; of
+these, the longest ascending run is taken (as in patience diff). Between two anchors, Myers's
+algorithm finds the shortest edit script ("An O(ND) Difference Algorithm and Its Variations", 1986,
+figure 2). The end of the citing sequence is open: after the last anchor, a script ends where the
+cited words do. After `_MOST_EDITS` edits, the furthest place that was reached is taken for good,
+and the search goes on from there.
 
 What must stay true: time is bounded, whatever the length of the sequences and their likeness.
 """
@@ -21,6 +21,7 @@ from typing import NamedTuple
 _MOST_EDITS = 256
 _MOST_STEPS = 1_000_000
 _ANCHOR = 3  # words
+_FEW = 400  # words; a repetition in a short passage is no anchor
 _NOWHERE = -(1 << 60)
 
 Pairs = list[tuple[int, int]]
@@ -39,7 +40,7 @@ def find_edits(cited: Sequence[str], citing: Sequence[str]) -> Edits:
     """Return what two sequences have in common. All cited words are compared, unless fewer than
     half of those before are equal, or the time is up.
     """
-    anchors = [(0, 0), *_find_anchors(cited, citing)]
+    anchors = [(0, 0), *(_find_anchors(cited, citing) if len(cited) > _FEW else [])]
     pairs: Pairs = []
     steps = 0
     for (x, y), (until_x, until_y) in pairwise(anchors):

@@ -5,8 +5,9 @@ blank, one dash or nothing. What lies between them is copied, for `SAME_WORDS` w
 one Unicode form. The folded text is one string beside two columns: the places of each copied
 stretch in the folded text and in the text itself. Bisection finds the place of a folded character.
 
-Two texts are equal in a grade if their folded texts are. A dash between letters reads as nothing,
-because it may be the end of a line that divides a word; beside a digit it may be a minus.
+Two texts are equal in a grade if their folded texts are. Between letters, a long dash or one after
+a blank reads as a blank, and a hyphen as nothing, because it may be the end of a line that divides
+a word. Beside a digit a dash may be a minus, so it is kept.
 
 What must stay true: a character whose folded form has another length is a stretch of its own, so
 the place of every folded character is exact.
@@ -41,6 +42,7 @@ _RUNS = {
     Verdict.SAME_WORDS: _compose_run(_HYPHEN + _QUOTES + _DASHES),
 }
 _DASH = re.compile(f"[{_DASHES}]")
+_BREAK = re.compile(rf"[{_SPACES}][^{_DASHES}]*[{_DASHES}]|--|[\u2014\u2015\u2e3a\u2e3b]")
 _QUOTES_ONLY = re.compile(f"[{_QUOTES}]+")
 
 
@@ -118,7 +120,7 @@ def fold_text(written: str, grade: Verdict) -> str:
     """Return a folded text without a blank or a dash at its end, where the next word is unknown.
 
     >>> fold_text('The "fox" \\u2013 it jumps', Verdict.SAME_WORDS)
-    'the foxit jumps'
+    'the fox it jumps'
     """
     return FoldedText(written, grade).text.rstrip(" -" if grade is Verdict.SAME_WORDS else " ")
 
@@ -140,7 +142,9 @@ def _read_run(written: str, run: re.Match[str], grade: Verdict, start: int) -> s
         if _DASH.search(marks):
             before, after = run.start() - 1, run.end()
             joins = start <= before and after < len(written)
-            return "" if joins and written[before].isalpha() and written[after].isalpha() else "-"
+            if not (joins and written[before].isalpha() and written[after].isalpha()):
+                return "-"
+            return " " if _BREAK.search(marks) else ""
         if _QUOTES_ONLY.fullmatch(marks):
             return ""
     return "" if _HYPHEN in marks else " "

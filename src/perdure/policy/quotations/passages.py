@@ -2,8 +2,9 @@
 
 How it works: `compare_passages` tries the grades of equality, the strictest first: equal
 characters; equal but for white space (`REFLOWED`); equal but for case, quotation marks and dashes
-(`SAME_WORDS`). If none holds at the origin, the nearest place where one does is found. Else the
-words at the origin are compared (`differences`).
+(`SAME_WORDS`). If none holds at the origin, the words there are compared (`differences`), and the
+nearest place where a grade does hold is found. That place counts, unless the passage at the origin
+is another one, of which more than half is the cited text.
 
 The origin is a range of places at one of which the passage must begin: a single character in most
 texts, all of a page or of a row where these are the positions of the medium.
@@ -40,25 +41,24 @@ def compare_passages(citing: str, start: int, until: int, cited: str) -> Compari
         here = _find_here(citing, start, until, wanted, grade)
         if here is not None:
             return here
-    nearest = _find_nearest(citing, start, cited)
-    if nearest is not None:
-        return _move(_place(Verdict.VERBATIM, nearest, nearest + len(cited)))
-    for grade, wanted in folded.items():
-        there = _find_there(citing, start, wanted, grade)
-        if there is not None:
-            return _move(there)
-    return compare_words(citing, start, until, cited) or Comparison(verdict=Verdict.ABSENT)
+    altered = compare_words(citing, start, until, cited)
+    there = _find_there(citing, start, cited, folded)
+    if there is None or (altered is not None and _is_apart(altered, there)):
+        return altered or Comparison(verdict=Verdict.ABSENT)
+    return Comparison(
+        verdict=Verdict.ELSEWHERE, start=there.start, stop=there.stop, likeness=there.verdict
+    )
+
+
+def _is_apart(altered: Comparison, there: Comparison) -> bool:
+    """Return True if a passage at the origin is altered, and not only begun at the wrong place."""
+    # ruling: citation-verdict
+    overlap = altered.start < there.stop and there.start < altered.stop
+    return not overlap and altered.kept * 2 > altered.total
 
 
 def _place(verdict: Verdict, start: int, stop: int) -> Comparison:
     return Comparison(verdict=verdict, start=start, stop=stop)
-
-
-def _move(there: Comparison) -> Comparison:
-    """Return the result that the passage is not at the origin, but there."""
-    return Comparison(
-        verdict=Verdict.ELSEWHERE, start=there.start, stop=there.stop, likeness=there.verdict
-    )
 
 
 def _find_here(
@@ -82,15 +82,21 @@ def _find_here(
     return _place(grade, start, folded.find_stop(len(wanted)))
 
 
-def _find_there(citing: str, start: int, wanted: str, grade: Verdict) -> Comparison | None:
-    """Return the passage nearest to the origin that is equal in a grade."""
-    if not wanted:
-        return None
-    folded = FoldedText(citing, grade)
-    at = _find_nearest(folded.text, folded.find_folded(start), wanted)
-    if at is None:
-        return None
-    return _place(grade, folded.find_start(at), folded.find_stop(at + len(wanted)))
+def _find_there(
+    citing: str, start: int, cited: str, folded: dict[Verdict, str]
+) -> Comparison | None:
+    """Return the passage nearest to the origin that is equal in the strictest grade."""
+    nearest = _find_nearest(citing, start, cited)
+    if nearest is not None:
+        return _place(Verdict.VERBATIM, nearest, nearest + len(cited))
+    for grade, wanted in folded.items():
+        if not wanted:
+            continue
+        text = FoldedText(citing, grade)
+        at = _find_nearest(text.text, text.find_folded(start), wanted)
+        if at is not None:
+            return _place(grade, text.find_start(at), text.find_stop(at + len(wanted)))
+    return None
 
 
 def _find_nearest(text: str, origin: int, wanted: str) -> int | None:

@@ -16,7 +16,6 @@ several occurrences.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
@@ -26,13 +25,13 @@ from markupsafe import Markup
 from perdure.errors import NotFound, PartNotFound
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.parts import AmbiguousQuotation
-from perdure.extractors.port import Indexes, Part, Source, Span, iterate_body
+from perdure.extractors.port import Part, Source, Span, iterate_body
+from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.coding import find_coding
-from perdure.extractors.text.index import Unit, open_index
 from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
-from perdure.parts import CharRange, Selector, TextQuote
+from perdure.parts import Selector, TextQuote
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import (
     Question,
@@ -163,23 +162,6 @@ def _show_passages(
         extent=extent,
     )
     return pages.make_page(status, body, *_FRESHLY_MADE)
-
-
-def find_characters(source: Source, span: Span, indexes: Indexes) -> CharRange:
-    """Return the characters of canonical text at these bytes of a text."""
-    index = open_index(source, find_coding(source), indexes)
-    every = range(index.count_units(Unit.CANONICAL) + 1)
-
-    def find_place(position: int) -> tuple[int, int]:
-        mark = index.find_place(Unit.CANONICAL, position)
-        return mark.byte, mark.skip
-
-    # After a lone CR, two positions have the same place: the implied LF belongs to the text before
-    # it.
-    start, end = (
-        bisect_right(every, (at, 0), key=find_place) - 1 for at in (span.start, span.stop)
-    )
-    return CharRange(start=start, end=end)
 
 
 def find_quotable(record: Record) -> tuple[Version, Representation] | None:

@@ -1,0 +1,42 @@
+"""Errors about citations: places in documents at which other documents are cited."""
+
+from __future__ import annotations
+
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.naming import UnusableName
+from perdure.errors.root import quote
+
+
+class SideNotPinned(UnusableName):
+    """The citing or the cited identifier of a citation has no format and version."""
+
+    side: str
+    rule = "ruling pdi-citation"
+
+    @property
+    def reason(self) -> str:
+        return f"a citation needs the format and the version of {quote(self.side)}"
+
+
+class NotACitation(UnusableName):
+    """A verdict was requested on an identifier that is not a citation."""
+
+    reason = "only a citation (citing@origin=cited) has a verdict"
+    rule = "section 3.5.2"
+
+
+class PositionMalformed(InvalidRequest):
+    """The origin position of a citation is not a position of the citing document's media type."""
+
+    origin: str
+    media_type: str
+    expected: str
+    rule = "ruling citation-origin"
+
+    @property
+    def what(self) -> str:
+        return f"origin position {quote(self.origin)}"
+
+    @property
+    def reason(self) -> str:
+        return f"in {quote(self.media_type)} it must be {self.expected}"

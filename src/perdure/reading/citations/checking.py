@@ -1,0 +1,215 @@
+"""The checker of citations: the verdict on `citing@origin=cited`.
+
+How it works: the read door resolves both sides. If the cited identifier is a citation itself, that
+one is checked first, and the passage that it finds is what is compared; the weakest verdict counts.
+The media of both sides choose the comparison. If neither the cited content nor an element that
+shows it is at the origin, a reference to it may be.
+
+What must stay true: a side that does not exist is an error, never a verdict; a side that exists and
+cannot be read is `unverifiable`, with the reason. Documents are decoded here, so a server runs it
+beside its event loop. No verdict is stored.
+"""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from perdure.errors.citing import NotACitation, SideNotPinned
+from perdure.errors.cutting import PartElsewhere
+from perdure.errors.lookup import CitationGone
+from perdure.errors.naming import PatternNotAllowed
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.model.queries import PUBLIC_READER, Fetch, Gone, Query, Reader, Step
+from perdure.model.verdicts import CitationReport, Verdict, find_weakest
+from perdure.parts import ByteRange, select_part
+from perdure.reading.citations import media, references, texts
+from perdure.reading.citations.origins import Medium, Origin, find_medium, read_origin
+from perdure.reading.citations.sides import NOTHING, Finding, Side, SideUnreadable, blame
+from perdure.reading.documents import Documents
+from perdure.reading.extraction import PartExtraction
+from perdure.reading.resolve import ReadDoor
+
+_READ_AS_TEXT = frozenset((Medium.TEXT, Medium.PAGES))
+
+
+class CitationChecker:
+    """Checks citations of one registry. Safe to use from several threads."""
+
+    def __init__(self, reading: ReadDoor, documents: Documents, parts: PartExtraction) -> None:
+        self._reading = reading
+        self._documents = documents
+        self._parts = parts
+
+    def check_citation(self, citation: Pdi, reader: Reader = PUBLIC_READER) -> CitationReport:
+        """Return the report on a citation.
+
+        Raises InvalidRequest for a pattern, a side without format and version, or an origin of
+        another medium; the errors of resolving either side, CitationGone, and PartNotFound or
+        PartOutOfRange for a place or a part that does not exist.
+        """
+        require_pinned(citation)
+        return self._check(citation, reader)
+
+    def _check(self, citation: Pdi, reader: Reader) -> CitationReport:
+        origin, cited = _take_apart(citation)
+        ours = self._resolve_side(citation, citation.whole, reader)
+        inner = self._check(cited, reader) if cited.is_citation else None
+        passage = _name_passage(cited, inner)
+        theirs = self._resolve_side(citation, passage, reader)
+        report = CitationReport(
+            citation=citation,
+            citing=citation.whole,
+            origin=origin,
+            cited=cited,
+            verdict=Verdict.UNVERIFIABLE,
+            inner=inner,
+        )
+        if not (isinstance(ours, Fetch) and isinstance(theirs, Fetch)):
+            absent = cited if isinstance(ours, Fetch) else citation.whole
+            return _refuse(report, absent, f"{absent} is not held here")
+        citing = self._open_side(citation.whole, ours)
+        essence = citing.source.essence
+        position = read_origin(origin, find_medium(essence), essence)
+        try:
+            with blame(cited):
+                found = self._compare(citing, position, self._open_side(passage, theirs), cited)
+        except SideUnreadable as error:
+            return _refuse(report, error.side, error.reason)
+        return _judge(report, found)
+
+    def _compare(self, citing: Side, origin: Origin, quoted: Side, cited: Identifier) -> Finding:
+        """Compare the contents and, if that is not enough, look for a reference.
+
+        Raises PartNotFound, PartOutOfRange or SideUnreadable.
+        """
+        medium = find_medium(quoted.source.essence)
+        if not {origin.medium, medium} <= _READ_AS_TEXT:
+            self._require_part(quoted)
+        unreadable: SideUnreadable | None = None
+        found = Finding(comparison=NOTHING, unit="")
+        try:
+            if {origin.medium, medium} <= _READ_AS_TEXT:
+                found = texts.compare_texts(self._parts, citing, origin, quoted)
+            elif _is_like(origin.medium, medium, quoted):
+                found = media.compare_media(self._parts, citing, origin, quoted)
+            elif origin.medium is not Medium.TEXT:
+                raise _make_incomparable(citing, quoted)
+        except SideUnreadable as error:
+            unreadable = error
+        if found.verdict.is_quotation:
+            return found
+        with blame(citing.identifier):
+            reference = references.find_reference(self._parts, citing.source, origin, cited)
+        if reference is not None and _is_stronger(reference.verdict, found.verdict):
+            return reference
+        if unreadable is not None:
+            raise unreadable
+        return found
+
+    def _require_part(self, side: Side) -> None:
+        """Raise PartNotFound or PartOutOfRange if a document has no such part."""
+        if side.selector is not None:
+            with blame(side.identifier):
+                self._parts.outline_part(side.source, side.selector)
+
+    def _resolve_side(self, citation: Pdi, side: Identifier, reader: Reader) -> Step | None:
+        """Return the answer to a side, or None if a part of it is elsewhere."""
+        try:
+            step = self._reading.resolve(Query(identifier=side, reader=reader)).step
+        except PartElsewhere:
+            return None
+        if isinstance(step, Gone):
+            grave = step.tombstone
+            raise CitationGone(
+                identifier=str(citation),
+                side=str(side),
+                reason=grave.reason,
+                at=grave.at,
+                by=grave.by,
+            )
+        return step
+
+    def _open_side(self, identifier: Identifier, step: Fetch) -> Side:
+        source = self._documents.open_source(step.identifier, step.representation)
+        return Side(identifier, source, select_part(identifier, source.essence))
+
+
+def require_pinned(citation: Pdi) -> None:
+    """Raise InvalidRequest unless both sides of a citation name one version in one format.
+
+    # ruling: pdi-citation
+    """
+    if citation.is_pattern:
+        raise PatternNotAllowed(identifier=str(citation))
+    for side in list_sides(citation):
+        if side.format is None or side.version is None:
+            raise SideNotPinned(identifier=str(citation), side=str(side))
+
+
+def list_sides(citation: Pdi) -> list[Pdi]:
+    """Return the documents and the part of a citation, the outermost first."""
+    sides: list[Pdi] = []
+    one = citation
+    while one.citation is not None:
+        sides.append(one.whole)
+        one = one.citation.cited
+    return [*sides, one]
+
+
+def _take_apart(citation: Pdi) -> tuple[str, Pdi]:
+    """Return the origin and the cited identifier of a citation."""
+    if citation.citation is None:
+        raise NotACitation(identifier=str(citation))
+    return citation.citation.origin, citation.citation.cited
+
+
+def _name_passage(cited: Pdi, inner: CitationReport | None) -> Identifier:
+    """Return the part that is compared: of an inner citation, the passage that it names."""
+    if inner is None:
+        return cited
+    return inner.part if inner.part is not None and inner.likeness is None else cited.whole
+
+
+def _is_stronger(one: Verdict, other: Verdict) -> bool:
+    return one is not other and find_weakest(one, other) is other
+
+
+def _is_like(citing: Medium, medium: Medium, quoted: Side) -> bool:
+    """Return True if two media that are not text are compared unit by unit."""
+    return citing is medium or (citing is Medium.BYTES and isinstance(quoted.selector, ByteRange))
+
+
+def _make_incomparable(citing: Side, cited: Side) -> SideUnreadable:
+    return SideUnreadable(
+        citing.identifier,
+        f"{cited.source.media_type} cannot be compared with {citing.source.media_type}",
+    )
+
+
+def _refuse(report: CitationReport, side: Identifier, reason: str) -> CitationReport:
+    return structs.replace(report, verdict=Verdict.UNVERIFIABLE, side=side, reason=reason)
+
+
+def _judge(report: CitationReport, found: Finding) -> CitationReport:
+    comparison = found.comparison
+    right = None
+    if found.moved is not None:
+        right = parse(f"{report.citing}@{found.moved}={report.cited}")
+    inner = () if report.inner is None else (report.inner.verdict,)
+    return structs.replace(
+        report,
+        verdict=find_weakest(found.verdict, *inner),
+        part=None if found.part is None else report.citing.with_part(str(found.part)),
+        extent=found.extent,
+        unit=found.unit,
+        likeness=comparison.likeness,
+        right=right,
+        kept=comparison.kept,
+        total=comparison.total,
+        is_complete=comparison.is_complete,
+        changes=comparison.changes,
+        more_changes=comparison.more_changes,
+        passage=found.passage,
+        quoted=found.quoted,
+    )

@@ -1,0 +1,195 @@
+"""Elements and links at an origin: what refers to a cited part without containing it.
+
+How it works: in markup, the tag at the origin is read, or the one that ends there. An element that
+shows what its attribute names (`img src`, `iframe`, `xi:include`) transcludes the cited part if the
+attribute is exactly its identifier, with version. Any other attribute, and an identifier written in
+the text, is a reference. An address counts as the identifier in it (`perdure.ids.urls`).
+
+If nothing at the origin refers to the part, all other tags are searched, up to a limit, and the
+nearest that does is elsewhere.
+
+What must stay true: nothing is fetched, and no entity of the markup is resolved.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from perdure.errors import PerdureError
+from perdure.extractors.markup.tagged import Markup
+from perdure.extractors.markup.tags import HTML, TEXT, Tags, View, read_attributes, read_tag
+from perdure.extractors.port import Source, Span
+from perdure.extractors.text.characters import find_characters
+from perdure.extractors.text.coding import find_coding
+from perdure.extractors.text.index import Unit, open_index
+from perdure.ids import Identifier, parse
+from perdure.ids.urls import deurlify
+from perdure.model.verdicts import Comparison, Excerpt, Verdict
+from perdure.parts.port import MARKUP, SGML, XML, covers_type
+from perdure.reading.citations.origins import Medium, Origin
+from perdure.reading.citations.sides import Finding
+from perdure.reading.extraction import PartExtraction
+
+_SHOWING = {
+    b"img": (b"src",),
+    b"image": (b"href", b"xlink:href"),
+    b"iframe": (b"src",),
+    b"frame": (b"src",),
+    b"embed": (b"src",),
+    b"object": (b"data",),
+    b"audio": (b"src",),
+    b"video": (b"src", b"poster"),
+    b"source": (b"src",),
+    b"track": (b"src",),
+    b"input": (b"src",),
+    b"use": (b"href", b"xlink:href"),
+    b"xi:include": (b"href",),
+    b"include": (b"href",),
+}
+"""Elements that show what an attribute names, by their names in lower case."""
+
+_MOST_TAGS = 100_000
+_LONGEST = 8192  # bytes of a value, characters of an identifier
+_WRITTEN = re.compile(r"(?:<|\(|\"|')?((?:https?://|urn:|pdi:)[^\s<>\"'`]+)", re.IGNORECASE)
+_PARAMETER = re.compile(r"[?&](?:amp;)?part=([^&#]*)")
+
+
+def find_reference(
+    parts: PartExtraction, source: Source, origin: Origin, cited: Identifier
+) -> Finding | None:
+    """Return what refers to a cited part at an origin, or elsewhere; None if nothing does.
+
+    Raises the errors of reading the markup.
+    """
+    if origin.medium is not Medium.TEXT:
+        return None
+    index = open_index(source, find_coding(source), parts.indexes)
+    if origin.number > index.count_units(Unit.CANONICAL):
+        return None
+    byte = index.find_place(Unit.CANONICAL, origin.number).byte
+    written = _find_written(source, byte, cited)
+    if written is not None:
+        return _tell(parts, source, Verdict.REFERENCED, written)
+    if not any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
+        return None
+    markup = Markup(source, "text", parts.indexes)
+    if markup.rule is TEXT or markup.encoding.width > 1:
+        return None
+    return _find_element(parts, markup, origin, byte, cited)
+
+
+def _find_element(
+    parts: PartExtraction, markup: Markup, origin: Origin, byte: int, cited: Identifier
+) -> Finding | None:
+    source, view, tags = markup.source, markup.make_view(), markup.list_tags()
+    at = bisect_right(tags.starts, byte) - 1
+    if at >= 0 and byte <= tags.stops[at]:
+        verdict = _judge_tag(markup, view, tags, at, cited)
+        if verdict is not None:
+            return _tell(parts, source, verdict, Span(tags.starts[at], tags.stops[at]))
+    for place in _list_nearest(at, min(len(tags.starts), _MOST_TAGS)):
+        verdict = _judge_tag(markup, view, tags, place, cited)
+        if verdict is not None:
+            there = Span(tags.starts[place], tags.stops[place])
+            return _tell(parts, source, verdict, there, origin)
+    return None
+
+
+def _list_nearest(at: int, count: int) -> Iterator[int]:
+    """Yield the numbers of tags, the nearest first."""
+    for distance in range(1, count + 1):
+        for place in (at - distance, at + distance):
+            if 0 <= place < count:
+                yield place
+
+
+def _judge_tag(
+    markup: Markup, view: View, tags: Tags, at: int, cited: Identifier
+) -> Verdict | None:
+    start, stop = tags.starts[at], tags.stops[at]
+    tag = read_tag(view, start, stop)
+    if tag.closing:
+        return None
+    name = tag.name.lower() if markup.rule is HTML else tag.name
+    showing = _SHOWING.get(name.lower(), ())
+    found: Verdict | None = None
+    for attribute in read_attributes(view, start, stop):
+        value = bytes(view[attribute.value])
+        if len(value) > _LONGEST or b":" not in value:
+            continue
+        text = html.unescape(value.decode(markup.encoding.codec, "replace")).strip()
+        named = read_address(text)
+        if named is None or not _names(named, cited):
+            continue
+        if attribute.name.lower() in showing and named == cited:
+            return Verdict.TRANSCLUDED
+        found = Verdict.REFERENCED
+    return found
+
+
+def _find_written(source: Source, byte: int, cited: Identifier) -> Span | None:
+    """Return the bytes of an identifier that is written at a place, if it is the cited one."""
+    chunk = source.read_bytes(byte, byte + _LONGEST)
+    try:
+        text = chunk.decode(find_coding(source).codec, "ignore")
+    except LookupError:
+        return None
+    found = _WRITTEN.match(text)
+    if found is None:
+        return None
+    name = html.unescape(found[1]).rstrip(".,;:!?)]}")
+    named = read_address(name)
+    if named is None or not _names(named, cited):
+        return None
+    length = len(text[: found.start(1) + len(name)].encode(find_coding(source).codec, "replace"))
+    return Span(byte, byte + length)
+
+
+def read_address(text: str) -> Identifier | None:
+    """Return the identifier that an address or an identifier in a document names, or None.
+
+    >>> str(read_address("https://pid.example.org/pdi://oma.eop.gov.us/1997/09/01/1.text.1%2337,51"))
+    'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
+    """
+    text = text.removeprefix("/")  # an address on the same server
+    part = _PARAMETER.search(text)
+    if part is not None:
+        text = f"{text[: part.start()]}#{part[1]}"
+    text = text.partition("?")[0] if "?" in text and "pdi:" in text.lower() else text
+    text = text.replace("%23", "#")
+    try:
+        return deurlify(text) if text.lower().startswith("http") else parse(text)
+    except (PerdureError, ValueError):
+        return None
+
+
+def _names(named: Identifier, cited: Identifier) -> bool:
+    """Return True if an identifier names the cited part, its document, or its resource."""
+    return named in (cited, cited.whole, cited.resource)
+
+
+def _tell(
+    parts: PartExtraction,
+    source: Source,
+    verdict: Verdict,
+    span: Span,
+    moved_from: Origin | None = None,
+) -> Finding:
+    part = find_characters(source, span, parts.indexes)
+    written = source.read_bytes(span.start, min(span.stop, span.start + _LONGEST))
+    return Finding(
+        comparison=Comparison(
+            verdict=verdict if moved_from is None else Verdict.ELSEWHERE,
+            start=span.start,
+            stop=span.stop,
+            likeness=None if moved_from is None else verdict,
+        ),
+        unit="character",
+        part=part,
+        extent=part.end - part.start,
+        moved=None if moved_from is None else moved_from.spell_moved(part.start),
+        passage=Excerpt(text=written.decode(find_coding(source).codec, "replace")),
+    )

@@ -1,0 +1,261 @@
+"""The text at an origin, in plain text, markup and PDF.
+
+How it works: the same number of characters is cut out of the citing document, at the origin, as the
+cited part has. If both are equal, the verdict is `verbatim`, for the price of two parts. Otherwise
+the plain texts of both documents are compared (`perdure.extractors.plain_text`,
+`perdure.policy.quotations`): markup without its tags, pages without their lines. An origin in
+markup is a character of the source; the text content from there on is compared.
+
+What must stay true: a part of the result contains the passage that was compared.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.limits import PlainTextTooLong
+from perdure.errors.root import count_things
+from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText
+from perdure.extractors.port import Part, Source, iterate_body
+from perdure.extractors.text.characters import find_characters
+from perdure.extractors.text.coding import find_coding
+from perdure.extractors.text.decoded import DecodedText
+from perdure.extractors.text.index import TextIndex, Unit, open_index
+from perdure.model.verdicts import Comparison, Excerpt, Verdict
+from perdure.parts import CharRange, Page, Selector
+from perdure.policy.quotations.passages import compare_passages
+from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium
+from perdure.reading.citations.sides import Finding, Side, blame
+from perdure.reading.extraction import PartExtraction
+
+_LINE_BREAK = re.compile("\r\n?")
+_AROUND = 300  # characters of the context of a passage
+_SHOWN = 4000  # characters of a passage
+
+
+class _Place(NamedTuple):
+    """The places of a text at one of which the passage must begin: [start, until)."""
+
+    start: int
+    until: int
+
+
+def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
+    """Compare the text of a cited part with the text at an origin.
+
+    Raises PartOutOfRange if there is no such origin, PartNotFound if there is no such part, and
+    SideUnreadable.
+    """
+    with blame(cited.identifier):
+        quoted = cut_text(parts, cited)
+    with blame(citing.identifier):
+        if origin.medium is Medium.TEXT:
+            _require_origin(parts, citing.source, origin)
+            found = _compare_characters(parts, citing.source, origin, quoted)
+            if found is not None:
+                return found
+        ours = _open_text(parts, citing.source)
+        place = _find_place(parts, citing.source, ours, origin)
+    with blame(cited.identifier):
+        theirs = _read_passage(parts, cited, quoted)
+    with blame(citing.identifier):
+        comparison = compare_passages(ours.text, place.start, place.until, theirs)
+        return _describe(parts, citing.source, ours, origin, comparison, theirs)
+
+
+def cut_text(parts: PartExtraction, side: Side) -> str | None:
+    """Return the cited characters as they are written, in canonical form; None if the document is
+    no text of characters. Raises OverBudget and the errors of cutting the part.
+    """
+    source = side.source
+    if find_medium(source.essence) is not Medium.TEXT:
+        return None
+    if side.selector is None:
+        written = _decode(source, (source.read_bytes(find_coding(source).start, LARGEST + 1),))
+    else:
+        part = parts.cut_part(source, side.selector)
+        written = _decode_part(part, source)
+        if isinstance(side.selector, CharRange):
+            return written
+    return _LINE_BREAK.sub("\n", written).replace("\n", "\r\n")
+
+
+def _compare_characters(
+    parts: PartExtraction, source: Source, origin: Origin, quoted: str | None
+) -> Finding | None:
+    """Return a finding if exactly the quoted characters are at an origin."""
+    size = _index_text(parts, source).count_units(Unit.CANONICAL)
+    start, stop = origin.number, origin.number + len(quoted or "")
+    if not quoted or stop > size:
+        return None
+    around = CharRange(max(start - _AROUND, 0), min(stop + _AROUND, size))
+    written = _decode_part(parts.cut_part(source, around), source)
+    first, last = start - around.start, stop - around.start
+    if written[first:last] != quoted:
+        return None
+    return Finding(
+        comparison=Comparison(verdict=Verdict.VERBATIM, start=0, stop=len(quoted)),
+        unit="character",
+        part=CharRange(start, stop),
+        extent=len(quoted),
+        passage=_make_excerpt(quoted, written[:first], written[last:]),
+        quoted=_make_excerpt(quoted),
+    )
+
+
+def _require_origin(parts: PartExtraction, source: Source, origin: Origin) -> None:
+    """Raise PartOutOfRange if a text has no such character, nor ends there."""
+    size = _index_text(parts, source).count_units(Unit.CANONICAL)
+    if origin.number > size:
+        raise PartOutOfRange(
+            identifier=source.name,
+            selector=f"origin {origin.number}",
+            extent=count_things(size, "character"),
+        )
+
+
+# reading
+# -------
+
+
+def _decode_part(part: Part, source: Source) -> str:
+    if (part.length or 0) > LARGEST:
+        raise PlainTextTooLong(source=source.name, most=LARGEST)
+    return _decode(source, tuple(iterate_body(part.body, source)))
+
+
+def _decode(source: Source, chunks: tuple[bytes, ...]) -> str:
+    if sum(map(len, chunks)) > LARGEST:
+        raise PlainTextTooLong(source=source.name, most=LARGEST)
+    return b"".join(chunks).decode(find_coding(source).codec, "replace")
+
+
+def _open_text(parts: PartExtraction, source: Source) -> PlainText:
+    """Return the plain text of a source. A table is read as it is written."""
+    if source.essence in TABLES:
+        source = msgspec.structs.replace(source, media_type="text/plain")
+    text = parts.read_text(source)
+    if text is None:
+        raise PartNotSupported(media_type=source.media_type, selector="text")
+    return text
+
+
+def _index_text(parts: PartExtraction, source: Source) -> TextIndex:
+    return open_index(source, find_coding(source), parts.indexes)
+
+
+def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> str:
+    """Return the cited text as people read it."""
+    source = cited.source
+    plain = quoted is not None and (
+        source.essence in TABLES or isinstance(text := _open_text(parts, source), DecodedText)
+    )
+    if plain and quoted is not None:
+        return _LINE_BREAK.sub("\n", quoted)
+    text = _open_text(parts, source)
+    if cited.selector is None:
+        return text.text
+    part = parts.cut_part(source, cited.selector)
+    passage = text.locate_part(part)
+    return "" if passage is None else text.text[passage.start : passage.stop]
+
+
+# places
+# ------
+
+
+def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: Origin) -> _Place:
+    """Return the places of an origin in a plain text. Raises PartNotFound if there is no page."""
+    if origin.medium is Medium.PAGES:
+        page = Page(origin.number)
+        part = parts.outline_part(source, page)
+        passage = text.locate_part(part)
+        if passage is None:  # a page without text
+            return _Place(len(text.text), len(text.text) + 1)
+        return _Place(passage.start, passage.stop)
+    if isinstance(text, DecodedText):
+        place = _count_stored(text.text, origin.number)
+    else:
+        index = _index_text(parts, source)
+        place = _find_byte(text, index.find_place(Unit.CANONICAL, origin.number).byte)
+    return _Place(place, place + 1)
+
+
+def _count_stored(text: str, canonical: int) -> int:
+    """Return the place in a text of line feeds of a position in canonical text."""
+    return bisect_left(
+        range(len(text) + 1), canonical, key=lambda place: place + text.count("\n", 0, place)
+    )
+
+
+def _count_canonical(text: str, place: int) -> int:
+    return place + text.count("\n", 0, place)
+
+
+def _find_byte(text: PlainText, byte: int) -> int:
+    """Return the first place in a sliced text that is written at or after a byte."""
+    assert isinstance(text, SlicedText)  # noqa: S101  (markup is read in slices)
+    return bisect_left(
+        range(len(text.text)), byte, key=lambda place: text.find_span(place, place + 1).start
+    )
+
+
+# telling
+# -------
+
+
+def _describe(
+    parts: PartExtraction,
+    source: Source,
+    text: PlainText,
+    origin: Origin,
+    comparison: Comparison,
+    theirs: str,
+) -> Finding:
+    quoted = _make_excerpt(theirs)
+    start, stop = comparison.start, comparison.stop
+    if start >= stop:
+        return Finding(comparison=comparison, unit="character", quoted=quoted)
+    part = _select(parts, source, text, start, stop)
+    extent = part.end - part.start if isinstance(part, CharRange) else stop - start
+    moved: str | None = None
+    if comparison.verdict is Verdict.ELSEWHERE:
+        number = part.start if isinstance(part, CharRange) else _read_page(part)
+        moved = origin.spell_moved(number)
+    return Finding(
+        comparison=comparison,
+        unit="character",
+        part=part,
+        extent=extent,
+        moved=moved,
+        passage=_make_excerpt(
+            text.text[start:stop],
+            text.text[max(start - _AROUND, 0) : start],
+            text.text[stop : stop + _AROUND],
+        ),
+        quoted=quoted,
+    )
+
+
+def _select(
+    parts: PartExtraction, source: Source, text: PlainText, start: int, stop: int
+) -> Selector:
+    """Return the part of the citing document that contains a range of its text."""
+    if isinstance(text, DecodedText):
+        return CharRange(_count_canonical(text.text, start), _count_canonical(text.text, stop))
+    if isinstance(text, SlicedText):
+        return find_characters(source, text.find_span(start, stop), parts.indexes)
+    return text.list_passages(start, stop)[0].selector
+
+
+def _read_page(part: Selector) -> int:
+    return part.number if isinstance(part, Page) else 0
+
+
+def _make_excerpt(text: str, before: str = "", after: str = "") -> Excerpt:
+    return Excerpt(text=text[:_SHOWN], before=before, after=after, is_whole=len(text) <= _SHOWN)

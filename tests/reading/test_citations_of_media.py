@@ -1,0 +1,175 @@
+"""Verdicts on citations of sound, pictures and pages: samples, pixels, text of pages."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import SERIES, Clock, Desk, copy_as_new
+
+from perdure.errors import PartNotFound, PartOutOfRange
+from perdure.ids import parse
+from perdure.ids.pdi import Pdi
+from perdure.model.verdicts import CitationReport, Verdict
+from perdure.storage.spool import make_content
+
+RATE = 100  # samples a second
+TONE = bytes(range(200)) + bytes(range(100, 250)) * 2
+
+
+def make_wav(samples: bytes, rate: int = RATE) -> bytes:
+    form = struct.pack("<HHIIHH", 1, 1, rate, rate, 1, 8)
+    body = b"WAVEfmt " + struct.pack("<I", len(form)) + form
+    body += b"data" + struct.pack("<I", len(samples)) + samples
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def make_au(samples: bytes) -> bytes:
+    return struct.pack(">4sIIIII", b".snd", 24, len(samples), 2, RATE, 1) + samples
+
+
+SOUNDS = {
+    "wav": [make_wav(TONE), make_wav(bytes(300) + TONE[100:300] + bytes(100)),
+            make_wav(bytes(100) + bytes([1]) + TONE[1:200]), make_wav(TONE, rate=200)],
+    "basic": [make_au(TONE), make_au(bytes(100) + TONE)],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    desk = Desk(copy_as_new(pristine, tmp_path_factory.mktemp("media") / "r"), Clock())
+    yield desk
+    desk.registry.close()
+
+
+def keep(desk: Desk, data: bytes, format: str, media_type: str) -> str:
+    content = make_content(data, format=format, media_type=media_type)
+    return str(desk.mint(content).identifier)
+
+
+def check(desk: Desk, citation: str) -> CitationReport:
+    named = parse(citation)
+    assert isinstance(named, Pdi)
+    return desk.registry.citations.check_citation(named)
+
+
+@pytest.mark.parametrize(
+    ("form", "citing", "origin", "part", "verdict"),
+    [
+        ("wav", 1, 3, "#sec=1,3", Verdict.VERBATIM),
+        ("wav", 1, 1, "#sec=1,3", Verdict.ABSENT),
+        ("wav", 1, 5, "#sec=1,3", Verdict.ABSENT),  # the sound ends before
+        ("wav", 2, 1, "#sec=0,2", Verdict.ALTERED),
+        ("wav", 3, 0, "#sec=0,2", Verdict.ABSENT),  # another rate
+        ("wav", 0, 0, "", Verdict.VERBATIM),
+        ("basic", 1, 1, "", Verdict.VERBATIM),
+        ("basic", 1, 0, "#sec=0,1", Verdict.ABSENT),
+    ],
+)
+def test_samples_from_an_origin_in_seconds(
+    library: Desk, form: str, citing: int, origin: int, part: str, verdict: Verdict
+) -> None:
+    kept = [keep(library, one, form, f"audio/{form}") for one in SOUNDS[form]]
+    found = check(library, f"{kept[citing]}@{origin}={kept[0]}{part}")
+    assert found.verdict is verdict
+    if verdict is Verdict.ALTERED:
+        assert (found.kept, found.total, found.unit) == (199, 200, "sample")
+
+
+def test_an_origin_after_the_sound_does_not_exist(library: Desk) -> None:
+    kept = keep(library, SOUNDS["wav"][0], "wav", "audio/wav")
+    with pytest.raises(PartOutOfRange):
+        check(library, f"{kept}@5={kept}#sec=0,1")
+
+
+def make_png(colours: dict[tuple[int, int], int], size: tuple[int, int] = (8, 6)) -> bytes:
+    image = pytest.importorskip("PIL.Image").new("L", size)
+    for place, colour in colours.items():
+        image.putpixel(place, colour)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("origin", "part", "verdict"),
+    [
+        ("(4,3)", "#rect=(1,1),(3,3)", Verdict.VERBATIM),
+        ("(4,3)", "#(1,1),(3,3)", Verdict.VERBATIM),
+        ("(4,3,0)", "#(1,1),(3,3)", Verdict.VERBATIM),
+        ("(3,3)", "#(1,1),(3,3)", Verdict.ABSENT),
+        ("(7,5)", "#(1,1),(3,3)", Verdict.ABSENT),  # the picture ends before
+        ("(0,0)", "", Verdict.ABSENT),
+    ],
+)
+def test_pixels_from_an_upper_left_corner(
+    library: Desk, origin: str, part: str, verdict: Verdict
+) -> None:
+    pytest.importorskip("pyvips")
+    cited = keep(library, make_png({(1, 1): 9, (2, 2): 200}), "png", "image/png")
+    citing = keep(library, make_png({(4, 3): 9, (5, 4): 200}), "png", "image/png")
+    found = check(library, f"{citing}@{origin}={cited}{part}")
+    assert found.verdict is verdict
+    if verdict is Verdict.VERBATIM:
+        assert (str(found.part), found.extent) == (f"{citing}#rect=(4,3),(6,5)", 4)
+    assert check(library, f"{cited}@(0,0)={cited}").verdict is Verdict.VERBATIM
+    with pytest.raises(PartOutOfRange):
+        check(library, f"{citing}@(8,0)={cited}#(1,1),(3,3)")
+
+
+def make_pdf(*pages: str) -> bytes:
+    """A PDF with a line of text on each page."""
+    pikepdf = pytest.importorskip("pikepdf")
+    made = pikepdf.new()
+    font = pikepdf.Dictionary(
+        Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica
+    )
+    for text in pages:
+        made.add_blank_page(page_size=(300, 100))
+        page = made.pages[-1]
+        page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F=font))
+        shown = f"BT /F 12 Tf 10 50 Td ({text}) Tj ET".encode()
+        page.Contents = made.make_stream(shown)
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("origin", "verdict", "part", "right"),
+    [
+        ("2", Verdict.VERBATIM, "page=2", ""),
+        ("1", Verdict.ELSEWHERE, "page=2", "2"),
+    ],
+)
+def test_a_passage_on_a_page(
+    library: Desk, origin: str, verdict: Verdict, part: str, right: str
+) -> None:
+    pytest.importorskip("pypdfium2")
+    pdf = make_pdf("The first page.", "Here the fox jumps over it.", "The end.")
+    citing = keep(library, pdf, "pdf", "application/pdf")
+    cited = keep(library, b"see the fox jumps", "text", "text/plain")
+    found = check(library, f"{citing}@{origin}={cited}#char=4,17")
+    assert (found.verdict, str(found.part)) == (verdict, f"{citing}#{part}")
+    assert (str(found.right) == f"{citing}@{right}={found.cited}") is bool(right)
+    assert check(library, f"{cited}@4={citing}#page=2").verdict is Verdict.ALTERED
+    with pytest.raises(PartNotFound):
+        check(library, f"{citing}@4={cited}#char=4,17")
+
+
+def test_a_document_that_is_not_held_makes_a_citation_unverifiable(library: Desk) -> None:
+    kept = keep(library, b"a text", "text", "text/plain")
+    elsewhere = f"pdi://{SERIES}/1997/09/01/7.text.1"
+    library.register(f"pdi://{SERIES}/1997/09/01/7")
+    library.bind(elsewhere, "https://a.example/x")
+    for citation, side in (
+        (f"{kept}@0={elsewhere}", elsewhere),
+        (f"{kept}@0={elsewhere}#char=0,1", f"{elsewhere}#char=0,1"),
+        (f"{elsewhere}@0={kept}", elsewhere),
+    ):
+        found = check(library, citation)
+        assert (found.verdict, str(found.side)) == (Verdict.UNVERIFIABLE, side)
+        assert "not held here" in found.reason
