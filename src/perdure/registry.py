@@ -198,6 +198,7 @@ class Registry:
             clock=self.clock,
         )
 
+    @cached_property
     def citations(self) -> CitationChecker:
         """Checks citations of the documents of this registry."""
         from perdure.reading.citations.checking import CitationChecker

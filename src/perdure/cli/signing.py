@@ -189,14 +189,14 @@ def attach_signature(
 def verify_signatures(pattern: NameSet | None) -> None:
     """Print the verdict on each signature of a set of names, or of the registry."""
     from perdure.reading.signatures import describe_signature
-    from perdure.signing.verdict import Verdict
+    from perdure.signing.verdict import SignatureVerdict
     from perdure.upkeep.signing import walk_signatures
 
     count = bad = 0
     with here().open_registry() as registry:
         for held in walk_signatures(registry, pattern):
             count += 1
-            bad += held.judgement.verdict is not Verdict.VALID
+            bad += held.judgement.verdict is not SignatureVerdict.VALID
             here().print_answer(describe_signature(held), _write_verdict(held))
     here().print_summary(
         {"signatures": count, "problems": bad},

@@ -34,7 +34,7 @@ from perdure.signing.keys import PublicKey
 from perdure.signing.statement import BYTES, Statement
 
 
-class Verdict(enum.StrEnum):
+class SignatureVerdict(enum.StrEnum):
     """The answer to whether a signature counts, or why it does not."""
 
     VALID = "valid"
@@ -58,7 +58,7 @@ class Verdict(enum.StrEnum):
 class SignatureJudgement(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict with its reason."""
 
-    verdict: Verdict
+    verdict: SignatureVerdict
     reason: str = ""
     """Empty if the signature is valid."""
     principals: tuple[str, ...] = ()
@@ -126,18 +126,20 @@ def judge_signature(
     try:
         key = verify_signed_statement(signed, trust.find_key)
     except KeyUnknown as error:
-        return SignatureJudgement(verdict=Verdict.UNKNOWN_KEY, reason=error.reason)
+        return SignatureJudgement(verdict=SignatureVerdict.UNKNOWN_KEY, reason=error.reason)
     except SignatureForOtherUse as error:
-        return SignatureJudgement(verdict=Verdict.OTHER_USE, reason=error.reason)
+        return SignatureJudgement(verdict=SignatureVerdict.OTHER_USE, reason=error.reason)
     except InvalidRequest as error:
-        return SignatureJudgement(verdict=Verdict.WRONG, reason=error.reason)
+        return SignatureJudgement(verdict=SignatureVerdict.WRONG, reason=error.reason)
     fault = compare_content(signed.statement, content) if content is not None else None
     if fault is not None:
         return fault
     judgement = judge_signer(key, signed.statement.signed, trust, evidence)
-    if content is None and judgement.verdict is Verdict.VALID:
+    if content is None and judgement.verdict is SignatureVerdict.VALID:
         reason = "the bytes that it is about are not available here"
-        return msgspec.structs.replace(judgement, verdict=Verdict.UNVERIFIABLE, reason=reason)
+        return msgspec.structs.replace(
+            judgement, verdict=SignatureVerdict.UNVERIFIABLE, reason=reason
+        )
     return judgement
 
 
@@ -145,20 +147,20 @@ def compare_content(statement: Statement, content: SignedContent) -> SignatureJu
     """Return the reason why a statement is not about a content, or None."""
     if str(statement.identifier) != str(content.identifier):
         reason = f"it is about {statement.identifier}"
-        return SignatureJudgement(verdict=Verdict.MOVED, reason=reason)
+        return SignatureJudgement(verdict=SignatureVerdict.MOVED, reason=reason)
     if statement.reading != content.reading:
         reason = f"it is about the reading {statement.reading}, not {content.reading}"
-        return SignatureJudgement(verdict=Verdict.ALTERED, reason=reason)
+        return SignatureJudgement(verdict=SignatureVerdict.ALTERED, reason=reason)
     if statement.length != content.length:
         reason = f"it is about {count_things(statement.length, 'byte')}, not {content.length}"
-        return SignatureJudgement(verdict=Verdict.ALTERED, reason=reason)
+        return SignatureJudgement(verdict=SignatureVerdict.ALTERED, reason=reason)
     if statement.sha512 != content.sha512:
         return SignatureJudgement(
-            verdict=Verdict.ALTERED, reason="it is about bytes with another digest"
+            verdict=SignatureVerdict.ALTERED, reason="it is about bytes with another digest"
         )
     if statement.media_type not in content.media_types:
         reason = f"it is about {statement.media_type}, not {content.media_types[0]}"
-        return SignatureJudgement(verdict=Verdict.ALTERED, reason=reason)
+        return SignatureJudgement(verdict=SignatureVerdict.ALTERED, reason=reason)
     return None
 
 
@@ -169,12 +171,12 @@ def judge_signer(
     listed = [bool(one.signers.find_signers(key.fingerprint)) for one in trust.versions]
     if not any(listed):
         reason = f"no list of allowed signers has the key {key.fingerprint}"
-        return SignatureJudgement(verdict=Verdict.UNKNOWN_KEY, reason=reason)
+        return SignatureJudgement(verdict=SignatureVerdict.UNKNOWN_KEY, reason=reason)
     last = max(at for at, has_key in enumerate(listed) if has_key)
     lines = trust.versions[last].signers.find_signers(key.fingerprint)
     found = [_judge_line(line, signed, evidence) for line in lines]
-    judgement = next((one for one in found if one.verdict is Verdict.VALID), found[0])
-    if judgement.verdict is not Verdict.VALID or last == len(listed) - 1:
+    judgement = next((one for one in found if one.verdict is SignatureVerdict.VALID), found[0])
+    if judgement.verdict is not SignatureVerdict.VALID or last == len(listed) - 1:
         return judgement
     removal = trust.versions[last + 1]
     proof = _prove_before(removal, evidence)
@@ -183,7 +185,7 @@ def judge_signer(
             f"the key was removed from the list of allowed signers at {removal.at}, and nothing"
         )
         reason += " but the signer's own date says that the signature is older"
-        return msgspec.structs.replace(judgement, verdict=Verdict.REVOKED, reason=reason)
+        return msgspec.structs.replace(judgement, verdict=SignatureVerdict.REVOKED, reason=reason)
     return msgspec.structs.replace(judgement, proof=proof)
 
 
@@ -191,16 +193,22 @@ def _judge_line(line: AllowedSigner, signed: str, evidence: AgeEvidence) -> Sign
     principals, before = line.principals, line.valid_before
     if signed < line.valid_after:
         reason = f"it states the time {signed}, and its key may sign from {line.valid_after} on"
-        return SignatureJudgement(verdict=Verdict.EARLY, reason=reason, principals=principals)
+        return SignatureJudgement(
+            verdict=SignatureVerdict.EARLY, reason=reason, principals=principals
+        )
     if before and signed >= before:
         reason = f"it states the time {signed}, and its key could sign only before {before}"
-        return SignatureJudgement(verdict=Verdict.EXPIRED, reason=reason, principals=principals)
+        return SignatureJudgement(
+            verdict=SignatureVerdict.EXPIRED, reason=reason, principals=principals
+        )
     if before and evidence.latest >= before:
         reason = f"its key could sign only before {before}, and nothing but the signer's own date"
         reason += " says that the signature is older"
-        return SignatureJudgement(verdict=Verdict.EXPIRED, reason=reason, principals=principals)
+        return SignatureJudgement(
+            verdict=SignatureVerdict.EXPIRED, reason=reason, principals=principals
+        )
     proof = _describe_proof(evidence) if before and evidence.now >= before else ""
-    return SignatureJudgement(verdict=Verdict.VALID, principals=principals, proof=proof)
+    return SignatureJudgement(verdict=SignatureVerdict.VALID, principals=principals, proof=proof)
 
 
 def _prove_before(removal: TrustVersion, evidence: AgeEvidence) -> str:

@@ -32,7 +32,7 @@ from perdure.signing.document import (
 )
 from perdure.signing.form import find_no_key
 from perdure.signing.statement import Statement
-from perdure.signing.verdict import Verdict
+from perdure.signing.verdict import SignatureVerdict
 from perdure.storage.spool import make_content
 
 _READER = Reader(name=LOCAL)
@@ -93,9 +93,9 @@ def _check_counts(registry: Registry, signed: SignedStatement) -> None:
     """
     signatures = registry.signatures
     judgement = signatures.judge_signature(signed, _READER)
-    if judgement.verdict is Verdict.VALID:
+    if judgement.verdict is SignatureVerdict.VALID:
         return
-    if judgement.verdict is Verdict.UNKNOWN_KEY:
+    if judgement.verdict is SignatureVerdict.UNKNOWN_KEY:
         verify_signed_statement(signed, find_no_key)
         if not signatures.load_trust(signed.statement.identifier).versions:
             return

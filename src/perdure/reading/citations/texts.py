@@ -244,8 +244,11 @@ def _describe(
 
 def _select(
     parts: PartExtraction, source: Source, text: PlainText, start: int, stop: int
-) -> Selector:
-    """Return the part of the citing document that contains a range of its text."""
+) -> Selector | None:
+    """Return the part of the citing document that contains a range of its text.
+
+    It is None if only the complete document does, because its format has no parts.
+    """
     if isinstance(text, DecodedText):
         return CharRange(_count_canonical(text.text, start), _count_canonical(text.text, stop))
     if isinstance(text, SlicedText):
@@ -253,7 +256,7 @@ def _select(
     return text.list_passages(start, stop)[0].selector
 
 
-def _read_page(part: Selector) -> int:
+def _read_page(part: Selector | None) -> int:
     return part.number if isinstance(part, Page) else 0
 
 
