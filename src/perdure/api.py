@@ -36,11 +36,11 @@ from perdure.model.commands import (
 )
 from perdure.model.queries import Choices, Fetch, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
+from perdure.model.verdicts import CitationReport
 from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolve import Resolved
 from perdure.registry import Registry, initialise
-from perdure.upkeep.citations import resolve_or_explain
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 
@@ -186,8 +186,7 @@ class OpenRegistry(Registry):
             identifier, behind, doubt = written.identifier, written.part, written.doubt
         else:
             identifier, behind, doubt = name, None, None
-        return resolve_or_explain(
-            self,
+        return self.reading.resolve(
             Query(
                 identifier=identifier,
                 part=behind if part is None else part,
@@ -197,6 +196,14 @@ class OpenRegistry(Registry):
                 want=want,
             ),
         )
+
+    def check(self, citation: Name) -> CitationReport:
+        """Check whether one document quotes another: `citing@origin=cited`.
+
+        Raises the errors of either side, PartNotFound or PartOutOfRange for a place or a part that
+        does not exist, and InvalidRequest if it is no citation of two versions.
+        """
+        return self.citations.check_citation(_read_name(citation), Reader(name=LOCAL))
 
     def read(self, name: Name, *, part: str | None = None) -> bytes:
         """Read the bytes of a name, or of a part of it.

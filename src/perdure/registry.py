@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
     from perdure.reading.citations.checking import CitationChecker
+    from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.listing import Listings
@@ -204,6 +205,13 @@ class Registry:
         from perdure.reading.citations.checking import CitationChecker
 
         return CitationChecker(self.reading, self.documents, self.parts)
+
+    @cached_property
+    def quotation_citer(self) -> QuotationCiter:
+        """Writes references to quotations."""
+        from perdure.reading.citations.citing import QuotationCiter
+
+        return QuotationCiter(self.reading, self.documents)
 
     @cached_property
     def archive(self) -> Library:

@@ -10,7 +10,11 @@ import click
 from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.damage import DamageReport
-from perdure.cli.metadata import describe_resource, resolve_describable
+from perdure.cli.metadata import (
+    describe_resource,
+    find_actionable_url,
+    resolve_describable,
+)
 from perdure.cli.pwid import load_archives, pwid
 
 if TYPE_CHECKING:
@@ -46,6 +50,9 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     that 'perdure list' prints, in the same order; those that were withdrawn are left out. So
     '.../1.text.*' cites each version of this format.
 
+    A citation (citing@origin=cited) is written as a reference to the cited part, "quoted in" the
+    citing document, if it is a quotation.
+
     \b
     perdure cite pdi://oma.eop.gov.us/2026/11/21/1
     perdure cite 'hdl:1839/*' --style bibtex
@@ -54,25 +61,31 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     """
     from perdure.cli import fetching
     from perdure.metadata import citing
-    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
         query = fetching.make_query(
             registry, named.identifier, part=named.part if part is None else part, names=named.names
         )
-        resolved = citations.resolve_or_explain(registry, query)
+        resolved = registry.reading.resolve(query)
         if resolved.names is not None:
             if url is not None:
                 raise click.UsageError("--url is the address of one resource, not of a pattern")
             _print_bibliography(registry, resolved.names, style, locale)
             return
-        resolved.require_citable()
-        what = describe_resource(registry, resolved, url)
-        text = citing.write_citation(what, style, locale).rstrip()
+        if resolved.is_citation:
+            from perdure.cli import quotations
+
+            text = quotations.cite_resolved(registry, resolved, style, locale, url)
+            address = find_actionable_url(registry, resolved.asked, None)
+        else:
+            resolved.require_citable()
+            what = describe_resource(registry, resolved, url)
+            text = citing.write_citation(what, style, locale).rstrip()
+            address = what.url
     here().print_answer(
         {
             "identifier": str(named.identifier),
-            "url": what.url,
+            "url": address,
             "style": style,
             "locale": locale,
             "citation": text,

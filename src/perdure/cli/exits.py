@@ -21,7 +21,7 @@ from click.exceptions import NoArgsIsHelpError
 from perdure import errors
 from perdure.errors import PerdureError, quote
 from perdure.errors.invalid import ContentNotSupported
-from perdure.errors.lookup import CitationGone
+from perdure.errors.lookup import CitationGone, CitationNotFound
 
 FINDINGS = 1
 """The command did its work and found problems: bad lines, corrupt bytes, duplicates."""
@@ -64,6 +64,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.ArchiveClosed: 62,
     errors.OriginalMissing: 63,
     CitationGone: 65,
+    CitationNotFound: 66,
     errors.PartNotSupported: 15,
     errors.PartOutOfRange: 18,
     errors.PartCheckFailed: 19,

@@ -148,9 +148,14 @@ def _rank_preferences(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
 def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
     """Return the bytes that a name resolves to, or those of a part.
 
-    Raises what `Resolved.step` raises, Unavailable if the name is bound to nothing, and what
-    `perdure.reading.extraction` raises.
+    Of a citation they are the passage in the citing document. Raises CitationNotFound or
+    CitationUnverifiable if nothing is quoted there, what `Resolved.step` raises, Unavailable if the
+    name is bound to nothing, and what `perdure.reading.extraction` raises.
     """
+    if resolved.is_citation:
+        from perdure.cli import quotations
+
+        resolved = quotations.find_passage(registry, resolved)
     if resolved.inside is not None:
         return _fetch_part(registry, resolved, follow=follow)
     step = resolved.step

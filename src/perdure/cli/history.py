@@ -25,10 +25,9 @@ def history(identifier: Identifier) -> None:
     from perdure.cli import fetching
     from perdure.policy.revisions import compare_revisions
     from perdure.policy.showing import show_to_readers
-    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         resolved.require_single()
         resolved.require_known()
         before: Mapping[str, Any] = {}

@@ -59,6 +59,9 @@ def verify(
     check this for the records of PATTERN and for the complete segments that contain their bytes,
     without captures.
 
+    If PATTERN is a citation (citing@origin=cited), check instead whether the cited part is quoted
+    at this place, and print the verdict.
+
     Prints one line for each problem. Exits with 1 if there are any.
 
     With --signatures, prints one line for each signature in the registry, or of the names of
@@ -70,6 +73,14 @@ def verify(
         from perdure.cli.signing import verify_signatures
 
         verify_signatures(pattern)
+        return
+    if pattern is not None and pattern.example.is_citation:
+        from perdure.cli import quotations
+
+        if is_full or against is not None:
+            raise click.UsageError("a citation is verified without --all and --against")
+        with here().open_registry() as registry:
+            quotations.verify_citation(registry, pattern.example)
         return
     with _collect_rarely(), here().open_registry() as registry:
         head = None if against is None else _read_head(against)

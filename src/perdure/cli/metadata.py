@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def describe_resource(
     registry: Registry, resolved: Resolved, url: str | None, *, own: bool = False
 ) -> DescribedResource:
-    address = url or _find_actionable_url(registry, resolved.identifier, resolved.part_beside)
+    address = url or find_actionable_url(registry, resolved.identifier, resolved.part_beside)
     return registry.documents.describe_resolved(resolved, address, own=own)
 
 
@@ -32,11 +32,8 @@ def resolve_describable(
     """Resolve an identifier that can be described. Raises NotFound, or PatternNotAllowed if it is
     a pattern."""
     from perdure.cli import fetching
-    from perdure.upkeep import citations
 
-    resolved = citations.resolve_or_explain(
-        registry, fetching.make_query(registry, identifier, part=part)
-    )
+    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
     resolved.require_single()
     resolved.require_citable()
     return resolved
@@ -50,7 +47,7 @@ def _require_part(registry: Registry, identifier: Identifier, part: str | None) 
     registry.documents.select_part(resolved)
 
 
-def _find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
+def find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
     """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
     from perdure.ids.urls import find_public_address
     from perdure.reading.targets import spell_part_path, spell_path
@@ -177,7 +174,7 @@ def set_record(
             patch = formats.read_merge_patch(data, name)
             command = msgspec.structs.replace(command, patch=patch)
         else:
-            url = _find_actionable_url(registry, identifier, part)
+            url = find_actionable_url(registry, identifier, part)
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
         receipt = registry.door.execute_command(command)

@@ -115,7 +115,6 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
     """
     from perdure.cli import fetching
     from perdure.policy.named_parts import join_part
-    from perdure.upkeep import citations
 
     identifier, spec = join_part(named.identifier, named.part if spec is None else spec)
     if spec is None and identifier.whole is identifier:
@@ -125,9 +124,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
         _compare_file(delivery, file)
         return
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(
-            registry, fetching.make_query(registry, identifier, part=spec)
-        )
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=spec))
         _compare_file(fetching.fetch_from_registry(registry, resolved, follow=False), file)
 
 

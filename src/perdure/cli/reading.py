@@ -53,7 +53,6 @@ def get(
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
     from perdure.policy.named_parts import join_part
-    from perdure.upkeep import citations
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")
@@ -73,8 +72,8 @@ def get(
         _write_delivery(found, output)
         return
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(
-            registry, fetching.make_query(registry, identifier, accept, part=part)
+        resolved = registry.reading.resolve(
+            fetching.make_query(registry, identifier, accept, part=part)
         )
         if resolved.pwid is not None:
             pwid = resolved.pwid
@@ -148,21 +147,24 @@ def resolve(
     I2C   the description         I2Ns  all names of the same resource
 
     For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
-    a site all its captures, each with a verdict of its own.
+    a site all its captures, each with a verdict of its own. For a citation, prints its verdict.
     """
     import msgspec
 
     from perdure.cli import archived, fetching, steps
     from perdure.model.queries import Redirect, Step, Want
-    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(
-            registry,
+        resolved = registry.reading.resolve(
             fetching.make_query(registry, identifier, accept, languages=language, region=region),
         )
         if resolved.pwid is not None:
             here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))
+            return
+        if resolved.is_citation:
+            from perdure.cli import quotations
+
+            quotations.print_report(registry, quotations.check_resolved(registry, resolved))
             return
         resolved.require_single()
         for one in map(Want, want):
@@ -295,10 +297,9 @@ def describe(identifier: Identifier, history: bool) -> None:
     from perdure.cli import fetching, steps
     from perdure.policy import naming
     from perdure.policy.showing import show_to_readers
-    from perdure.upkeep import citations
 
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(registry, fetching.make_query(registry, identifier))
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
         resolved.require_single()
         if resolved.is_described_by_whole and not history:  # an ARK with a suffix
             resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))

@@ -40,13 +40,27 @@ class TextNotSupported(PartNotSupported):
 
 
 class CitationUnresolved(PartNotSupported):
-    """Both documents of a citation are known, but places in documents are not resolved yet."""
+    """The question is not one about a citation, which has a verdict and nothing else."""
 
     def problem(self) -> str:
-        return f"citations are not resolved yet: {quote(self.selector)}"
+        return f"a citation has no answer to this: {quote(self.selector)}"
 
     def repair(self) -> str:
-        return "request the citing document, or the part that it cites"
+        return "request its verdict (?info), the citing document, or the part that it cites"
+
+
+class CitationUnverifiable(PartNotSupported):
+    """A document of a citation is not held here, or cannot be decoded, so there is no verdict."""
+
+    side: str
+    """The identifier of that document."""
+    reason: str
+
+    def problem(self) -> str:
+        return f"{quote(self.selector)} cannot be verified: {quote(self.reason)}"
+
+    def repair(self) -> str:
+        return f"request {quote(self.side)}"
 
 
 class CompleteFilm(PartNotSupported):

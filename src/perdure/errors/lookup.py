@@ -93,6 +93,28 @@ class CitationGone(NotFound):
         return f"nothing else can be given for {quote(self.identifier)}"
 
 
+class CitationNotFound(NotFound):
+    """The citing document does not quote the cited part at this place: the verdict says more."""
+
+    code = "citation-not-found"
+    verdict: str
+    right: str | None = None
+    """The citation with the right origin, if the part is quoted elsewhere."""
+    kept: int = 0
+    """If altered, the number of words of the cited part that are there."""
+    total: int = 0
+    """If altered, the number of words of the cited part."""
+
+    def problem(self) -> str:
+        count = f", {self.kept} of {self.total} are equal" if self.total else ""
+        return f"{quote(self.identifier)} is not a quotation: {self.verdict}{count}"
+
+    def repair(self) -> str:
+        if self.right:
+            return f"it is quoted at {quote(self.right)}"
+        return "request the comparison with ?info, or with 'perdure verify'"
+
+
 class OriginalMissing(NotFound):
     """The capture is a revisit, and the capture with its payload is not available here."""
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import NoReturn
 
 import msgspec
 
@@ -55,6 +54,7 @@ from perdure.model.queries import (
 )
 from perdure.model.records import LOCAL, IdentifiedRecord, Level, Location, Record, Value
 from perdure.model.timestamps import format_timestamp
+from perdure.policy.citing import list_sides, require_citation
 from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.choosing import negotiates_elsewhere
@@ -88,9 +88,9 @@ def delegate_nothing(_query: Query) -> Step | None:
 class Resolved:
     """The result of resolving a query, as described in `perdure.reading.resolve`.
 
-    Three kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
-    here (`pwid`), and a name that qualifies another name whose resource is elsewhere
-    (`is_elsewhere`).
+    Four kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
+    here (`pwid`), a citation, both sides of which were resolved (`is_citation`), and a name that
+    qualifies another name whose resource is elsewhere (`is_elsewhere`).
     """
 
     asked: Identifier
@@ -194,6 +194,7 @@ class Resolved:
 
         Raises NoSuchVersion or NotAcceptable if the record has no such version or format.
         """
+        self.require_no_citation()
         if self.record is None:
             raise NotFound(identifier=str(self.asked))
         require_existing(Query(identifier=self.whole), self.record)
@@ -234,6 +235,16 @@ class Resolved:
         return self.choose()
 
     @property
+    def is_citation(self) -> bool:
+        """True if the name is a citation. `perdure.reading.citations` has the verdict on it."""
+        return self.asked.is_citation
+
+    def require_no_citation(self) -> None:
+        """Raise CitationUnresolved if the name is a citation, of which nothing else is known."""
+        if self.is_citation:
+            raise CitationUnresolved(selector=str(self.asked))
+
+    @property
     def usual_step(self) -> Step:
         """The answer about the whole for a reader without preferences.
 
@@ -243,6 +254,7 @@ class Resolved:
 
     def require_usual_step(self) -> Step:
         """Return the answer about the whole, or raise NotFound, NoSuchVersion or NotAcceptable."""
+        self.require_no_citation()
         step = decide_step(Query(identifier=self.whole), self.holder)
         return step if self.guard is None else self.guard.guard_step(step, self.part)
 
@@ -266,6 +278,7 @@ class Resolved:
         """
         if self.delegated is not None:
             return self.delegated
+        self.require_no_citation()
         step = self._choose_step(want, accept, whole=whole)
         if self.guard is None:
             return step
@@ -389,11 +402,12 @@ class ReadDoor:
         """Resolve a query.
 
         Raises NotFound if the name is not known, MalformedIdentifier if it cannot have such a part,
-        Forbidden or Unauthenticated if the reader may not read it; for a citation, always an error.
+        Forbidden or Unauthenticated if the reader may not read it; for a citation, the errors of
+        either side, InvalidRequest and CitationGone.
         """
         asked, beside = join_part(query.identifier, query.part)
         if asked.is_citation:
-            self._refuse_citation(asked, query.reader)
+            return self._resolve_citation(asked, query)
         part = written_part(asked) or beside or ""
         with self._records.hold_snapshot():
             resolved = self._find_answer(query, asked, part)
@@ -429,32 +443,27 @@ class ReadDoor:
             guard=guard,
         )
 
-    def _refuse_citation(self, citation: Identifier, reader: Reader) -> NoReturn:
-        """Raise the error that answers a citation.
+    def _resolve_citation(self, asked: Identifier, query: Query) -> Resolved:
+        """Resolve both sides of a citation, so that a side that does not exist is an error.
 
-        `perdure.upkeep.citations` says whether the places of an unresolved citation exist. Raises
-        InvalidRequest for a pattern, the errors of resolving either side, CitationGone or, if both
-        sides are known, CitationUnresolved.
+        Raises InvalidRequest for a pattern or a side without version, the errors of resolving
+        either side, and CitationGone.
         """
-        if citation.is_pattern:
-            raise PatternNotAllowed(identifier=str(citation))
-        for side in (citation.whole, citation.cited):
-            if side is None:
-                continue
+        for side in list_sides(require_citation(asked)):
             try:
-                step = self.resolve(Query(identifier=side, reader=reader)).step
-            except CitationUnresolved:  # the cited identifier is a citation itself
-                continue
+                step = self.resolve(Query(identifier=side, reader=query.reader)).step
+            except PartElsewhere:
+                continue  # nothing is known about it
             if isinstance(step, Gone):
                 grave = step.tombstone
                 raise CitationGone(
-                    identifier=str(citation),
+                    identifier=str(asked),
                     side=str(side),
                     reason=grave.reason,
                     at=grave.at,
                     by=grave.by,
                 )
-        raise CitationUnresolved(selector=str(citation))
+        return Resolved(asked, asked, None, query)
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases

@@ -73,7 +73,6 @@ import time
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.errors.cutting import CitationUnresolved
 from perdure.errors.processes import Stopping
 from perdure.server.apis import memento, replay
 from perdure.server.common import logs, problems, signatures
@@ -84,7 +83,6 @@ from perdure.server.common.request import Receive, Request, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
-from perdure.upkeep.citations import explain_refusal
 
 _ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
 
@@ -151,9 +149,6 @@ class Application:
             if request.method in ("GET", "HEAD"):
                 answer = settle_conditions(request, add_entity_tag(answer))
             return answer if request.method == "HEAD" else await begin_answer(answer)
-        except CitationUnresolved as error:
-            found = await self._service.run_cutter(explain_refusal, self._service.registry, error)
-            return problems.answer_problem(problems.log_problem(found, request.method), request)
         except PerdureError as error:
             return problems.answer_problem(problems.log_problem(error, request.method), request)
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up

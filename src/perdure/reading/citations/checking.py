@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from perdure.errors.citing import NotACitation, SideNotPinned
+from perdure.errors.citing import NotACitation
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.lookup import CitationGone
-from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import PUBLIC_READER, Fetch, Gone, Query, Reader, Step
 from perdure.model.verdicts import CitationReport, Verdict, find_weakest
 from perdure.parts import ByteRange, select_part
+from perdure.policy.citing import require_citation
 from perdure.reading.citations import media, references, texts
 from perdure.reading.citations.origins import Medium, Origin, find_medium, read_origin
 from perdure.reading.citations.sides import NOTHING, Finding, Side, SideUnreadable, blame
@@ -41,15 +41,16 @@ class CitationChecker:
         self._documents = documents
         self._parts = parts
 
-    def check_citation(self, citation: Pdi, reader: Reader = PUBLIC_READER) -> CitationReport:
+    def check_citation(
+        self, citation: Identifier, reader: Reader = PUBLIC_READER
+    ) -> CitationReport:
         """Return the report on a citation.
 
         Raises InvalidRequest for a pattern, a side without format and version, or an origin of
         another medium; the errors of resolving either side, CitationGone, and PartNotFound or
         PartOutOfRange for a place or a part that does not exist.
         """
-        require_pinned(citation)
-        return self._check(citation, reader)
+        return self._check(require_citation(citation), reader)
 
     def _check(self, citation: Pdi, reader: Reader) -> CitationReport:
         origin, cited = _take_apart(citation)
@@ -133,28 +134,6 @@ class CitationChecker:
     def _open_side(self, identifier: Identifier, step: Fetch) -> Side:
         source = self._documents.open_source(step.identifier, step.representation)
         return Side(identifier, source, select_part(identifier, source.essence))
-
-
-def require_pinned(citation: Pdi) -> None:
-    """Raise InvalidRequest unless both sides of a citation name one version in one format.
-
-    # ruling: pdi-citation
-    """
-    if citation.is_pattern:
-        raise PatternNotAllowed(identifier=str(citation))
-    for side in list_sides(citation):
-        if side.format is None or side.version is None:
-            raise SideNotPinned(identifier=str(citation), side=str(side))
-
-
-def list_sides(citation: Pdi) -> list[Pdi]:
-    """Return the documents and the part of a citation, the outermost first."""
-    sides: list[Pdi] = []
-    one = citation
-    while one.citation is not None:
-        sides.append(one.whole)
-        one = one.citation.cited
-    return [*sides, one]
 
 
 def _take_apart(citation: Pdi) -> tuple[str, Pdi]:

@@ -52,6 +52,7 @@ from perdure.server.common.answers import (
     escape_uri,
     join_links,
     make_answer,
+    make_empty_answer,
     write_link,
 )
 from perdure.server.common.negotiate import prefers_types
@@ -101,6 +102,9 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
             service, request, resolved.pwid, there, _choose_redirect_status(request)
         )
     identifier = resolved.identifier
+    if resolved.is_citation:
+        address = escape_uri(f"{request.base_url}/{spell_path(identifier)}")
+        return make_empty_answer(_choose_redirect_status(request), (b"location", address))
     found = list_urls(request, resolved)
     if isinstance(found, Gone):
         return problems.answer_problem(problems.make_gone_problem(found), request)
@@ -138,6 +142,9 @@ async def _answer_n2ls(service: Service, request: Request, operand: str) -> Answ
     if resolved.pwid is not None:
         there = await pwids.locate_pwid(service, request, resolved.pwid)
         return _answer_list(service, request, operand, [lists.ListEntry(there.url)])
+    if resolved.is_citation:
+        address = f"{request.base_url}/{spell_path(resolved.identifier)}"
+        return _answer_list(service, request, operand, [lists.ListEntry(address)])
     return list_locations(service, request, resolved, about=operand)
 
 
@@ -153,7 +160,7 @@ async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answ
     resolved = _resolve_operand(service, request, operand)
     if resolved.names is not None:
         return await _answer_set(service, request, resolved.names, operand)
-    if resolved.inside is not None or resolved.pwid is not None:
+    if resolved.inside is not None or resolved.pwid is not None or resolved.is_citation:
         return await reading.answer_resource(service, request, resolved)
     step = resolved.choose(Want.RESOURCES)
     if not isinstance(step, Choices) or len(step.fetches) < 2:
@@ -195,6 +202,10 @@ async def _answer_n2ns(service: Service, request: Request, operand: str) -> Answ
     if resolved.pwid is not None:
         await pwids.locate_pwid(service, request, resolved.pwid)  # raises if it is unknown
     identifier, part = resolved.identifier, resolved.part_beside
+    if resolved.is_citation:
+        address = f"{request.base_url}/{spell_path(identifier)}"
+        entries = [lists.ListEntry(write_urn(identifier), address)]
+        return _answer_list(service, request, operand, entries)
     if part is None:
         return _list_names(service, request, (resolved,), operand)
     place = f"{request.base_url}/{spell_part_path(identifier, part)}"

@@ -19,7 +19,7 @@ import msgspec
 from perdure import errors
 from perdure.errors import PerdureError
 from perdure.errors.describing import UnknownMetadataType
-from perdure.errors.lookup import CitationGone
+from perdure.errors.lookup import CitationGone, CitationNotFound
 from perdure.errors.requests import BodyEncoded
 from perdure.errors.root import count_things
 from perdure.ids import LONGEST, Identifier, find_meant
@@ -50,6 +50,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.NotCaptured: HTTPStatus.NOT_FOUND,
     errors.CaptureWithdrawn: HTTPStatus.GONE,
     CitationGone: HTTPStatus.GONE,
+    CitationNotFound: HTTPStatus.NOT_FOUND,
     errors.OriginalMissing: HTTPStatus.NOT_FOUND,
     errors.UnknownArchive: HTTPStatus.NOT_FOUND,
     errors.UnknownAuthority: HTTPStatus.NOT_FOUND,

@@ -18,10 +18,11 @@ from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
 from perdure.model.commands import Command, Receipt
 from perdure.model.records import Record
+from perdure.model.verdicts import CitationReport
 from perdure.parts import Selector
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
-from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import Metrics
@@ -33,6 +34,7 @@ from perdure.upkeep.linkcheck.health import Health
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
+_CITATIONS = "citations"
 _FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
@@ -146,6 +148,18 @@ class Service:
             self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._waiting[place], work, *arguments)
+
+    async def check_citation(self, resolved: Resolved) -> CitationReport:
+        """Check a citation in a thread of its own pool, because documents are decoded for it."""
+        if _CITATIONS not in self._waiting:
+            self._waiting[_CITATIONS] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix="cited")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._waiting[_CITATIONS],
+            self.registry.citations.check_citation,
+            resolved.asked,
+            resolved.query.reader,
+        )
 
     def remember_length(self, tag: bytes, length: int) -> None:
         """Remember the length of a part. It never changes: the tag identifies the bytes."""

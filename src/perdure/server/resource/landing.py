@@ -116,8 +116,6 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
 def _list_steps(resolved: Resolved) -> Trail:
     """Return the way up from the page: to the lists, and from a part to its document."""
     whole = resolved.whole
-    if resolved.identifier.is_citation:
-        return []
     steps = make_trail(whole)
     return steps if resolved.inside is None else [*steps, (str(whole), find_page(whole))]
 
@@ -125,7 +123,7 @@ def _list_steps(resolved: Resolved) -> Trail:
 def _find_part_address(resolved: Resolved) -> str:
     """Return the beginning of the addresses of parts, or an empty string on the page of a part."""
     name = resolved.identifier
-    if resolved.inside is not None or name.is_citation or resolved.known.tombstone is not None:
+    if resolved.inside is not None or resolved.known.tombstone is not None:
         return ""
     return "/" + spell_part_path(name, _ANY_PART).removesuffix(_ANY_PART)
 

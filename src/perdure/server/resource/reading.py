@@ -38,6 +38,7 @@ from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import (
+    citations,
     held,
     landing,
     members,
@@ -84,6 +85,8 @@ def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Ans
 async def _answer_question(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
+    if resolved.is_citation:
+        return await citations.answer_citation(service, request, resolved, question)
     if question.verb == "info" and resolved.is_described_by_whole:
         return lead_to_whole(service, request, resolved, f"?{request.target.question}")
     if metadata.asks_for_metadata(question):
@@ -145,8 +148,6 @@ def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bo
     )
     if setting == "never" or not first or b"range" in request.fields:
         return False
-    if resolved.identifier.is_citation:
-        return True
     step = resolved.choose(accept=())
     if not isinstance(step, Fetch):
         return isinstance(step, Gone | Description)
@@ -175,8 +176,8 @@ async def answer_resource(
     never a document about the resource, whatever Accept says.
     """
     identifier = resolved.identifier
-    if identifier.is_citation:
-        return await answer_description(service, request, resolved)
+    if resolved.is_citation:
+        return await citations.answer_bytes(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid)
     if resolved.negotiates_elsewhere and resolved.inside is None and not only_bytes:
@@ -284,6 +285,8 @@ async def answer_description(service: Service, request: Request, resolved: Resol
 
     Raises NotFound and, for a part of a resource that is held here, the errors of cutting it.
     """
+    if resolved.is_citation:
+        return await citations.answer_verdict(service, request, resolved)
     record, fresh = resolved.known, service.settings.fresh_seconds
     selector = stored = None
     if resolved.inside is not None:

@@ -1,0 +1,88 @@
+"""References to quotations, for a list of references: the cited part, "quoted in" its document.
+
+How it works: both sides are cited in a style (`perdure.metadata.citing`), from the inside to the
+outside, and joined by words in the language of the reference. In a format of records (BibTeX, RIS,
+CSL-JSON), each side is a record.
+
+What must stay true: only a quotation is cited as one (`describing.require_quotation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perdure.ids import Identifier
+from perdure.metadata.citing import join_citations, write_citation
+from perdure.model.queries import Query, Reader
+from perdure.model.verdicts import CitationReport, Verdict
+from perdure.reading.documents import Documents
+from perdure.reading.resolve import ReadDoor
+
+_WORDS = {
+    "da": ("citeret i", "indsat i"),
+    "de": ("zitiert in", "eingebettet in"),
+    "en": ("quoted in", "embedded in"),
+    "es": ("citado en", "incluido en"),
+    "fr": ("cité dans", "inclus dans"),
+    "it": ("citato in", "incluso in"),
+    "nl": ("geciteerd in", "opgenomen in"),
+    "pt": ("citado em", "incluído em"),
+}
+_RECORDS = ("bibtex", "ris", "csl", "csl-json")
+
+
+class QuotationCiter:
+    """Writes references to the quotations of one registry."""
+
+    def __init__(self, reading: ReadDoor, documents: Documents) -> None:
+        self._reading = reading
+        self._documents = documents
+
+    def cite_quotation(
+        self,
+        report: CitationReport,
+        style: str,
+        locale: str,
+        address: Callable[[Identifier], str],
+        reader: Reader,
+    ) -> str:
+        """Return a reference in a style, or the records of both sides.
+
+        Raises InvalidRequest for an unknown style or language, MissingLibrary.
+        """
+        texts = [
+            self._cite_side(side, style, locale, address, reader) for side in _list_names(report)
+        ]
+        if style.lower() in _RECORDS:
+            return join_citations(texts, style).rstrip()
+        words = [_find_words(one.verdict, locale) for one in _list_reports(report)]
+        pairs = zip(texts[1:], words, strict=True)
+        return texts[0].rstrip() + "".join(f" — {word} {text.rstrip()}" for text, word in pairs)
+
+    def _cite_side(
+        self,
+        side: Identifier,
+        style: str,
+        locale: str,
+        address: Callable[[Identifier], str],
+        reader: Reader,
+    ) -> str:
+        resolved = self._reading.resolve(Query(identifier=side, reader=reader))
+        what = self._documents.describe_resolved(resolved, address(side))
+        return write_citation(what, style, locale)
+
+
+def _list_reports(report: CitationReport) -> list[CitationReport]:
+    """Return the reports of a citation, the innermost first."""
+    inner = [] if report.inner is None else _list_reports(report.inner)
+    return [*inner, report]
+
+
+def _list_names(report: CitationReport) -> list[Identifier]:
+    reports = _list_reports(report)
+    return [reports[0].cited, *(one.part or one.citing for one in reports)]
+
+
+def _find_words(verdict: Verdict, locale: str) -> str:
+    quoted, embedded = _WORDS.get(locale.partition("-")[0].lower(), _WORDS["en"])
+    return embedded if verdict is Verdict.TRANSCLUDED else quoted
