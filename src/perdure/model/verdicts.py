@@ -88,8 +88,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     """If altered, the number of words, pixels, samples or bytes of the cited part."""
     is_complete: bool = True
-    """False if the texts are so long and so unlike that only the first `total` words of the cited
-    part were compared."""
+    """False if the texts are so long that only the first `total` words of the cited part were
+    compared or, if absent, that only copies without any difference were searched everywhere."""
     changes: tuple[WordChange, ...] = ()
     """If altered, the first differences, in order."""
     more_changes: int = 0

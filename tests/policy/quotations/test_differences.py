@@ -99,5 +99,12 @@ def test_only_the_first_changes_are_listed() -> None:
     assert found.more_changes == 500 - MOST_CHANGES
 
 
+def test_only_the_first_words_of_a_long_passage_are_compared() -> None:
+    words = [f"w{number}" for number in range(100_010)]
+    found = compare_words(" ".join(["x", *words[1:]]), 0, 1, " ".join(words))
+    assert found is not None
+    assert (found.kept, found.total, found.is_complete) == (99_999, 100_000, False)
+
+
 def test_marks_alone_are_not_compared() -> None:
     assert compare_words("... !", 0, 1, "?!") is None

@@ -124,3 +124,11 @@ def test_the_weakest_verdict_counts() -> None:
         for weak in ordered[place:]:
             assert find_weakest(strong, weak) is find_weakest(weak, strong) is weak
     assert [one for one in ordered if one.is_quotation] == ordered[:4]
+
+
+def test_a_search_that_does_not_reach_all_of_a_document_says_so() -> None:
+    far = "x " * 1_100_000 + "The\nfox jumps"
+    found = compare_at(far, 0, "the fox jumps")
+    assert (found.verdict, found.is_complete) == (Verdict.ABSENT, False)
+    assert compare_at(far, 0, "The\nfox jumps").likeness is Verdict.VERBATIM
+    assert compare_at(far, 1_000_000, "the fox jumps").likeness is Verdict.SAME_WORDS

@@ -22,7 +22,7 @@ from perdure.policy.quotations.folding import fold_letters
 MOST_CHANGES = 100
 """The most differences that a comparison lists."""
 
-_MOST_WORDS = 1 << 20
+_MOST_WORDS = 100_000  # of a cited passage; the rest is not compared
 _SPARE = 16  # tokens that may be added to a short passage
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # written without blanks between words
 _TOKEN = re.compile(
@@ -50,8 +50,10 @@ def compare_words(citing: str, start: int, until: int, cited: str) -> Comparison
     None if fewer than half of the cited words are there, or if nothing is cited but marks.
     """
     theirs = list(islice(_list_tokens(cited, 0), _MOST_WORDS + 1))
-    total = sum(one.is_word for one in theirs)
-    if not total or len(theirs) > _MOST_WORDS:
+    is_long = len(theirs) > _MOST_WORDS
+    total = sum(one.is_word for one in theirs[:_MOST_WORDS])
+    theirs = theirs[:_MOST_WORDS]
+    if not total:
         return None
     room = len(theirs) + len(theirs) // 2 + _SPARE
     ours = _list_window(citing, start, until, room)
@@ -70,7 +72,7 @@ def compare_words(citing: str, start: int, until: int, cited: str) -> Comparison
         stop=max(ours[edits.citing - 1].stop, begin) if edits.citing else begin,
         kept=kept,
         total=compared,
-        is_complete=compared == total,
+        is_complete=compared == total and not is_long,
         changes=tuple(changes[:MOST_CHANGES]),
         more_changes=max(len(changes) - MOST_CHANGES, 0),
     )

@@ -47,11 +47,19 @@ _QUOTES_ONLY = re.compile(f"[{_QUOTES}]+")
 
 
 class FoldedText:
-    """A text from `start` on, folded for a grade, up to `most` folded characters or a few more."""
+    """A text from `start` to `stop`, folded for a grade, up to `most` folded characters or a few
+    more.
+    """
 
     def __init__(
-        self, written: str, grade: Verdict, start: int = 0, most: int | None = None
+        self,
+        written: str,
+        grade: Verdict,
+        start: int = 0,
+        most: int | None = None,
+        stop: int | None = None,
     ) -> None:
+        written = written if stop is None else written[:stop]
         self._start = start
         self._folded, self._places = array("Q"), array("Q")
         self._stops = array("Q")

@@ -9,8 +9,9 @@ is another one, of which more than half is the cited text.
 The origin is a range of places at one of which the passage must begin: a single character in most
 texts, all of a page or of a row where these are the positions of the medium.
 
-What must stay true: if the cited text is at the origin, the result is `VERBATIM`, however often it
-is elsewhere; a result other than `ABSENT` has the place of the passage.
+What must stay true: time grows with the length of the texts and no faster; a search that does not
+reach all of a document says so. If the cited text is at the origin, the result is `VERBATIM`,
+however often it is elsewhere. A result other than `ABSENT` has the place of the passage.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from perdure.policy.quotations.differences import compare_words
 from perdure.policy.quotations.folding import FoldedText, fold_text
 
 _GRADES = (Verdict.REFLOWED, Verdict.SAME_WORDS)
+_AROUND = 2_000_000
+"""Characters before and after an origin in which a passage that is not verbatim is looked for."""
 _GLANCE = 200  # folded characters that are compared before all others
 
 
@@ -44,7 +47,8 @@ def compare_passages(citing: str, start: int, until: int, cited: str) -> Compari
     altered = compare_words(citing, start, until, cited)
     there = _find_there(citing, start, cited, folded)
     if there is None or (altered is not None and _is_apart(altered, there)):
-        return altered or Comparison(verdict=Verdict.ABSENT)
+        searched = start <= _AROUND and len(citing) - start <= _AROUND
+        return altered or Comparison(verdict=Verdict.ABSENT, is_complete=searched)
     return Comparison(
         verdict=Verdict.ELSEWHERE, start=there.start, stop=there.stop, likeness=there.verdict
     )
@@ -92,7 +96,7 @@ def _find_there(
     for grade, wanted in folded.items():
         if not wanted:
             continue
-        text = FoldedText(citing, grade)
+        text = FoldedText(citing, grade, max(start - _AROUND, 0), stop=start + _AROUND)
         at = _find_nearest(text.text, text.find_folded(start), wanted)
         if at is not None:
             return _place(grade, text.find_start(at), text.find_stop(at + len(wanted)))

@@ -70,6 +70,8 @@ def write_sentence(report: CitationReport) -> str:
             unit = "word" if report.unit == "character" else report.unit
             first = "" if report.is_complete else "the first "
             sentence += f": {report.kept} of {first}{count_things(report.total, unit)} are equal"
+        case Verdict.ABSENT if not report.is_complete:
+            sentence += ", but only the text around the origin was searched for reflowed copies"
         case Verdict.ELSEWHERE if report.right is not None:
             sentence += f": {report.right}"
         case Verdict.UNVERIFIABLE if report.reason:
@@ -98,8 +100,10 @@ def write_fields(report: CitationReport, address: Address) -> dict[str, Any]:
         "reason": report.reason or None,
         "inner": report.inner and write_fields(report.inner, address),
     }
+    if report.total or not report.is_complete:
+        known |= {"complete": report.is_complete}
     if report.total:
-        known |= {"kept": report.kept, "total": report.total, "complete": report.is_complete}
+        known |= {"kept": report.kept, "total": report.total}
         known |= {"changes": list(map(_write_change, report.changes))}
         known |= {"moreChanges": report.more_changes}
     return {name: one for name, one in known.items() if one is not None}

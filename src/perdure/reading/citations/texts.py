@@ -35,6 +35,7 @@ from perdure.reading.extraction import PartExtraction
 
 _LINE_BREAK = re.compile("\r\n?")
 _AROUND = 300  # characters of the context of a passage
+_LONGEST = 4_000_000  # characters of a passage that is not verbatim
 _SHOWN = 4000  # characters of a passage
 
 
@@ -63,6 +64,8 @@ def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
         place = _find_place(parts, citing.source, ours, origin)
     with blame(cited.identifier):
         theirs = _read_passage(parts, cited, quoted)
+        if len(theirs) > _LONGEST:
+            raise PlainTextTooLong(source=cited.source.name, most=_LONGEST)
     with blame(citing.identifier):
         comparison = compare_passages(ours.text, place.start, place.until, theirs)
         return _describe(parts, citing.source, ours, origin, comparison, theirs)
