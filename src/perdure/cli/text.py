@@ -66,13 +66,10 @@ def _read_name(named: Name, part: str | None, *, nearest: bool) -> tuple[str, st
     """Return a name and its text."""
     from perdure.cli import fetching
     from perdure.policy.named_parts import join_part
-    from perdure.upkeep import citations
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     with here().open_registry() as registry:
-        resolved = citations.resolve_or_explain(
-            registry, fetching.make_query(registry, identifier, part=part)
-        )
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
         if resolved.pwid is not None:
             return str(resolved.asked), _read_pwid(registry, resolved.pwid, nearest=nearest)
         return str(resolved.asked), _read_resolved(registry, resolved)
