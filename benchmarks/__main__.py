@@ -37,6 +37,7 @@ NAMES = (
     "parts_images",
     "parts_audio",
     "parts_video",
+    "texts",
 )
 
 

@@ -32,8 +32,8 @@ from perdure.parts import TextPosition
 _STEP = 1024  # bytes that are decoded at a time to find a character
 
 UNREAD = frozenset((b"script", b"style"))
-_VERBATIM = frozenset((b"textarea", b"title"))
-_INLINE = frozenset(
+VERBATIM = frozenset((b"textarea", b"title"))
+INLINE = frozenset(
     b"a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark "
     b"nobr q s samp small span strike strong sub sup time tt u var wbr".split()
 )
@@ -184,7 +184,7 @@ class _Building:
             yield from self._list_between(at, start, name)
             tag = read_tag(view, start, stop)
             name = b"" if tag.closing else tag.name.lower()
-            if rule is not HTML or tag.name.lower() not in _INLINE:
+            if rule is not HTML or tag.name.lower() not in INLINE:
                 self._blocks.append(self._length)
             at = stop
         yield from self._list_between(at, len(view), name)
@@ -201,7 +201,7 @@ class _Building:
         rule = self._markup.rule
         if start == stop or (rule is HTML and name in UNREAD):
             return
-        if rule is TEXT or (rule is HTML and name in _VERBATIM):
+        if rule is TEXT or (rule is HTML and name in VERBATIM):
             yield CharacterData(start, stop, verbatim=rule is TEXT)
         else:
             yield from read_text_between(self._view, start, stop, rule)

@@ -32,14 +32,16 @@ from perdure.extractors.packages.paragraphs import Paragraphs
 from perdure.extractors.port import Source
 
 _PREFIX = "application/vnd.openxmlformats-officedocument."
+DOCX = f"{_PREFIX}wordprocessingml.document"
+XLSX = f"{_PREFIX}spreadsheetml.sheet"
 _WORD = (
-    f"{_PREFIX}wordprocessingml.document",
+    DOCX,
     f"{_PREFIX}wordprocessingml.template",
     "application/vnd.ms-word.document.macroenabled.12",
     "application/vnd.ms-word.template.macroenabled.12",
 )
 _EXCEL = (
-    f"{_PREFIX}spreadsheetml.sheet",
+    XLSX,
     f"{_PREFIX}spreadsheetml.template",
     "application/vnd.ms-excel.sheet.macroenabled.12",
     "application/vnd.ms-excel.template.macroenabled.12",

@@ -9,12 +9,9 @@ What must stay true: a paragraph is one line, except for line breaks of its own.
 
 from __future__ import annotations
 
-import re
-
 from perdure.extractors.mapped_text import TextBuilding
+from perdure.extractors.markup.page_text import collapse_space
 from perdure.extractors.packages.package import Attributes
-
-_SPACE = re.compile("[ \t\r\n]+")
 
 
 class Paragraphs:
@@ -64,7 +61,7 @@ class Paragraphs:
         if self._skipped or not self._open:
             return
         if self._collapsing:
-            text = _SPACE.sub(" ", text)
+            text = collapse_space(text)
             if self._after_space:
                 text = text.removeprefix(" ")
             if not text:
