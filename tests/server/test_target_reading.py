@@ -205,8 +205,8 @@ def test_questions() -> None:
 
 
 WORDS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
-         "text",
-         "nearest", "noredirect", "ignore_aliases", "metadata=datacite", "cite=apa", "cite",
+         "text", "signatures", "nearest", "noredirect", "ignore_aliases", "metadata=datacite",
+         "cite=apa", "cite",
          "part=char%3D3%2C7", "t=15.0/30.0", "quote=a+b%2Bc", "cursor=a%2Fb", "limit=10",
          "urlappend=%2Fx", "region=eu", "index=3", "type=URL", "locatt=id:1")  # fmt: skip
 

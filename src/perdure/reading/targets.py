@@ -52,8 +52,8 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|nearest|metadata|cite"
-    r"|register|correct|bind|break|alias|withdraw|erase|refuse"
+    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|signatures|nearest"
+    r"|metadata|cite|register|correct|bind|break|alias|withdraw|erase|refuse"
     r"|(?:cursor|limit|metadata|level|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
@@ -75,7 +75,7 @@ _BARE = ("metadata", "cite")
 _ANSWERED = (*_BARE, "quote")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
-          "text")  # fmt: skip
+          "text", "signatures")  # fmt: skip
 _LEVELS = ("own",)
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""

@@ -47,6 +47,7 @@ from perdure.server.resource import (
     plain_text,
     playing,
     quoting,
+    signing,
     signposting,
 )
 from perdure.server.resource.describing import TYPES, describe_record, make_public_record
@@ -65,6 +66,8 @@ async def answer_get(service: Service, request: Request) -> Answer:
         if answer is None:
             raise
         return answer
+    if resolved.is_pattern and question.verb == "signatures":
+        return await signing.list_signatures(service, request, resolved)
     if resolved.names is not None and not metadata.asks_for_one(resolved, question):
         described = answer_shoulder(service, request, question) if question.inflection else None
         return described or await list_set(service, request, resolved.names, question)
@@ -118,6 +121,8 @@ async def _answer_question(
             return list_locations(service, request, resolved)
         case "history":
             return answer_history(service, request, resolved)
+        case "signatures":
+            return await signing.list_signatures(service, request, resolved)
         case "play":
             return await playing.play_resource(service, request, resolved)
         case "text":

@@ -89,6 +89,12 @@ def make_signposts(
     return (*of_page, *items, *of_items, *of_versions, *of_metadata)
 
 
+def link_signatures(name: str) -> Signpost:
+    """Link the landing page of a name to its signatures."""
+    page = append_question(name, "landing")
+    return Signpost(page, "describedby", append_question(name, "signatures"), "application/json")
+
+
 def list_descriptions(page: str, name: str) -> Iterable[Signpost]:
     """Yield links from a page to the metadata records of a name."""
     for one in metadata.load_formats().values():

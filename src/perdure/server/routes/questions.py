@@ -58,6 +58,13 @@ QUESTIONS = (
     ),
     Parameter(name="history", schema=BARE, shown="?history", text="all revisions of the record"),
     Parameter(
+        name="signatures",
+        schema=BARE,
+        shown="?signatures",
+        text="the [signatures](signatures.md) of it, of its versions, formats and parts, or of an "
+        "interval, each with its verdict",
+    ),
+    Parameter(
         name="members",
         schema=BARE,
         shown="?members",

@@ -1,0 +1,107 @@
+"""`?signatures`: who signed a name, over HTTP, each with the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.server.deployment import SERIES, Deployment, deployed, text
+
+from perdure.ids import parse
+from perdure.model.commands import Register, Withdraw
+from perdure.policy.named_parts import Name
+from perdure.signing.document import join_signature
+from perdure.signing.ssh import SshSigner
+from perdure.upkeep.signing import attach_signature, make_statement
+
+SIGNER = SshSigner(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    root = tmp_path_factory.mktemp("site") / "registry"
+    root.mkdir()  # the tests write, too, so it is in the file
+    (root / "perdure.toml").write_text(f'[perdure]\nallowed_signers = ["{SERIES}=hdl:1/allowed"]\n')
+    with deployed(root) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def listed(site: Deployment) -> None:
+    data = f"ann@a.example {SIGNER.key.line}\n".encode()
+    site.do(Register(identifier=parse("hdl:1/allowed"), contents=(text(data),)))
+
+
+def sign(site: Deployment, name: str) -> str:
+    made = make_statement(site.registry, Name(parse(name)), SIGNER.key.fingerprint, "issuer")
+    signed = join_signature(made, SIGNER.sign_statement(made))
+    return attach_signature(site.registry, made.identifier, str(signed).encode()).identifier
+
+
+def ask(site: Deployment, name: str) -> list[dict[str, Any]]:
+    answer = site.get(f"/{name}?signatures")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    found: list[dict[str, Any]] = json.loads(answer.body)["signatures"]
+    return found
+
+
+def test_the_signatures_of_a_name(site: Deployment) -> None:
+    name = site.mint(text(b"to whom it may concern"))
+    bare = name.removesuffix(".text.1")
+    assert ask(site, name) == []
+    linkset = f"<{site.base}/{bare}?signatures>"
+    assert linkset not in site.get(f"/{bare}?linkset", "Accept: application/linkset").body.decode()
+    signature = sign(site, name)
+    part = sign(site, f"{name}#char=0,2")
+    (first, second) = ask(site, bare)
+    assert first == {
+        "identifier": signature,
+        "url": f"{site.base}/{signature}",
+        "of": name,
+        "verdict": "valid",
+        "reason": "",
+        "proof": "",
+        "form": "SSHSIG",
+        "role": "issuer",
+        "signer": SIGNER.key.fingerprint,
+        "principals": ["ann@a.example"],
+        "signed": first["signed"],
+        "recorded": first["recorded"],
+        "recorded_at": first["recorded_at"],
+    }
+    assert (second["identifier"], second["of"]) == (part, f"{name}#char=0,2")
+    assert ask(site, name) == [first, second]
+    assert ask(site, f"{name}%23char=0,2") == [second]
+    assert ask(site, f"{name}%23char=0,3") == []
+    assert linkset in site.get(f"/{bare}?linkset", "Accept: application/linkset").body.decode()
+    described = json.loads(site.get(f"/{signature}?info", "Accept: application/json").body)
+    assert described["targets"] == [name]
+
+
+def test_the_signature_of_an_interval(site: Deployment) -> None:
+    day = site.mint(text(b"one")).rpartition("/")[0] + "/"
+    signature = sign(site, day)
+    assert [(one["identifier"], one["verdict"]) for one in ask(site, day)] == [(signature, "valid")]
+    site.mint(text(b"two"))
+    assert [one["verdict"] for one in ask(site, day)] == ["altered"]
+
+
+def test_names_that_name_nothing(site: Deployment) -> None:
+    assert site.get(f"/pdi://{SERIES}/2026/01/01/1?signatures").status == 404
+    name = site.mint(text(b"once"))
+    assert site.get(f"/{name[:-1]}2?signatures").status == 404
+    assert site.get("/hdl:1/?signatures").status == 400
+    assert site.ask("HEAD", f"/{name}?signatures").status == 200
+
+
+def test_what_was_withdrawn_is_not_judged(site: Deployment) -> None:
+    name = site.mint(text(b"a secret"))
+    signature = sign(site, name)
+    site.do(Withdraw(identifier=parse(name), reason="a court said so"))
+    (found,) = ask(site, name)
+    assert found["verdict"] == "unverifiable"
+    site.do(Withdraw(identifier=parse(signature), reason="a court said so"))
+    assert ask(site, name) == []
