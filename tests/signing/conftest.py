@@ -18,6 +18,9 @@ needs_ssh = pytest.mark.skipif(
 needs_minisign = pytest.mark.skipif(
     shutil.which("minisign") is None, reason="minisign is not installed"
 )
+needs_openssl = pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="openssl is not installed"
+)
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 

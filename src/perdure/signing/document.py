@@ -20,7 +20,7 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors.signing import SignatureMalformed, SignerDiffers
-from perdure.signing import minisign, ssh
+from perdure.signing import cms, jws, minisign, ssh
 from perdure.signing.form import FindKey, SignatureForm
 from perdure.signing.keys import PublicKey
 from perdure.signing.statement import DOMAIN, Statement, parse_statement
@@ -29,7 +29,8 @@ MEDIA_TYPE = "text/plain"
 CHARSET = "utf-8"
 LONGEST = 65_536
 """Bytes of a signed statement."""
-FORMS: tuple[SignatureForm, ...] = (ssh.FORM, minisign.FORM)
+FORMS: tuple[SignatureForm, ...] = (ssh.FORM, minisign.FORM, jws.FORM, cms.FORM)
+"""In the order in which their beginnings are tried."""
 
 
 class SignedStatement(msgspec.Struct, frozen=True, kw_only=True):

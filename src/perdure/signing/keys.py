@@ -166,6 +166,20 @@ def verify_bytes(key: PublicKey, algorithm: str, signature: bytes, message: byte
         raise SignatureWrong(signer=key.fingerprint) from None
 
 
+def verify_der_signature(key: PublicKey, hash: str, signature: bytes, message: bytes) -> None:
+    """Verify an ECDSA signature in DER, with any hash of SHA-2 (`sha384`).
+
+    Raises SignatureWrong, also if the key is not one for ECDSA.
+    """
+    if key.algorithm not in CURVES:
+        raise SignatureWrong(signer=key.fingerprint)
+    ecdsa = _import_primitives("asymmetric.ec").ECDSA(_make_hash(hash.upper()))
+    try:
+        _load_key(key.blob).verify(signature, message, ecdsa)
+    except _import_cryptography("exceptions").InvalidSignature:
+        raise SignatureWrong(signer=key.fingerprint) from None
+
+
 def _verify_in_hardware(key: PublicKey, loaded: Any, signature: bytes, message: bytes) -> None:
     """Verify a signature by a FIDO key; `signature` ends with flags and counter."""
     raw, flags_and_counter = signature[:64], signature[64:]

@@ -5,9 +5,10 @@ What must stay true: no part of a private key is in an error.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from perdure.errors.signing import KeyMalformed
+from perdure.errors.unavailable import import_library
 from perdure.signing.keys import PublicKey, read_public_line
 from perdure.signing.minisign import read_minisign_key, read_minisign_signer
 from perdure.signing.ssh import read_ssh_signer
@@ -37,11 +38,34 @@ def read_signer(data: bytes, passphrase: bytes | None = None) -> Signer:
 
 
 def read_public_key(data: bytes) -> PublicKey:
-    """Read the public key of OpenSSH or of minisign in a file. Raises KeyMalformed."""
+    """Read the public key in a file: of OpenSSH, of minisign, in PEM, or in a certificate.
+
+    Raises KeyMalformed.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError:
         raise KeyMalformed(form="public", expected="a line of text") from None
     if text.startswith(("ssh-", "ecdsa-", "sk-")):
         return read_public_line(text)
+    if text.startswith("-----BEGIN "):
+        return _read_pem(data)
     return read_minisign_key(text).key
+
+
+def _read_pem(data: bytes) -> PublicKey:
+    """Read a public key or a certificate in PEM."""
+    task, extra = "reading a key", "signatures"
+    x509: Any = import_library("cryptography.x509", task=task, extra=extra)
+    forms: Any = import_library(
+        "cryptography.hazmat.primitives.serialization", task=task, extra=extra
+    )
+    try:
+        if data.startswith(b"-----BEGIN CERTIFICATE"):
+            public = x509.load_pem_x509_certificate(data).public_key()
+        else:
+            public = forms.load_pem_public_key(data)
+        line: bytes = public.public_bytes(forms.Encoding.OpenSSH, forms.PublicFormat.OpenSSH)
+    except Exception:  # of many kinds, and none of them ours
+        raise KeyMalformed(form="PEM", expected="a public key or a certificate") from None
+    return read_public_line(line.decode())
