@@ -196,6 +196,7 @@ class Registry:
             self.listings,
             self.documents,
             find_signers=lambda name: self.settings.find_signers(name),
+            authorities=self.settings.time_authorities,
             clock=self.clock,
         )
 

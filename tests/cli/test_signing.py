@@ -17,13 +17,15 @@ from cryptography.hazmat.primitives.serialization import (
 from PIL import Image
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
-from tests.signing.conftest import needs_minisign, needs_ssh
+from tests.signing.conftest import Run, needs_minisign, needs_openssl, needs_ssh, run
+from tests.signing.stamping import make_authority, stamp
 
 from perdure.cli import exits
 from perdure.errors import InvalidRequest
 from perdure.signing.signers import read_signer
-from perdure.signing.statement import DOMAIN
+from perdure.signing.statement import DOMAIN, parse_statement
 
+__all__ = ["run"]  # a fixture
 REFUSED = exits.CODES[InvalidRequest]
 
 
@@ -250,3 +252,34 @@ def test_minisign_signs_our_statement(shell: Shell, place: Path, signed: str) ->
     shell.run("attach-signature", signed, "st.minisig", "--statement", "st")
     shell.run("sign", signed, "--key", "m.key")
     assert verdicts(shell) == [(signed, "valid")] * 2
+
+
+@needs_openssl
+def test_a_time_stamp_proves_that_a_signature_is_older(
+    shell: Shell, place: Path, signed: str, key: str, run: Run, tmp_path: Path
+) -> None:
+    """ "signed before it was revoked counts only by a change's number or an RFC 3161 token" """
+    root = make_authority(run, tmp_path)
+    (place / "roots.pem").write_bytes(root)
+    (minted,) = shell.lines("mint", "--series", SERIES, "roots.pem", "--type", "text/plain")
+    settings = shell.root / "perdure.toml"
+    certificates = minted.removesuffix(".text.1")
+    settings.write_text(f'{settings.read_text()}time_authorities = "{certificates}"\n')
+    listed = trust(shell, place, f"ann {key}")
+    made = shell.run("statement", signed, "--key", "key.pub").stdout
+    signer = read_signer((place / "key").read_bytes())
+    text = f"{made}\n{signer.sign_statement(parse_statement(made.encode()))}"
+    (place / "signed").write_text(text)
+    (place / "reply").write_bytes(stamp(run, tmp_path, text.encode()))
+    (place / "wrong").write_bytes(stamp(run, tmp_path, text.encode() + b" "))
+    words = ["attach-signature", signed, "signed", "--time-stamp"]
+    assert "time stamp" in shell.error(*words, "wrong", code=REFUSED)["message"]
+    (signature,) = shell.lines(*words, "reply")
+    assert shell.lines(*words, "reply") == [signature]
+    (found, _) = map(json.loads, shell.lines("verify", "--signatures", "--json"))
+    assert found["verdict"] == "valid"
+    assert found["stamped"]
+    (place / "got").write_text(shell.run("get", signature).stdout)
+    shell.run("withdraw", signature, "--reason", "attached once more, later")
+    trust(shell, place, "", name=listed)
+    assert "revoked" in shell.error("attach-signature", signed, "signed", code=REFUSED)["message"]

@@ -69,6 +69,7 @@ def test_the_signatures_of_a_name(site: Deployment) -> None:
         "signer": SIGNER.key.fingerprint,
         "principals": ["ann@a.example"],
         "signed": first["signed"],
+        "stamped": None,
         "recorded": first["recorded"],
         "recorded_at": first["recorded_at"],
     }

@@ -153,10 +153,23 @@ def _read_signer(key: Path, passphrase_file: Path | None) -> Signer:
     metavar="FILE",
     help="The statement, if FILE has only the signature.",
 )
+@click.option(
+    "--time-stamp",
+    "stamp_files",
+    type=_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Answer of a time-stamping authority about the signed statement (RFC 3161), or its token.",
+)
 @_series
 @options.add_actor("Who attaches it")
 def attach_signature(
-    named: Name, file: str, statement_file: Path | None, series: str, by: str | None
+    named: Name,
+    file: str,
+    statement_file: Path | None,
+    stamp_files: tuple[Path, ...],
+    series: str,
+    by: str | None,
 ) -> None:
     """Store a signature of IDENTIFIER that another program made.
 
@@ -165,10 +178,15 @@ def attach_signature(
     than the statement says, is about another name, other bytes or another use, or if its key is
     unknown, expired or revoked. It becomes a document with an identifier of its own, which is
     printed.
+
+    A time stamp proves that the signature is older than the end of its key. It must be of the
+    statement, the empty line and the signature, byte for byte, as 'perdure get' writes them, and by
+    an authority whose certificate is in the document that the setting time_authorities names.
     """
     from perdure.model.records import LOCAL
     from perdure.policy.named_parts import join_part
     from perdure.signing.document import LONGEST
+    from perdure.signing.stamps import LARGEST, write_blocks
     from perdure.upkeep import signing
 
     with click.open_file(file, "rb") as stream:
@@ -176,6 +194,11 @@ def attach_signature(
     if statement_file is not None:
         with statement_file.open("rb") as stream:
             data = stream.read(LONGEST + 1) + b"\n" + data
+    found = []
+    for one in stamp_files:
+        with one.open("rb") as stream:
+            found.append(stream.read(LARGEST + 1))
+    data += write_blocks(found).encode()
     identifier, part = join_part(named.identifier, named.part)
     if part is not None:
         raise click.UsageError(f"identifiers such as {identifier} cannot name a part")

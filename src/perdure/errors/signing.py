@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, quote
 
 PAGE = "docs/reference/signatures.md"
 
@@ -135,6 +135,34 @@ class SignatureNotAccepted(SignatureRejected):
     @property
     def reason(self) -> str:
         return f"{self.verdict}: {self.fault}"
+
+
+class TimeStampMalformed(InvalidRequest):
+    """The time stamps of a signature, or the certificates of authorities, cannot be read."""
+
+    expected: str
+    what = "the time stamp"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"it does not contain {self.expected}"
+
+
+class TimeStampRejected(FaultQuoted, SignatureRejected):
+    """A time stamp was made of another text, or by an authority that is not trusted here."""
+
+    what = "the time stamp"
+
+
+class TimeAuthoritiesMissing(SignatureRejected):
+    """No root certificate of a time-stamping authority is trusted here."""
+
+    what = "the time stamp"
+    reason = "no root certificate of a time-stamping authority is trusted here"
+
+    def repair(self) -> str:
+        return "name a document with certificates in the setting time_authorities"
 
 
 class SignatureMoved(SignatureRejected):

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -22,11 +24,11 @@ from perdure.errors import NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.formats.essence import strip_parameters
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.ids.name_set import make_set
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
-from perdure.model.records import IdentifiedRecord, Record, Representation
+from perdure.model.records import LOCAL, IdentifiedRecord, Record, Representation
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.documents import Documents
@@ -35,6 +37,7 @@ from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.signing.allowed import parse_allowed_signers
 from perdure.signing.document import LONGEST, SignedStatement, parse_signed_statement
+from perdure.signing.stamps import read_certificates, verify_stamp
 from perdure.signing.statement import LIST, LIST_TYPE, list_members
 from perdure.signing.verdict import (
     AgeEvidence,
@@ -60,6 +63,8 @@ class HeldSignature(msgspec.Struct, frozen=True, kw_only=True):
     judgement: SignatureJudgement
     recorded: ChangeMark | None
     recorded_at: str
+    stamped: str = ""
+    """The earliest time of a time stamp that was verified."""
 
 
 class Signatures:
@@ -73,14 +78,17 @@ class Signatures:
         documents: Documents,
         *,
         find_signers: Callable[[Identifier], Identifier | None],
+        authorities: str = "",
         clock: Callable[[], datetime],
     ) -> None:
-        """`find_signers` returns the list of allowed signers for a name."""
+        """`find_signers` returns the list of allowed signers for a name; `authorities` names the
+        document with the certificates of those whose time stamps count."""
         self._records = records
         self._door = door
         self._listings = listings
         self._documents = documents
         self._find_signers = find_signers
+        self._authorities = authorities
         self._clock = clock
         self._trusts: dict[tuple[str, int], Trust] = {}
 
@@ -211,6 +219,7 @@ class Signatures:
             judgement=self.judge_signature(signed, reader, recorded, at),
             recorded=recorded,
             recorded_at=at,
+            stamped=self._find_stamp(signed),
         )
 
     def judge_signature(
@@ -227,9 +236,42 @@ class Signatures:
         except PerdureError:  # withdrawn, erased, damaged, or of a part that cannot be cut here
             content = None
         evidence = AgeEvidence(
-            now=format_timestamp(self._clock()), recorded=recorded, recorded_at=recorded_at
+            now=format_timestamp(self._clock()),
+            recorded=recorded,
+            recorded_at=recorded_at,
+            stamped=self._find_stamp(signed),
         )
         return judge_signature(signed, content, self.load_trust(name), evidence)
+
+    # time stamps
+    # -----------
+
+    def check_stamps(self, signed: SignedStatement) -> list[str]:
+        """Return the times of all time stamps of a signature.
+
+        Raises TimeStampRejected or TimeStampMalformed if one of them does not count.
+        """
+        if not signed.stamps:
+            return []
+        certificates = self._load_certificates()
+        return [verify_stamp(one, signed.stamped_text, certificates) for one in signed.stamps]
+
+    def _find_stamp(self, signed: SignedStatement) -> str:
+        """The earliest time of a time stamp that counts, or an empty text."""
+        found: list[str] = []
+        for one in signed.stamps:
+            with suppress(InvalidRequest, NotFound):
+                found += self.check_stamps(msgspec.structs.replace(signed, stamps=(one,)))
+        return min(found, default="")
+
+    def _load_certificates(self) -> tuple[Any, ...]:
+        if not self._authorities:
+            return ()
+        query = Query(identifier=parse(self._authorities), reader=Reader(name=LOCAL))
+        step = self._door.resolve(query).step
+        if not isinstance(step, Fetch):
+            raise NotFound(identifier=self._authorities)
+        return read_certificates(self._listings.read_bytes(step.representation))
 
     # trust
     # -----
@@ -287,6 +329,7 @@ def describe_signature(held: HeldSignature) -> dict[str, object]:
         "signer": statement.signer,
         "principals": list(judgement.principals),
         "signed": statement.signed,
+        "stamped": held.stamped or None,
         "recorded": str(held.recorded) if held.recorded else None,
         "recorded_at": held.recorded_at or None,
     }

@@ -148,15 +148,24 @@ def read_network(text: str) -> str:
     return str(ip_network(text))
 
 
+def read_document(name: str, value: Any) -> str:
+    """A rule: the identifier of a document, without version and part, or an empty text."""
+    return _read_text(name, value, _read_document_name) if value else ""
+
+
+def _read_document_name(text: str) -> str:
+    identifier = parse(text)
+    if identifier.is_pattern or identifier.whole != identifier or identifier.version is not None:
+        raise ValueError("the identifier of a document is needed, without version and part")
+    return str(identifier)
+
+
 def read_signers(text: str) -> str:
     """An authority (or `*` for all others), `=`, and the identifier of a document."""
     authority, equals, name = text.partition("=")
     if not equals or not authority or authority != authority.strip():
         raise ValueError("a series, '=' and an identifier are needed")
-    identifier = parse(name)
-    if identifier.is_pattern or identifier.whole != identifier or identifier.version is not None:
-        raise ValueError("the identifier of a document is needed, without version and part")
-    return f"{authority}={identifier}"
+    return f"{authority}={_read_document_name(name)}"
 
 
 def read_quota(text: str) -> str:

@@ -32,6 +32,7 @@ from perdure.settings.rules import (
     read_admin,
     read_archive,
     read_authorities,
+    read_document,
     read_each,
     read_further_authority,
     read_network,
@@ -214,6 +215,12 @@ class Settings:
         "authority, such as press.oma.eop.gov.us=pdi://press.oma.eop.gov.us/2026/11/23/1; * is "
         "for all others",
         read_each(read_signers),
+    )
+    time_authorities: str = _define_setting(
+        "",
+        "document with the certificates of the authorities whose time stamps of signatures count, "
+        "in PEM, roots included",
+        read_document,
     )
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)

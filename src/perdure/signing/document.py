@@ -9,10 +9,13 @@
     …
     -----END SSH SIGNATURE-----
 
+Time stamps of all this may follow, each in a block of its own (`perdure.signing.stamps`).
+
 How it works: the text before the empty line, with the line feed that ends it, is what was signed.
 The beginning of the signature tells its form.
 
-What must stay true: a document has one statement and one signature, and nothing else.
+What must stay true: a document has one statement, one signature and its time stamps, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -20,14 +23,14 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors.signing import SignatureMalformed, SignerDiffers
-from perdure.signing import cms, jws, minisign, ssh
+from perdure.signing import cms, jws, minisign, ssh, stamps
 from perdure.signing.form import FindKey, SignatureForm
 from perdure.signing.keys import PublicKey
 from perdure.signing.statement import DOMAIN, Statement, parse_statement
 
 MEDIA_TYPE = "text/plain"
 CHARSET = "utf-8"
-LONGEST = 65_536
+LONGEST = 262_144
 """Bytes of a signed statement."""
 FORMS: tuple[SignatureForm, ...] = (ssh.FORM, minisign.FORM, jws.FORM, cms.FORM)
 """In the order in which their beginnings are tried."""
@@ -39,9 +42,16 @@ class SignedStatement(msgspec.Struct, frozen=True, kw_only=True):
     statement: Statement
     form: SignatureForm
     signature: str
+    stamps: tuple[bytes, ...] = ()
+    """Time stamps of the document without them."""
 
     def __str__(self) -> str:
-        return f"{self.statement}\n{self.signature}"
+        return f"{self.statement}\n{self.signature}{stamps.write_blocks(self.stamps)}"
+
+    @property
+    def stamped_text(self) -> bytes:
+        """The bytes of which its time stamps are."""
+        return f"{self.statement}\n{self.signature}".encode()
 
 
 def find_form(signature: str) -> SignatureForm:
@@ -61,7 +71,8 @@ def join_signature(statement: Statement, signature: str) -> SignedStatement:
 def parse_signed_statement(data: bytes) -> SignedStatement:
     """Read a signed statement.
 
-    Raises StatementMalformed or SignatureMalformed. The signature itself is not read yet.
+    Raises StatementMalformed, SignatureMalformed or TimeStampMalformed. The signature itself and
+    the content of time stamps are not read yet.
     """
     head, gap, tail = data[: LONGEST + 1].partition(b"\n\n")
     statement = parse_statement(head + b"\n" if gap else head)
@@ -69,7 +80,11 @@ def parse_signed_statement(data: bytes) -> SignedStatement:
         signature = tail.decode() if len(data) <= LONGEST else ""
     except UnicodeDecodeError:
         signature = ""
-    return join_signature(statement, signature)
+    signature, mark, blocks = signature.partition(stamps.BEGIN)
+    return msgspec.structs.replace(
+        join_signature(statement, signature),
+        stamps=stamps.read_blocks(mark + blocks) if mark else (),
+    )
 
 
 def is_signed_statement(data: bytes) -> bool:

@@ -89,9 +89,11 @@ def attach_signature(
 def _check_counts(registry: Registry, signed: SignedStatement) -> None:
     """Raise an error if a signature does not count.
 
-    Without a list of allowed signers it is enough that the signature is right.
+    Without a list of allowed signers it is enough that the signature is right. All of its time
+    stamps must count.
     """
     signatures = registry.signatures
+    signatures.check_stamps(signed)
     judgement = signatures.judge_signature(signed, _READER)
     if judgement.verdict is SignatureVerdict.VALID:
         return
