@@ -24,8 +24,8 @@ from perdure.extractors.mapped_text import MappedText, TextBuilding
 from perdure.extractors.markup.page_text import read_page_text
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.formats import decode_unlabelled, find_declared_charset, find_python_codec
+from perdure.formats.essence import strip_parameters
 from perdure.parts import Octets, Selector
-from perdure.parts.media_types import strip_parameters
 from perdure.parts.selectors import PartSelector
 
 MEDIA_TYPE = "application/warc"
