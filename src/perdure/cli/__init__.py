@@ -38,6 +38,8 @@ _MODULES = {
     "erase": "withdrawing",
     "proposals": "withdrawing",
     "refuse": "withdrawing",
+    "restrict": "restricting",
+    "restrictions": "restricting",
     "get": "reading",
     "resolve": "reading",
     "list": "reading",

@@ -107,6 +107,20 @@ def check_right(chain: Sequence[Token], operation: str, what: Object, now: str) 
             raise RightMissing(who=token.name, needed=needed)
 
 
+def check_scope(chain: Sequence[Token], operation: str, scope: str, now: str) -> None:
+    """Raise Unauthenticated or Forbidden unless the chain allows an operation on all of a scope.
+
+    A token that is limited to some dates covers no scope.
+    """
+    for token in chain:
+        check_valid(token, now)
+        covered = any(is_within(scope, own) for own in token.authorities)
+        if token is not chain[0] and "delegate" not in token.operations:
+            raise DelegationLost(who=chain[0].name, granted_by=token.name)
+        if operation not in token.operations or not covered or token.first_day or token.last_day:
+            raise RightMissing(who=token.name, needed=f"{operation}:{scope}")
+
+
 def check_valid(token: Token, now: str) -> None:
     """Raise Unauthenticated if a token is revoked or expired."""
     if token.revoked:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from functools import partial
 
 from perdure import errors
-from perdure.server.apis import batches, capturing, changes, granting, handle_search, handles
+from perdure.server.apis import (
+    batches,
+    capturing,
+    changes,
+    granting,
+    handle_search,
+    handles,
+    restricting,
+)
 from perdure.server.routes.model import (
     BARE,
     JSON,
@@ -260,6 +268,55 @@ def _list_schema(name: str, items: Schema) -> Schema:
 _right_route = partial(Route, section="tokens", security=_BY_TOKEN, is_open=False)
 
 RIGHTS = (
+    _right_route(
+        methods=("GET", "HEAD"),
+        pattern="/restrictions",
+        handler=restricting.list_restrictions,
+        operation="listRestrictions",
+        text="reading rules in force that the caller may change; with the right `restrict`",
+        parameters=(
+            Parameter(
+                name="limit",
+                text="the largest number of rules",
+                schema={"type": "integer", "minimum": 1, "maximum": restricting.MOST},
+            ),
+            Parameter(
+                name="cursor",
+                text="the cursor from the previous answer",
+                schema={"type": "integer", "minimum": 0, "maximum": restricting.LAST_CURSOR},
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The rules, the oldest first.",
+                content={JSON: _list_schema("restrictions", {"type": "object"})},
+            ),
+        ),
+        problems=(*_REFUSED, errors.InvalidRequest),
+    ),
+    _right_route(
+        methods=("POST",),
+        pattern="/restrictions",
+        handler=restricting.restrict_reading,
+        operation="restrictReading",
+        text='sets a reading rule: `{"about", "access", "part", "until", "by_token", "networks", '
+        '"reason"}`, or lifts it: `{"about", "lift": true}`; with the right `restrict`',
+        body=BodyShape(text="The rule to set.", content={JSON: restricting.Restriction}),
+        answers=(
+            AnswerShape(status=200, text="The changed rule.", content={JSON: _ENTITY}),
+            AnswerShape(status=201, text="The new rule.", content={JSON: _ENTITY}),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.MalformedIdentifier,
+            errors.InvalidRequest,
+            errors.Conflict,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+        ),
+    ),
     _right_route(
         methods=("GET", "HEAD"),
         pattern="/proposals",

@@ -1,0 +1,139 @@
+"""Reading rules over HTTP: `/restrictions`.
+
+    GET  /restrictions   the rules in force that the caller may change, page by page
+    POST /restrictions   sets the rule about a name or a scope, or lifts it
+
+How it works: every caller sends a token with the right `restrict`, which must cover the complete
+name or scope that the rule is about.
+
+What must stay true: a caller sees no rule about anything that the token does not cover.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure.errors import Forbidden
+from perdure.errors.credentials import RightMissing
+from perdure.errors.requests import MalformedBody, MalformedNumber
+from perdure.ids import parse
+from perdure.model.commands import Outcome, Restrict
+from perdure.model.parameters import Parameters
+from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Token
+from perdure.policy import rights
+from perdure.policy.reading_rules import RuleSubject, read_subject, select_in_force
+from perdure.server.common import auth
+from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.writing import read_idempotency_key
+
+RIGHT = "restrict"
+LIMIT, MOST = 1000, 10_000
+LAST_CURSOR = 10**9
+_JSON = "application/json"
+_PRIVATE = (b"cache-control", b"no-store")
+_LONGEST_BODY = 64 * 1024  # bytes
+
+
+class Restriction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule to set. With `lift`, the rule about the same subject is removed instead."""
+
+    about: str
+    access: Access = Access.CLOSED
+    part: str = ""
+    until: str = ""
+    by_token: bool = False
+    networks: tuple[str, ...] = ()
+    reason: str = ""
+    lift: bool = False
+
+
+async def list_restrictions(service: Service, request: Request) -> Answer:
+    """Answer GET or HEAD of `/restrictions`. Raises Unauthenticated, Forbidden, InvalidRequest."""
+    chain = _find_chain(service, request)
+    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    limit = _read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
+    cursor = _read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
+    now = auth.current_time(service)
+    found = await service.run_cutter(_select_covered, service, chain, now, cursor, limit + 1)
+    body: dict[str, Any] = {"restrictions": [_show_rule(one) for one in found[:limit]]}
+    if len(found) > limit:
+        body["cursor"] = str(found[limit - 1].number)
+    return make_answer(HTTPStatus.OK, _JSON, msgspec.json.encode(body), _PRIVATE)
+
+
+def _select_covered(
+    service: Service, chain: tuple[Token, ...], now: str, after: int, limit: int
+) -> list[ReadingRule]:
+    """The first rules in force behind a number that a chain of tokens covers."""
+    records = service.registry.records
+    found: list[ReadingRule] = []
+    for rule in select_in_force(records.list_rules(limit=records.find_last_rule())):
+        if rule.number > after:
+            with suppress(Forbidden):
+                _check_subject(chain, read_subject(rule.about, rule.part), now)
+                found.append(rule)
+        if len(found) == limit:
+            break
+    return found
+
+
+async def restrict_reading(service: Service, request: Request) -> Answer:
+    """Answer POST to `/restrictions`. Raises Unauthenticated, Forbidden or InvalidRequest."""
+    chain = _find_chain(service, request)
+    body = await read_whole_body(request, _LONGEST_BODY)
+    try:
+        asked = msgspec.json.decode(body, type=Restriction)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedBody(body="the rule", fault=str(error)) from error
+    fields = msgspec.structs.asdict(asked)
+    lifted = fields.pop("lift")
+    rule = ReadingRule(**fields, lifted=lifted)
+    if lifted:
+        rule = replace(rule, access=Access.OPEN)
+    _check_subject(chain, read_subject(rule.about, rule.part), auth.current_time(service))
+    command = Restrict(by=chain[0].name, rule=rule, once=read_idempotency_key(request))
+    receipt = await service.submit_command(command, chain[0].name)
+    service.metrics.count_write(RIGHT, receipt.outcome)
+    shown = {"about": receipt.identifier, "outcome": receipt.outcome, "number": receipt.revision}
+    status = HTTPStatus.CREATED if receipt.outcome is Outcome.CREATED else HTTPStatus.OK
+    return make_answer(status, _JSON, msgspec.json.encode(shown), _PRIVATE)
+
+
+def _find_chain(service: Service, request: Request) -> tuple[Token, ...]:
+    """The token of a request and those from which it was granted, all with the right."""
+    token = auth.find_bearer(service, request)
+    chain = tuple(service.bearers.trace_chain(token))
+    for one in chain:
+        rights.check_valid(one, auth.current_time(service))
+        if RIGHT not in one.operations:
+            raise RightMissing(who=one.name, needed=RIGHT)
+    return chain
+
+
+def _check_subject(chain: tuple[Token, ...], subject: RuleSubject, now: str) -> None:
+    """Raise Forbidden if the tokens do not cover a subject."""
+    if subject.is_scope:
+        rights.check_scope(chain, RIGHT, subject.about, now)
+    else:
+        rights.check_right(chain, RIGHT, rights.make_object(parse(subject.about)), now)
+
+
+def _read_number(name: str, text: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and low <= int(text[:10]) <= high):
+        raise MalformedNumber(parameter=name, text=text, low=low, high=high)
+    return int(text)
+
+
+def _show_rule(rule: ReadingRule) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    return fields | {"number": rule.number}
