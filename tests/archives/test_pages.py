@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,36 @@ def test_a_page_is_listed_with_a_verdict_for_each_resource(library: Library) -> 
         ("http://www.dr.dk/f.woff", "resource", "absent"),
     ]
     assert read_payload(library.captures, library.files, page) == (PAGE, None)
+
+
+def test_a_redirect_names_the_page_where_it_leads(tmp_path: Path) -> None:
+    """build-a-corpus.md: "and where its redirects lead" """
+    warc = Warc(tmp_path / "a.warc.gz")
+    at = "2016-01-22T11:20:29Z"
+    for uri, target in (
+        ("http://a.example/", "https://a.example/"),
+        ("https://a.example/i.png", "/j.png"),
+        ("https://a.example/j.png", "/i.png"),  # in a circle
+    ):
+        warc.response(uri, at, b"", ("Location", target), status="301 Moved", media_type="x/y")
+    warc.response("https://a.example/", "2016-01-22T11:20:30Z", b"<img src=i.png><iframe src=f>")
+    warc.response("https://a.example/f", at, b"<img src=gone>")
+    warc.finish()
+    (tmp_path / "registry").mkdir()
+    with closing(Library(tmp_path / "registry", Settings())) as library:
+        library.add_file(tmp_path / "a.warc.gz")
+        wanted = interpret_pwid(parse_pwid("pwid:a.org:2016-01-22T11.20.29Z:page:http://a.example"))
+        page = judge_evidence(wanted, look_up_evidence(library.captures, wanted)).capture
+        assert page is not None
+        found = list_resources(library.captures, library.files, page)
+    assert [(one.uri, one.role, one.within) for one in found.resources] == [
+        ("https://a.example/", "redirect", "http://a.example/"),
+        ("https://a.example/i.png", "resource", "https://a.example/"),
+        ("https://a.example/f", "frame", "https://a.example/"),
+        ("https://a.example/j.png", "redirect", "https://a.example/i.png"),
+        ("https://a.example/gone", "resource", "https://a.example/f"),
+    ]
+    assert found.complete
 
 
 def site(pwid: str) -> list[tuple[str, str, int]]:

@@ -86,6 +86,11 @@ def test_a_redirect_to_another_spelling_leads_to_the_page(site: Deployment, host
     assert (found.status, found.body) == (200, b"the page")
 
 
+def test_the_list_of_a_redirected_page_leads_to_the_page(site: Deployment) -> None:
+    found = json.loads(site.get(f"/pwid:{OWN}:2020-01-01T00.00.00Z:page:http://loop.example/").body)
+    assert [one["capture"]["uri"] for one in found["resources"]] == ["https://loop.example/"]
+
+
 def test_a_capture_that_redirects_to_what_was_asked_is_never_taken(site: Deployment) -> None:
     _, found = follow(site, f"/replay/{SECOND}/http://only.example/")
     assert found.status == 404

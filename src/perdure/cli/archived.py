@@ -165,7 +165,7 @@ def resolve_pwid(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict
             fields = answering.member_fields(pwid, member)
             document["members"].append(fields)
             lines.append(_capture_line(fields["sentence"], fields["capture"]))
-    elif capture and pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
+    elif capture and pwid.coverage in ("page", None) and pages.has_resources(capture):
         page = pages.list_resources(captures, registry.archive.files, capture)
         document |= answering.page_fields(pwid, page)
         for one in document["resources"]:

@@ -2,12 +2,13 @@
 
 How it works: the HTML of a page and the style sheets and frames that it names are read from the
 archive. The addresses in them are looked up one by one at the time of the page. The list says for
-each whether the archive has it, and how far from that time. A site is listed URL by URL, each with
+each whether the archive has it, and how far from that time. A redirect names one address, its
+target. A site is listed URL by URL, each with
 the capture nearest to the requested time. Going from one URL to the next takes one step in the
 index, however many captures the first one has.
 
 What must stay true: nothing is fetched from the network; one list costs at most `MOST_RESOURCES`
-look-ups and `MOST_DOCUMENTS` documents with `MOST_BYTES` in total.
+look-ups, `MOST_REDIRECTS` redirects, and `MOST_DOCUMENTS` documents with `MOST_BYTES` in total.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import msgspec
 from perdure.archives.capture import references
 from perdure.archives.choosing import choose_capture
 from perdure.archives.files import heads
-from perdure.archives.opening import open_capture
+from perdure.archives.opening import REDIRECTS, find_redirect_target, open_capture
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import (
@@ -37,13 +38,14 @@ from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
 from perdure.formats.essence import strip_parameters
 
 MOST_RESOURCES = 1000
+MOST_REDIRECTS = 256  # opened for one list
 MOST_DOCUMENTS = 50  # frames and style sheets read for one list
 LARGEST_DOCUMENT = 4 << 20  # bytes
 MOST_BYTES = 16 << 20  # of all documents read for one list
 _DEEPEST = 3  # frames in frames, style sheets importing style sheets
 _HTML = ("text/html", "application/xhtml+xml")
 _CSS = "text/css"
-_READ_ON = ("frame", "style")
+_READ_ON = ("frame", "style", "redirect")
 
 
 class PageResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,9 @@ class PageResource(msgspec.Struct, frozen=True, kw_only=True):
 
     uri: str
     role: str
-    """`resource`, `style` or `frame`."""
+    """`resource`, `style`, `frame`, or `redirect` for the target of a redirect."""
     within: str
-    """The document that names it."""
+    """The document that names it, or the redirect."""
     judgement: Judgement
 
 
@@ -82,6 +84,11 @@ def is_css(media_type: str) -> bool:
     return strip_parameters(media_type) == _CSS
 
 
+def has_resources(page: Capture) -> bool:
+    """Return True if a capture may name resources: HTML, or a redirect."""
+    return is_html(page.media_type) or page.status in REDIRECTS
+
+
 def read_payload(
     captures: Captures, files: ArchiveFiles, capture: Capture
 ) -> tuple[bytes | None, str | None]:
@@ -108,19 +115,24 @@ def list_resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Pa
     found: dict[str, PageResource] = {}
     unread: list[str] = []
     waiting = deque([(page, 0)])
-    documents, size, complete = 0, 0, True
+    documents, redirects, size, complete = 0, 0, 0, True
     while waiting:
         capture, depth = waiting.popleft()
-        if documents == MOST_DOCUMENTS or size > MOST_BYTES:
+        if documents == MOST_DOCUMENTS or redirects == MOST_REDIRECTS or size > MOST_BYTES:
             complete = False
             break
-        data, charset = _read_document(captures, files, capture)
-        if data is None:
-            unread.append(capture.uri)
-            continue
-        documents, size = documents + 1, size + len(data)
-        css = is_css(capture.media_type)
-        named = references.find_addresses(data, capture.uri, css=css, charset=charset)
+        onwards = find_redirect_target(captures, files, capture)
+        if onwards:
+            redirects += 1
+            named = iter((references.Address(onwards, "redirect"),))
+        else:
+            data, charset = _read_document(captures, files, capture)
+            if data is None:
+                unread.append(capture.uri)
+                continue
+            documents, size = documents + 1, size + len(data)
+            css = is_css(capture.media_type)
+            named = references.find_addresses(data, capture.uri, css=css, charset=charset)
         for address in named:
             if address.role == "link" or not address.uri.startswith(("http://", "https://")):
                 continue
@@ -135,8 +147,11 @@ def list_resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Pa
             found[uri] = PageResource(
                 uri=uri, role=address.role, within=capture.uri, judgement=judgement
             )
-            if judgement.capture and address.role in _READ_ON and depth < _DEEPEST:
-                waiting.append((judgement.capture, depth + 1))
+            onward = judgement.capture
+            if onward and onward.status in REDIRECTS:
+                waiting.append((onward, depth))  # each address only once, so it ends
+            elif onward and address.role in _READ_ON and depth < _DEEPEST:
+                waiting.append((onward, depth + 1))
     return PageInventory(resources=tuple(found.values()), complete=complete, unread=tuple(unread))
 
 

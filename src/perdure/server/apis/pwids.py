@@ -148,7 +148,7 @@ async def _answer_local(
         fields = [memento.write_verdict(judgement), _VARY]
         fields += join_links(pwid_links.link_name(request, pwid))
         return await plain_text.answer_capture_text(service, request, capture, fields)
-    if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
+    if pwid.coverage in ("page", None) and pages.has_resources(capture):
         page = await asyncio.to_thread(pages.list_resources, captures, files, capture)
         more = answering.page_fields(pwid, page)
         return _answer_document(service, request, pwid, judgement, more)

@@ -218,7 +218,7 @@ class MemberChecker:
         if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
             checked = _with_measured(blank, State.EXACT, measured, capture.media_type)
         checked = _with_state(checked, checked.state, where=f"{pwid.archive}, {capture.file}")
-        is_page = pwid.coverage == "page" and pages.is_html(capture.media_type)
+        is_page = pwid.coverage == "page" and pages.has_resources(capture)
         return self._add_pieces(checked, capture) if is_page else checked
 
     def _add_pieces(self, checked: CheckedMember, page: Capture) -> CheckedMember:

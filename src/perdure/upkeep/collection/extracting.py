@@ -149,7 +149,7 @@ class MemberExtraction:
                 captures, problems = self._find_captures(identifier)
                 for capture in captures:
                     problems += self._copy_capture(capture, written)
-                if captures and pages.is_html(captures[0].media_type):
+                if captures and pages.has_resources(captures[0]):
                     page, time = captures[0].uri, captures[0].date
             else:
                 self._write_held(member.identifier, written)
