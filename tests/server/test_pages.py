@@ -188,6 +188,32 @@ def test_no_page_scrolls_sideways_on_a_phone(
     assert run_browser(tmp_path, measure_pages) == {}
 
 
+def test_dark_mode_turns_inputs_and_passages_keep_their_spaces(
+    site: Deployment, names: dict[str, str], tmp_path: Path
+) -> None:
+    """In a dark scheme an input is dark only if `color-scheme` says so (CSS Color Adjust 2.2)."""
+    spaced = site.mint(text(b"two  spaces\r\n\r\n   and an indent"))
+    script = """(() => {
+        return [getComputedStyle(document.documentElement).colorScheme,
+                document.querySelector(".passage").innerText];
+    })()"""
+
+    async def read_style(browser: Browser) -> list[str]:
+        await browser.open(f"{site.base}/{spaced}%23char=0,31?landing")
+        found: list[str] = await browser.evaluate(script)
+        return found
+
+    scheme, passage = run_browser(tmp_path, read_style)
+    assert scheme == "light dark"
+    assert passage.split("\n") == ["two  spaces", "", "   and an indent"]
+
+
+def test_a_page_of_a_part_offers_the_part(site: Deployment, names: dict[str, str]) -> None:
+    page = site.get(f"/{names['letter']}%23char=0,4?landing", BROWSER).body
+    assert b">Get the part</a>" in page
+    assert b"Get the document" not in page
+
+
 def test_a_fragment_leads_to_the_page_of_the_part(
     site: Deployment, names: dict[str, str], tmp_path: Path
 ) -> None:
