@@ -233,9 +233,13 @@ class References:
         with self._lock:
             self._catch_up_if_any(ask)
             known, more = self._keys.get, self._more_keys.get
-            older = [
-                row for row in rows if known(row[0]) != row[1] and row[1] not in more(row[0], ())
-            ]
+            older = rows  # nothing is logged since the last merge, as after an import
+            if self._keys:
+                older = [
+                    row
+                    for row in rows
+                    if known(row[0]) != row[1] and row[1] not in more(row[0], ())
+                ]
         sought = dict(older)
         if len(sought) == len(older):  # no two have one hash
             ((count,),) = ask(_COUNT_IN_TREE, (_encode_json(sought).decode(),))
