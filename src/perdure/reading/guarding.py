@@ -16,11 +16,13 @@ import threading
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec.structs import replace
+
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Fetch, Reader, Step
 from perdure.model.reading_rules import ReadingRule
-from perdure.model.records import LOCAL, Level, Record
+from perdure.model.records import LOCAL, WHOLE_RESOURCE, Level, Record
 from perdure.parts import Selector, parse_part, select_part
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import (
@@ -125,9 +127,27 @@ class Guard:
         """Raise Forbidden or Unauthenticated if the reader may not read the named thing."""
         self._check(self.wanted, with_bytes=False)
 
+    def is_admitted(self) -> bool:
+        """Return True if the reader may read the named thing."""
+        return self.may_read(self.wanted.level)
+
     def show(self, record: Record) -> Record:
         """The record without the levels that the reader may not read."""
         return hide_levels(record, self.may_read, partial(self.may_read, with_bytes=True))
+
+    def show_around_part(self, record: Record) -> Record:
+        """The record with the documents of which the reader may read the requested part.
+
+        It decides about the part and is not shown: a part can be open in a closed document.
+        """
+        part = self.wanted.level.part
+
+        def has_part(level: Level) -> bool:
+            if level == WHOLE_RESOURCE or level.part:
+                return self.may_read(level)
+            return self.may_read(replace(level, part=part))  # `guard_step` checks the bytes
+
+        return hide_levels(record, has_part, has_part)
 
     def may_read(self, level: Level, *, with_bytes: bool = False) -> bool:
         """Return True if the reader may read a level of the resource."""

@@ -365,13 +365,13 @@ def _write_cursor(key: str, last: Identifier) -> str:
 
 
 def walk_citable(
-    names: NameSet, page: ListingPage, resolve: Callable[[Identifier], Resolved]
+    names: NameSet, page: ListingPage, resolve: Callable[[Identifier], Resolved | None]
 ) -> Iterator[tuple[Identifier, Resolved]]:
     """Yield what a bibliography cites of a page of a set: each identifier, and what it resolves to.
 
-    What was withdrawn is left out, and so is a handle that is an alias of another one in the set
-    (HS_ALIAS): that one is cited. A pattern with a version or a format lists representations, so
-    these are cited, and not the resource.
+    What was withdrawn is left out, and so are names for which `resolve` returns None, and a handle
+    that is an alias of another one in the set (HS_ALIAS): that one is cited. A pattern with a
+    version or a format lists representations, so these are cited, and not the resource.
     # ruling: pdi-patterns-everywhere, urn93-duplicates
     """
     records = {one.identifier.key: one.record for one in page.records}
@@ -379,6 +379,8 @@ def walk_citable(
         if find_withdrawal(one, records[one.key]) is not None:
             continue
         resolved = resolve(one)
+        if resolved is None:
+            continue
         is_alias = resolved.via is not None
         if is_alias and names.contains(resolved.identifier):
             continue

@@ -417,11 +417,20 @@ class ReadDoor:
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
+    def find_guard(self, name: Identifier, reader: Reader) -> Guard | None:
+        """Return the guard of a name that was found otherwise, or None if there are no rules."""
+        if reader.name == LOCAL or not self.rules.refresh():
+            return None
+        return self.rules.make_guard(name, None, reader, self._find_moment())
+
+    def _find_moment(self) -> str:
+        return format_timestamp(self._clock().astimezone(UTC))
+
     def _guard_answer(self, resolved: Resolved, reader: Reader) -> Resolved:
         """Apply the reading rules. Raises Forbidden or Unauthenticated."""
         if not self.rules.refresh() or (resolved.names is not None and resolved.record is None):
             return resolved
-        now = format_timestamp(self._clock().astimezone(UTC))
+        now = self._find_moment()
         if resolved.via is not None:
             other = self.rules.make_guard(resolved.via, None, reader, now)
             if other is not None:
@@ -436,10 +445,11 @@ class ReadDoor:
             guard = replace(guard, record=resolved.holder)
         guard.check_name()
         record, holder = resolved.record, resolved.holder
+        show_holder = guard.show if resolved.inside is None else guard.show_around_part
         return replace(
             resolved,
             record=None if record is None else guard.show(record),
-            holder=holder if holder is None or resolved.inside is not None else guard.show(holder),
+            holder=None if holder is None else show_holder(holder),
             guard=guard,
         )
 

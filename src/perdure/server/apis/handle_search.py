@@ -29,7 +29,8 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
 from perdure.ids import parse
 from perdure.model.parameters import Parameters
-from perdure.model.records import Record
+from perdure.model.queries import Reader
+from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
 from perdure.policy.handles.values import is_shown, list_values
@@ -46,6 +47,7 @@ from perdure.server.common.answers import (
     make_answer,
     write_link,
 )
+from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -190,11 +192,13 @@ async def _search_values(service: Service, request: Request) -> Answer:
     limit = min(_read_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
     exact = next((one for one in criteria if "*" not in one[1]), None)
     found: _FoundHandles
+    reader = find_reader(service, request)
     if exact is not None:
-        found = await service.run_cutter(_find_through_index, service, exact, criteria, limit)
-    else:
         found = await service.run_cutter(
-            _scan_handles, service, criteria, given.get("cursor"), limit
+            _find_through_index, service, reader, exact, criteria, limit
+        )
+    else:
+            _scan_handles, service, reader, criteria, given.get("cursor"), limit
         )
     fields: Fields = [(b"cache-control", b"no-store")]
     if found.cursor is not None:
@@ -219,8 +223,20 @@ def _check_criteria(criteria: Criteria) -> None:
             raise PatternTooComplex(name=name, longest=_LONGEST_PATTERN, stars=_MOST_STARS)
 
 
+def _is_found(
+    service: Service, reader: Reader, found: IdentifiedRecord, criteria: Criteria
+) -> bool:
+    """Return True if a record matches all criteria, as far as the reader may see it."""
+    if not matches_criteria(found.record, criteria):
+        return False
+    guard = service.reading.find_guard(found.identifier, reader)
+    if guard is None:
+        return True
+    return guard.is_admitted() and matches_criteria(guard.show(found.record), criteria)
+
+
 def _find_through_index(
-    service: Service, exact: tuple[str, str], criteria: Criteria, limit: int
+    service: Service, reader: Reader, exact: tuple[str, str], criteria: Criteria, limit: int
 ) -> _FoundHandles:
     """Find handles by a complete value, through the index."""
     kind, text = exact
@@ -236,15 +252,18 @@ def _find_through_index(
         except Corrupt as error:
             damaged.append(_name_damaged(error))
             continue
-        if record is not None and matches_criteria(record, criteria):
-            found.append(names.spell_handle(identify_record(key, record)))
+        if record is None:
+            continue
+        name = identify_record(key, record)
+        if _is_found(service, reader, IdentifiedRecord(name, record), criteria):
+            found.append(names.spell_handle(name))
             if len(found) == limit:
                 break
     return _FoundHandles(found, damaged, None)
 
 
 def _scan_handles(
-    service: Service, criteria: Criteria, cursor: str | None, limit: int
+    service: Service, reader: Reader, criteria: Criteria, cursor: str | None, limit: int
 ) -> _FoundHandles:
     """Find handles by looking at the next ones. There is a cursor if there are more."""
     found: list[str] = []
@@ -256,7 +275,7 @@ def _scan_handles(
         if looked == MOST_LOOKED or len(found) == limit:
             return _FoundHandles(found, damaged, last)
         last = key
-        if matches_criteria(record, criteria):
+        if _is_found(service, reader, IdentifiedRecord(identifier, record), criteria):
             found.append(names.spell_handle(identifier))
     return _FoundHandles(found, damaged, None)
 

@@ -22,9 +22,11 @@ from urllib.parse import unquote
 import msgspec
 
 from perdure.errors import (
+    Forbidden,
     MalformedIdentifier,
     NotFound,
     PerdureError,
+    Unauthenticated,
     UnknownScheme,
 )
 from perdure.errors.requests import MissingOperand, TwoOperandsNeeded, UnknownService
@@ -302,11 +304,13 @@ def _answer_l2ls(service: Service, request: Request, operand: str) -> Answer:
 
 
 def _list_urls(service: Service, request: Request, name: Identifier) -> list[str]:
-    """The URLs of a name; an empty list if it has no record here or was withdrawn."""
+    """The URLs of a name; an empty list if it has no record here, was withdrawn, or is
+    closed to the reader.
+    """
     try:
         resolved = asking.resolve_query(service, request, asking.make_query(service, request, name))
         found = list_urls(request, resolved)
-    except NotFound:
+    except (NotFound, Forbidden, Unauthenticated):
         return []
     return [] if isinstance(found, Gone) else found
 

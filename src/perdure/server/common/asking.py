@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from perdure.errors import MalformedIdentifier
+from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
+from perdure.reading.guarding import Guard
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, read_name, spell_part_path, spell_path
 from perdure.server.common.readers import find_reader
@@ -90,9 +91,26 @@ def resolve_query(service: Service, request: Request, query: Query) -> Resolved:
 
     Raises the errors of `ReadDoor.resolve`.
     """
-    resolved = service.reading.resolve(query)
+    try:
+        resolved = service.reading.resolve(query)
+    except (Forbidden, Unauthenticated):
+        request.is_governed = True  # a list without this name is of this reader only, too
+        raise
     request.is_governed |= resolved.guard is not None
     return resolved
+
+
+def find_guard(service: Service, request: Request, name: Identifier) -> Guard | None:
+    """Return the guard of a name that was found otherwise than by resolving a query."""
+    guard = service.reading.find_guard(name, find_reader(service, request))
+    request.is_governed |= guard is not None
+    return guard
+
+
+def is_admitted(service: Service, request: Request, name: Identifier) -> bool:
+    """Return True if the reader of a request may read the named thing."""
+    guard = find_guard(service, request, name)
+    return guard is None or guard.is_admitted()
 
 
 def spell_resolved(resolved: Resolved) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import NothingMatches, PartNotSupported
+from perdure.errors import Forbidden, NothingMatches, PartNotSupported, Unauthenticated
 from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
@@ -30,6 +30,7 @@ from perdure.metadata.citing import join_citations, write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingPage
+from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.showing import show_to_readers
 from perdure.reading.listing import walk_citable
 from perdure.reading.resolve import Resolved
@@ -81,7 +82,7 @@ async def list_set(
         )
         return answer
     if question.verb == "info" and not names_first(request.accept, "text/html"):
-        return _describe_page(request, about, page, fresh, following)
+        return _describe_page(service, request, about, page, fresh, following)
     if question.verb == "locations":
         entries = [
             lists.ListEntry(one)
@@ -94,7 +95,7 @@ async def list_set(
             msgspec.structs.replace(
                 entry,
                 page=append_question(entry.href or entry.uri, "landing"),
-                also=tuple(_make_entries(request, page.also.get(str(one), ()))),
+                also=tuple(_make_entries(request, _list_also(service, request, page, one))),
             )
             for one, entry in zip(
                 page.identifiers, _make_entries(request, page.identifiers), strict=True
@@ -176,7 +177,17 @@ def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists
 # -------------
 
 
+def _show_record(service: Service, request: Request, found: IdentifiedRecord) -> Record:
+    """A record as the reader may see it; only its name, if it is closed."""
+    shown = show_to_readers(found.record)
+    guard = asking.find_guard(service, request, found.identifier)
+    if guard is None:
+        return shown
+    return guard.show(shown) if guard.is_admitted() else Record(name=shown.name)
+
+
 def _describe_page(
+    service: Service,
     request: Request,
     about: str,
     page: ListingPage,
@@ -185,7 +196,7 @@ def _describe_page(
 ) -> Answer:
     """Answer with the public records of a page, as JSON."""
     shown = [
-        make_public_record(show_to_readers(one.record), one.identifier, request.base_url)
+        make_public_record(_show_record(service, request, one), one.identifier, request.base_url)
         for one in page.records
     ]
     body = msgspec.json.encode({"about": about, "records": shown, "next": following})
@@ -203,8 +214,10 @@ def _list_page_urls(service: Service, request: Request, page: ListingPage) -> li
     """List the URLs of all names of a page, each once. Withdrawn resources have none."""
     found: dict[str, None] = {}
     for name in page.identifiers:
-        resolved = asking.resolve_query(service, request, asking.make_query(service, request, name))
-        urls = list_urls(request, resolved)
+        try:
+            urls = list_urls(request, _resolve_name(service, request, name))
+        except (Forbidden, Unauthenticated):  # closed to this reader
+            continue
         if not isinstance(urls, Gone):
             found |= dict.fromkeys(urls)
     return list(found)
@@ -217,7 +230,7 @@ def _list_page_names(
     names = {
         str(other): other
         for one in page.identifiers
-        for other in (one, *service.listings.list_names(one.resource)[1:])
+        for other in (one, *_list_other_names(service, request, one.resource))
     }
     return [
         lists.ListEntry(
@@ -225,6 +238,23 @@ def _list_page_names(
         )
         for one in names.values()
     ]
+
+
+def _list_also(
+    service: Service, request: Request, page: ListingPage, name: Identifier
+) -> tuple[Identifier, ...]:
+    """List the other names of a line of a page; none of one that is closed to the reader."""
+    others = page.also.get(str(name), ())
+    return others if others and asking.is_admitted(service, request, name.resource) else ()
+
+
+def _list_other_names(
+    service: Service, request: Request, name: Identifier
+) -> tuple[Identifier, ...]:
+    """List the other names of a resource; none of one that is closed to the reader."""
+    if not asking.is_admitted(service, request, name):
+        return ()
+    return service.listings.list_names(name)[1:]
 
 
 def write_urn(identifier: Identifier) -> str:
@@ -251,7 +281,7 @@ def _write_bibliography(
     """
     style = _find_style(names, question)
     language = question.locale or metadata.choose_language(request)
-    cited = walk_citable(names, page, partial(_resolve_name, service, request))
+    cited = walk_citable(names, page, partial(_resolve_open, service, request))
     texts = [
         write_citation(_describe_resource(service, request, *one), style, language) for one in cited
     ]
@@ -271,6 +301,14 @@ def _write_bibliography(
     ]
     body = join_citations(texts, style).encode()
     return make_answer(HTTPStatus.OK, kind, body, *fields)
+
+
+def _resolve_open(service: Service, request: Request, name: Identifier) -> Resolved | None:
+    """Resolve a name, or return None if it is closed to the reader."""
+    try:
+        return _resolve_name(service, request, name)
+    except (Forbidden, Unauthenticated):
+        return None
 
 
 def _resolve_name(service: Service, request: Request, name: Identifier) -> Resolved:

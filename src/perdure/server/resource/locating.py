@@ -130,8 +130,13 @@ def _make_part_path(resolved: Resolved, identifier: Identifier) -> str:
 
 
 def find_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
-    """Return the identifiers of a URL: those bound to it, and the one that the URL contains."""
-    bound = service.listings.find_bound(url)
+    """Return the identifiers of a URL: those bound to it, and the one that the URL contains.
+
+    Names that are closed to the reader are left out.
+    """
+    bound = tuple(
+        one for one in service.listings.find_bound(url) if asking.is_admitted(service, request, one)
+    )
     ours = read_own_url(service, request, url)
     return bound if ours is None else (ours, *(one for one in bound if one.key != ours.key))
 

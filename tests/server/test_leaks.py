@@ -1,0 +1,180 @@
+"""Nothing of a closed document is in any answer to a reader who may not read it.
+
+How it works: closed documents have a marker wherever something can be said of them. The requests
+are data (vectors/leaks.json), checked against the tables of routes, words and services, so that a
+new one fails here until it is asked. The same requests with the right token do show the marker, so
+the test would see a leak.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.server.deployment import SERIES, Deployment, deployed, resource, text, today
+
+from perdure.ids import parse
+from perdure.model.commands import Alias, Assign, Describe, Restrict
+from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Location, Value
+from perdure.server.apis.thttp import SERVICES
+from perdure.server.routes.questions import QUESTIONS
+from perdure.server.routes.table import ROUTES
+
+TABLE: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "vectors" / "leaks.json").read_text("utf-8")
+)
+MARKER = "xyzzymarker"
+LOCATION = f"https://example.org/{MARKER}"
+HANDLE = "hdl:1839/closed"
+ALIAS = "hdl:1839/other"
+
+
+def make_document(site: Deployment) -> str:
+    """A document that says the marker in every place, and its full name."""
+    name = site.mint(text(f"opening words {MARKER}".encode()))
+    whole = resource(name)
+    site.bind(whole, Location(uri=f"{LOCATION}/pdi", region="eu"))
+    for about in (whole, name):
+        members = {"titles": [{"value": f"{MARKER} title"}], "creators": [{"name": MARKER}]}
+        site.do(Describe(identifier=parse(about), patch=json.dumps(members).encode()))
+    alias = f"hdl:1839/{MARKER}{len(site.registry.listings.find_bound(f'{LOCATION}/pdi'))}"
+    site.do(Alias(identifier=parse(whole), other=parse(alias)))
+    return name
+
+
+def make_handle(site: Deployment) -> None:
+    values = (
+        Value(index=1, type="URL", data=LOCATION),
+        Value(index=2, type="DESC", data=f"{MARKER} description"),
+    )
+    site.do(Assign(identifier=parse(HANDLE), values=values))
+    site.do(Alias(identifier=parse(HANDLE), other=parse(ALIAS)))
+
+
+def make_second_version(site: Deployment) -> str:
+    """A document of which only the second version says the marker, and that version."""
+    whole = resource(site.mint(text(b"opening words of all")))
+    name = site.commit(whole, text(f"opening words {MARKER}".encode()))
+    site.bind(whole, Location(uri=f"{LOCATION}/pdi", version=2))
+    members = {"titles": [{"value": f"{MARKER} title"}], "creators": [{"name": MARKER}]}
+    site.do(Describe(identifier=parse(name), patch=json.dumps(members).encode()))
+    return name
+
+
+def close_whole(site: Deployment) -> str:
+    name = make_document(site)
+    restrict(site, resource(name), by_token=True)
+    return name
+
+
+def close_version(site: Deployment) -> str:
+    name = make_second_version(site)
+    restrict(site, f"{resource(name)}.*.2", by_token=True)
+    return name
+
+
+def open_part(site: Deployment) -> str:
+    """A closed document with an open part, which does not say the marker."""
+    name = close_whole(site)
+    site.do(
+        Restrict(rule=ReadingRule(about=f"{name}#char=0,13", access=Access.OPEN)),
+    )
+    return name
+
+
+def restrict(site: Deployment, about: str, **fields: Any) -> None:
+    site.do(Restrict(rule=ReadingRule(about=about, access=Access.CLOSED, **fields)))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("leaks") / "registry") as running:
+        make_handle(running)
+        restrict(running, HANDLE, by_token=True)
+        yield running
+
+
+@pytest.fixture(scope="module", params=[close_whole, close_version, open_part])
+def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
+    """The texts for the placeholders of the table; the documents are closed by then."""
+    name = request.param(site)
+    whole = resource(name)
+    return {
+        "whole": whole,
+        "name": name,
+        "part": "char=0,20",
+        "handle": HANDLE,
+        "alias": ALIAS,
+        "location": LOCATION,
+        "page": f"{LOCATION}/pdi",
+        "day": f"pdi://{SERIES}/{today()}/",
+        "series": f"pdi://{SERIES}/",
+        "prefix": "hdl:1839/",
+        "escaped": quote(whole, safe=""),
+        "handle_path": HANDLE.removeprefix("hdl:"),
+        "pdi_path": f"pdi/{whole.removeprefix('pdi://')}",
+    }
+
+
+def list_targets(words: dict[str, str]) -> list[str]:
+    """All requests of the table, with these texts in place of the placeholders."""
+    found = [one for targets in TABLE["routes"].values() for one in targets]
+    subjects, asked = TABLE["subjects"], TABLE["words"].values()
+    found += [f"/{about}?{one}" for about in subjects for some in asked for one in some]
+    for service in SERVICES:
+        operands = TABLE[f"services of {'addresses' if service[0] == 'L' else 'names'}"]
+        found += [f"/uri-res/{service}?{one}" for one in operands]
+    found += [f"/uri-res/I=I?{one}%20{{handle}}" for one in TABLE["services of names"]]
+    return [one.format(**words) for one in found]
+
+
+def test_everything_that_can_be_asked_is_asked() -> None:
+    routes = {route.pattern for route in ROUTES if "GET" in route.methods}
+    assert {*TABLE["routes"], *TABLE["excused routes"]} == routes
+    assert not {*TABLE["routes"]} & {*TABLE["excused routes"]}
+    assert set(TABLE["words"]) == {one.name for one in QUESTIONS}
+
+
+def has_marker(answer_text: str, target: str) -> bool:
+    """Return True if an answer says the marker, other than by repeating the request."""
+    for said in (target, quote(target, safe=""), quote(target), target.split("?")[-1]):
+        answer_text = answer_text.replace(said, "")
+    for said in (LOCATION, f"{LOCATION}/pdi"):
+        if said in target:
+            answer_text = answer_text.replace(said, "")
+    return MARKER in answer_text.lower()
+
+
+@pytest.mark.parametrize("accept", TABLE["accept"])
+def test_no_answer_says_anything_of_a_closed_document(
+    site: Deployment, words: dict[str, str], accept: str
+) -> None:
+    writer = site.token(f"writer {accept}", operations=("mint", "describe", "administer"))
+    fields = (f"Accept: {accept}",) if accept else ()
+    for target in list_targets(words):
+        for bearer in ((), (f"Authorization: Bearer {writer}",)):
+            if bearer and "history" in target:
+                continue
+            answer = site.get(target, *fields, *bearer)
+            assert answer.status < 500 or answer.status == 501, (target, answer)
+            said = f"{answer.headers} {answer.body.decode('utf-8', 'replace')}"
+            assert not has_marker(said, target), (target, bearer, said)
+
+
+def test_a_reader_with_the_right_sees_it(site: Deployment, words: dict[str, str]) -> None:
+    reader = site.token("reader", operations=("read",))
+    seen = set()
+    for target in list_targets(words):
+        answer = site.get(target, f"Authorization: Bearer {reader}")
+        said = f"{answer.headers} {answer.body.decode('utf-8', 'replace')}"
+        if has_marker(said, target):
+            seen.add(target)
+            assert answer.headers["cache-control"] == "private, no-store", (target, answer)
+    for needed in ("/{name}", "/{name}?info", "/{day}?info", "/{day}?locations"):
+        assert needed.format(**words) in seen
+    assert len(seen) > 50
