@@ -56,6 +56,7 @@ _MODULES = {
     "statement": "signing",
     "sign": "signing",
     "attach-signature": "signing",
+    "export-signatures": "signing",
     "status": "status",
     "verify": "keeping",
     "rebuild": "keeping",

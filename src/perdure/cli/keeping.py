@@ -45,8 +45,33 @@ _MANY_VALUES = 50_000
     is_flag=True,
     help="Judge the signatures of documents instead; bytes are not read again.",
 )
+@click.option(
+    "--bundle",
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --signatures: those in a file of 'perdure export-signatures'; needs no registry.",
+)
+@click.option(
+    "--allowed-signers",
+    "allowed",
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --bundle: the list of keys that you trust, instead of that in the bundle.",
+)
+@click.option(
+    "--authorities",
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --bundle: certificates of time-stamping authorities that you trust, in PEM.",
+)
 def verify(
-    pattern: NameSet | None, against: Path | None, is_full: bool, only_signatures: bool
+    pattern: NameSet | None,
+    against: Path | None,
+    is_full: bool,
+    only_signatures: bool,
+    bundle: Path | None,
+    allowed: Path | None,
+    authorities: Path | None,
 ) -> None:
     """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
@@ -67,12 +92,17 @@ def verify(
     With --signatures, prints one line for each signature in the registry, or of the names of
     PATTERN, with its verdict. Exits with 1 if one of them does not count.
     """
-    if only_signatures:
-        if against is not None or is_full:
-            raise click.UsageError("--signatures goes with a PATTERN only")
-        from perdure.cli.signing import verify_signatures
+    if only_signatures or bundle or allowed or authorities:
+        from perdure.cli import signing
 
-        verify_signatures(pattern)
+        if against is not None or is_full or (bundle and (pattern or not only_signatures)):
+            raise click.UsageError("--signatures goes with PATTERN or --bundle, and nothing else")
+        if bundle is not None:
+            signing.verify_bundle(bundle, allowed, authorities)
+        elif allowed or authorities:
+            raise click.UsageError("--allowed-signers and --authorities go with --bundle")
+        else:
+            signing.verify_signatures(pattern)
         return
     if pattern is not None and pattern.example.is_citation:
         from perdure.cli import quotations

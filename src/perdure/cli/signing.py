@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
+from perdure.cli.output import output_file
 from perdure.cli.paths import StatedPath
 from perdure.cli.receipts import print_receipt
 from perdure.errors.root import count_things
@@ -209,18 +211,54 @@ def attach_signature(
     print_receipt(receipt)
 
 
+@click.command("export-signatures", cls=PerdureCommand)
+@click.argument("pattern", type=options.PATTERN)
+@options.add_output("Write to FILE; it appears when it is complete.")
+def export_signatures(pattern: NameSet, output: str) -> None:
+    """Write the signatures of the names of PATTERN, with all that is needed to verify them, as ZIP.
+
+    The file has the statements, the signatures, the signed bytes, and all versions of the lists of
+    allowed signers. 'perdure verify --signatures --bundle FILE' verifies it without the registry;
+    ssh-keygen, minisign and openssl can verify its files, too.
+    """
+    from perdure.upkeep.signature_bundle import write_bundle
+
+    if here().as_json and output == "-":
+        raise click.UsageError("with --json, stdout describes the output: give --output")
+    with here().open_registry() as registry, output_file(output) as target:
+        count = write_bundle(registry, pattern, target)
+    here().print_summary({"signatures": count}, f"{count_things(count, 'signature')} written")
+
+
 def verify_signatures(pattern: NameSet | None) -> None:
     """Print the verdict on each signature of a set of names, or of the registry."""
-    from perdure.reading.signatures import describe_signature
-    from perdure.signing.verdict import SignatureVerdict
     from perdure.upkeep.signing import walk_signatures
 
-    count = bad = 0
     with here().open_registry() as registry:
-        for held in walk_signatures(registry, pattern):
-            count += 1
-            bad += held.judgement.verdict is not SignatureVerdict.VALID
-            here().print_answer(describe_signature(held), _write_verdict(held))
+        _print_verdicts(walk_signatures(registry, pattern))
+
+
+def verify_bundle(bundle: Path, allowed: Path | None, authorities: Path | None) -> None:
+    """Print the verdict on each signature of a bundle."""
+    from perdure.signing.allowed import parse_allowed_signers
+    from perdure.upkeep import signature_bundle
+
+    trusted = parse_allowed_signers(allowed.read_bytes()) if allowed else None
+    certificates = authorities.read_bytes() if authorities else b""
+    if trusted is None:
+        here().print_note("the bundle itself says whose keys count; --allowed-signers is safer")
+    _print_verdicts(signature_bundle.verify_bundle(bundle, trusted, certificates))
+
+
+def _print_verdicts(signatures: Iterable[HeldSignature]) -> None:
+    from perdure.reading.signatures import describe_signature
+    from perdure.signing.verdict import SignatureVerdict
+
+    count = bad = 0
+    for held in signatures:
+        count += 1
+        bad += held.judgement.verdict is not SignatureVerdict.VALID
+        here().print_answer(describe_signature(held), _write_verdict(held))
     here().print_summary(
         {"signatures": count, "problems": bad},
         f"{count_things(count, 'signature')} checked, {count_things(bad, 'problem')}",

@@ -38,6 +38,22 @@ class SignatureMalformed(InvalidRequest):
         return f"it does not contain {self.expected}"
 
 
+class BundleMalformed(InvalidRequest):
+    """The file is not a bundle of signatures that perdure exported."""
+
+    file: str
+    expected: str
+    rule = PAGE
+
+    @property
+    def what(self) -> str:
+        return f"the bundle {quote(self.file)}"
+
+    @property
+    def reason(self) -> str:
+        return f"it does not contain {self.expected}"
+
+
 class KeyMalformed(InvalidRequest):
     """The bytes are not a key of the form that they begin as."""
 

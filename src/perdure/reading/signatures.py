@@ -23,6 +23,7 @@ import msgspec
 from perdure.errors import NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
+from perdure.extractors.port import Span
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import make_set
@@ -143,6 +144,25 @@ class Signatures:
             length=length,
             media_types=media_types,
         )
+
+    def open_content(self, name: Identifier, reader: Reader = PUBLIC_READER) -> Iterator[bytes]:
+        """Yield the bytes of which a statement about a name has the digest.
+
+        There are none for the decoded form of a part. Raises the errors of `measure_content`.
+        """
+        if name.is_interval or name.is_pattern:
+            yield list_members(self._walk_members(name))
+            return
+        resolved = self._door.resolve(Query(identifier=name, reader=reader))
+        step = resolved.step
+        if not isinstance(step, Fetch):
+            raise NothingToSign(identifier=str(name))
+        if resolved.inside is not None:
+            part, pieces = self._documents.open_part(resolved, step)
+            yield from pieces if part.decoded is None else ()
+            return
+        source = self._documents.open_source(step.identifier, step.representation)
+        yield from source.read_chunks(Span(0, source.length))
 
     def _measure_list(self, name: Identifier) -> SignedContent:
         lines = list_members(self._walk_members(name))
@@ -265,13 +285,19 @@ class Signatures:
         return min(found, default="")
 
     def _load_certificates(self) -> tuple[Any, ...]:
+        data = self.read_authorities()
+        return read_certificates(data) if data else ()
+
+    def read_authorities(self) -> bytes:
+        """The certificates of the authorities whose time stamps count, in PEM; empty if none is
+        set. Raises NotFound if the document does not exist."""
         if not self._authorities:
-            return ()
+            return b""
         query = Query(identifier=parse(self._authorities), reader=Reader(name=LOCAL))
         step = self._door.resolve(query).step
         if not isinstance(step, Fetch):
             raise NotFound(identifier=self._authorities)
-        return read_certificates(self._listings.read_bytes(step.representation))
+        return self._listings.read_bytes(step.representation)
 
     # trust
     # -----

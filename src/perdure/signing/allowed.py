@@ -50,6 +50,8 @@ class AllowedSigners(msgspec.Struct, frozen=True):
     """A list of allowed signers."""
 
     signers: tuple[AllowedSigner, ...] = ()
+    text: bytes = b""
+    """The list as it was read."""
 
     def find_signers(self, fingerprint: str) -> tuple[AllowedSigner, ...]:
         """Return the lines that have a key."""
@@ -74,7 +76,7 @@ def parse_allowed_signers(data: bytes) -> AllowedSigners:
         for at, line in enumerate(lines, 1)
         if line.strip() and not line.lstrip().startswith("#")
     )
-    return AllowedSigners(tuple(one for one in found if one is not None))
+    return AllowedSigners(tuple(one for one in found if one is not None), data)
 
 
 def _parse_line(at: int, line: str) -> AllowedSigner | None:

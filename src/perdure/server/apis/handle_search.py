@@ -198,6 +198,7 @@ async def _search_values(service: Service, request: Request) -> Answer:
             _find_through_index, service, reader, exact, criteria, limit
         )
     else:
+        found = await service.run_cutter(
             _scan_handles, service, reader, criteria, given.get("cursor"), limit
         )
     fields: Fields = [(b"cache-control", b"no-store")]
