@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes, parse, scheme_of
 from perdure.ids.plain_names import read_plain_name
+from perdure.ids.scheme import PlainName
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 USUAL = (
@@ -76,7 +77,7 @@ def check_law(text: str) -> bool:
     if plain is None:
         return False
     name = parse(text)
-    assert plain == (name.key, name.path)
+    assert plain == PlainName(name.key, name.path)
     if scheme_of(name).delimiters:
         assert plain.path == str(name)
     assert name.part is None

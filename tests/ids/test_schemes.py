@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier, UnknownScheme
-from perdure.ids import LONGEST, Scheme, load_schemes, parse
+from perdure.ids import LONGEST, Scheme, find_scheme, load_schemes, parse
+from perdure.testing.spelling import any_case
 
 
 @pytest.mark.parametrize("scheme", load_schemes().values(), ids=lambda scheme: scheme.name)
@@ -253,3 +256,23 @@ def test_another_package_mints_resolves_and_describes(tmp_path: Path) -> None:
         "shelf:hall",
         "shelf:hall IANA:42117",
     ]
+
+
+PREFIXES = sorted({prefix for scheme in load_schemes().values() for prefix in scheme.prefixes})
+
+
+@given(
+    st.sampled_from(PREFIXES).flatmap(any_case),
+    st.sampled_from(["", "x", "pdi:", "PWID:x", "iana:1::x:::", "\u212a", "\u00e9" * 30]),
+    st.integers(0, 30),
+)
+def test_a_scheme_is_found_by_its_longest_prefix(prefix: str, rest: str, length: int) -> None:
+    """ "Return the scheme whose prefix begins a text, well-formed or not, or None." """
+    text = f"{prefix}{rest}"[:length]
+    claims = {
+        one: scheme
+        for scheme in load_schemes().values()
+        for one in scheme.prefixes
+        if text[: len(one)].isascii() and text.lower().startswith(one)
+    }
+    assert find_scheme(text) is (claims[max(claims, key=len)] if claims else None)

@@ -14,6 +14,7 @@ from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNo
 from perdure.ids import parse
 from perdure.ids.ark import Ark
 from perdure.ids.plain_names import read_plain_part
+from perdure.ids.scheme import PlainName
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy.named_parts import join_part, split_part
@@ -265,5 +266,5 @@ def test_a_part_of_a_usual_name_is_the_first_that_is_tried(name: str, mark: str,
         asked = read_identifier(text)
         first = next(find_beginnings(asked))
         assert (plain.key, plain.delimiter, plain.part) == (asked.key, first.delimiter, first.part)
-        assert plain.whole == (first.whole.key, first.whole.path)
+        assert plain.whole == PlainName(first.whole.key, first.whole.path)
         assert plain.whole.path == str(first.whole)

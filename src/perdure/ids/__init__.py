@@ -49,6 +49,8 @@ __all__ = [
     "scheme_of",
 ]
 
+_Claims = tuple[int, tuple[tuple[str, Scheme], ...]]
+"""The length of the longest of several prefixes; and each with its scheme."""
 _Parser = Callable[[str], Identifier]
 
 
@@ -94,6 +96,14 @@ def scheme_of(identifier: Identifier) -> Scheme:
 
 def find_scheme(text: str) -> Scheme | None:
     """Return the scheme whose prefix begins a text, well-formed or not, or None."""
+    claims = _index_claims().get(text[:_SHORT])
+    if isinstance(claims, Scheme):
+        return claims
+    if claims is not None and text[: claims[0]].isascii():
+        beginning = text[: claims[0]].lower()
+        for prefix, scheme in claims[1]:
+            if beginning.startswith(prefix):
+                return scheme
     _, pattern, owners = _index_prefixes()
     match = pattern.match(text)
     return owners[match.lastindex - 1] if match and match.lastindex else None
@@ -158,6 +168,26 @@ _SHORT = len("pdi:")
 
 
 @cache
+def _index_claims() -> dict[str, Scheme | _Claims]:
+    """Return the schemes of texts by their first four characters, in lower or upper case.
+
+    Prefixes that are longer are listed with their schemes, the longest first. Other texts need the
+    pattern of all prefixes, which takes three times as long.
+    """
+    prefixes, _, owners = _index_prefixes()
+    found: dict[str, Scheme | _Claims] = {}
+    for beginning in {prefix for prefix in prefixes if len(prefix) == _SHORT}:
+        claims = tuple(
+            (prefix, scheme)
+            for prefix, scheme in zip(prefixes, owners, strict=True)
+            if prefix.startswith(beginning)
+        )
+        known = claims[0][1] if len(claims) == 1 else (len(claims[0][0]), claims)
+        found[beginning] = found[beginning.upper()] = known
+    return found
+
+
+@cache
 def _index_shortcuts() -> Callable[[str, _Parser], _Parser]:
     """Return a function from a text's first four characters to a parser.
 
@@ -166,8 +196,9 @@ def _index_shortcuts() -> Callable[[str, _Parser], _Parser]:
     """
     prefixes, _, owners = _index_prefixes()
     return {
-        prefix: scheme.parse
+        spelling: scheme.parse
         for prefix, scheme in zip(prefixes, owners, strict=True)
+        for spelling in (prefix, prefix.upper())
         if scheme.parse_checks_limits
         and len(prefix) == _SHORT
         and sum(other.startswith(prefix) for other in prefixes) == 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from perdure.ids import load_schemes, parse
@@ -97,7 +97,7 @@ def _index_marks() -> dict[tuple[str, str], Scheme]:
 @cache
 def _index_readers() -> dict[str, _Reader]:
     """Return the functions that read plain names, by the first characters of such names."""
-    found: dict[str, list[tuple[str, _Reader]]] = {}
+    found: dict[str, dict[str, _Reader]] = {}
     schemes = load_schemes().values()
     prefixes = [prefix for scheme in schemes for prefix in scheme.prefixes]
     for scheme in schemes:
@@ -107,24 +107,32 @@ def _index_readers() -> dict[str, _Reader]:
                 for prefix in prefixes
                 if prefix.startswith(beginning.lower()) and prefix not in scheme.prefixes
             )
-            found.setdefault(beginning[:_SHORT], []).append(
-                (beginning, partial(_read_unclaimed, longer, reader) if longer else reader)
+            found.setdefault(beginning[:_SHORT], {})[beginning] = (
+                _leave_claimed(longer, reader) if longer else reader
             )
-    return {
-        short: readers[0][1]
-        if len(readers) == 1
-        else partial(_read_longest, tuple(sorted(readers, key=lambda one: -len(one[0]))))
-        for short, readers in found.items()
-    }
+    return {short: _choose_reader(readers) for short, readers in found.items()}
 
 
-def _read_unclaimed(longer: tuple[str, ...], reader: _Reader, text: str) -> PlainName | None:
-    """Read a name unless it begins with a prefix that another scheme claims."""
-    return None if text.lower().startswith(longer) else reader(text)
+def _leave_claimed(longer: tuple[str, ...], reader: _Reader) -> _Reader:
+    """Return a function that reads a name unless it begins with another scheme's prefix."""
+    most = max(map(len, longer))
+
+    def read_unclaimed(text: str) -> PlainName | None:
+        return None if text[:most].lower().startswith(longer) else reader(text)
+
+    return read_unclaimed
 
 
-def _read_longest(readers: tuple[tuple[str, _Reader], ...], text: str) -> PlainName | None:
-    for beginning, reader in readers:
-        if text.startswith(beginning):
-            return reader(text)
-    return None
+def _choose_reader(readers: dict[str, _Reader]) -> _Reader:
+    """Return a function that reads a name by the longest of several beginnings."""
+    several = sorted(readers.items(), key=lambda one: -len(one[0]))
+    if len(set(readers.values())) == 1:  # it knows its beginnings itself
+        return several[0][1]
+
+    def read_longest(text: str) -> PlainName | None:
+        for beginning, reader in several:
+            if text.startswith(beginning):
+                return reader(text)
+        return None
+
+    return read_longest

@@ -80,9 +80,9 @@ _PWID = re.compile(
 
 # the usual spelling: a second in UTC, and an address that needs no escapes
 _PLAIN_PWID = re.compile(
-    rf"(?:urn:)?pwid:([0-9a-z._~-]++):({_YEAR}-{_MONTH}-(?:0[1-9]|1[0-9]|2[0-8])T)({_HH})([.:])"
-    r"([0-5][0-9])\4([0-5][0-9])Z"
-    rf":({'|'.join(COVERAGES)}):(https?://[A-Za-z0-9._~:/;=+!$&'(),-]++)",
+    rf"(?:urn:)?pwid:([0-9a-z._~-]++:{_YEAR}-{_MONTH}-(?:0[1-9]|1[0-9]|2[0-8])T{_HH})([.:])"
+    rf"([0-5][0-9])\2([0-5][0-9]Z:(?:{'|'.join(COVERAGES)}):"
+    "https?://[A-Za-z0-9._~:/;=+!$&'(),-]++)",
     re.ASCII,
 )
 
@@ -223,12 +223,8 @@ def _read_plain_pwid(text: str) -> PlainName | None:
     plain = _PLAIN_PWID.fullmatch(text)
     if plain is None:
         return None
-    archive, day, hour, _, minute, second, coverage, item = plain.groups()
-    behind = f"{second}Z:{coverage}:{item}"
-    return PlainName(
-        f"pwid:{archive}:{day}{hour}.{minute}.{behind}",
-        f"urn:pwid:{archive}:{day}{hour}:{minute}:{behind}",
-    )
+    until_hour, _, minute, rest = plain.groups()
+    return PlainName(f"pwid:{until_hour}.{minute}.{rest}", f"urn:pwid:{until_hour}:{minute}:{rest}")
 
 
 def _count_days(day: str) -> int:

@@ -12,7 +12,6 @@ that a field here answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -90,7 +89,7 @@ class Minting(msgspec.Struct, frozen=True, kw_only=True):
     """The number of characters of a random text. With 29 letters: 14 million million texts."""
 
 
-class PlainName(NamedTuple):
+class PlainName(msgspec.Struct, frozen=True, gc=False):
     """A name without a part, as far as a request needs it."""
 
     key: str

@@ -168,8 +168,8 @@ class Leads:
         changes = self._confirm_missing(plain.key)
         if changes is None or self._lookups.find_referring(f"alias:{plain.key}", limit=1):
             return None
-        (key, path), delimiter, part = plain.whole, plain.delimiter, plain.part
-        stored_text = self._lookups.find_record(key)
+        path, delimiter, part = plain.whole.path, plain.delimiter, plain.part
+        stored_text = self._lookups.find_record(plain.whole.key)
         holder = None if stored_text is None else self._find_holder(stored_text, day)
         if holder is None:
             return None
