@@ -46,7 +46,8 @@ class _ScopeRules:
     def __init__(self, last: int = 0, rules: tuple[ReadingRule, ...] = ()) -> None:
         self.last = last
         self.rules = rules
-        self.in_force = {rule.about: rule for rule in select_in_force(rules)}
+        newest = {rule.about: rule for rule in rules}  # scopes are spelled in one way only
+        self.in_force = {about: rule for about, rule in newest.items() if not rule.lifted}
         self.index = ScopeIndex()
         for about in self.in_force:
             self.index.add_scope(about)

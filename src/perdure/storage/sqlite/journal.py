@@ -45,6 +45,7 @@ from perdure.storage.sqlite.sums import (
     sum_alike,
     sum_line,
     sum_lines,
+    sum_rule,
     sum_whole,
 )
 
@@ -412,7 +413,7 @@ class SqliteJournal(SqliteRecords):
         """Add a rule under the key of its resource, and return its number."""
         last: int = self._only.execute(rules.LAST).get
         text = msgspec.json.encode(msgspec.structs.replace(rule, number=0)).decode()
-        self._only.execute(rules.ADD, sum_whole((last + 1, key, text)))
+        self._only.execute(rules.ADD, (last + 1, key, text, sum_rule(last + 1, key, text)))
         self._changes.note_change(deed, ((f"{RULE_KEY}{last + 1}", text),))
         return last + 1
 

@@ -70,7 +70,7 @@ from perdure.storage.sqlite.opening import (
     storage_errors,
 )
 from perdure.storage.sqlite.references import References
-from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row
+from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row, sum_rule
 
 _AHEAD = 1 << 20  # bytes
 _COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
@@ -367,6 +367,8 @@ class SqliteRecords:
         return int(rows[0][0]) if rows else 0
 
     def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
+        if not self._ask_rules(rules.ANY_OF_KEY, (key,)):  # as nearly always; half the time
+            return []
         return self._decode_rules(self._ask_rules(rules.OF_KEY, (key, after)))
 
     def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
@@ -381,7 +383,10 @@ class SqliteRecords:
             raise make_unusable("the registry", error) from error
 
     def _decode_rules(self, rows: list[Any]) -> list[ReadingRule]:
-        return [decode_rule(row[0], row[2]) for row in self._check_rows("rules", rows)]
+        for number, key, text, total in rows:
+            if total != sum_rule(number, key, text):
+                raise make_altered(name_row("rules", number))
+        return [decode_rule(number, text) for number, _, text, _ in rows]
 
     def count_records(self) -> int:
         """The number of identifiers. Reads the complete index."""

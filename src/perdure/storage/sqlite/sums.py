@@ -103,6 +103,11 @@ def _spell_value(value: Any) -> bytes:
     return b"\xff" if value is None else f"{value}".encode("utf-8", "surrogateescape")
 
 
+def sum_rule(number: int, key: str, text: str) -> int:
+    """The sum of a reading rule."""
+    return sum_line(key, text, number)
+
+
 def is_sound_line(key: str, text: str, position: int | None, sum: int) -> bool:
     """Return False if a record has another sum than was stored with it, or another type."""
     try:
@@ -121,9 +126,12 @@ def sum_row(table: str, row: tuple[Any, ...]) -> int:
 
     Raises TypeError if a column has another type than was written.
     """
-    if table not in _LINES:
+    if table == "rules":
+        position, key, text = row
+    elif table not in _LINES:
         return sum_values(*row)
-    key, text, position = row
+    else:
+        key, text, position = row
     if isinstance(key, str):
         key, text = key.encode("utf-8", "surrogateescape"), text.encode("utf-8", "surrogateescape")
     return crc32(text + key, (position or 0) & 0xFFFFFFFF) >> 1
