@@ -33,8 +33,10 @@ class BothWays:
         bearers = Bearers(registry.records, self.generation)
         self._application = Application(Service(registry, bearers, Metrics()), cold)
         self._cold = cold
+        self._runner = asyncio.Runner()
 
     def close(self) -> None:
+        self._runner.close()
         self._cold.close()
         self.desk.registry.close()
         self.generation.close()
@@ -47,7 +49,7 @@ class BothWays:
                 method.encode(), target.encode("ascii"), _write_fields(fields)
             )
 
-        return asyncio.run(ask())
+        return self._runner.run(ask())
 
     def ask_plainly(self, target: str, *fields: str, method: str = "GET") -> bytes:
         """The answer of the application, as bytes."""
@@ -67,7 +69,7 @@ class BothWays:
             "headers": split_fields(_write_fields(fields)),
             "extensions": {EXTENSION: {"raw": target.encode("ascii")}},
         }
-        asyncio.run(self._application(scope, receive, send))
+        self._runner.run(self._application(scope, receive, send))
         status = HTTPStatus(sent[0]["status"])
         lines = [b"%s: %s\r\n" % (name, value) for name, value in sent[0]["headers"]]
         body = b"".join(message.get("body", b"") for message in sent[1:])
