@@ -47,6 +47,9 @@ class Known:
     def find_referring(self, _reference: str) -> list[str]:
         return []
 
+    def find_last_rule(self) -> int:
+        return 0
+
 
 def unfolding(records: dict[str, Record], *templates: str) -> ReadDoor:
     return ReadDoor(cast("Records", Known(records)), templates)

@@ -194,7 +194,7 @@ class Leads:
             return None
         (delimiter, part), (record, uri, ttl) = cut, holder
         place = self._unfolding.locate_rest(whole, record, delimiter, part, uri)
-        return self._lead_away(place, ttl, append_part(key, part), whole, changes)
+        return self._lead_away(place, ttl, key, whole, changes, has_linkset=False)
 
     def _find_beginning(self, key: str) -> tuple[str, str] | None:
         """Find the longest key of a record with which a key begins, and its stored form.
@@ -222,12 +222,21 @@ class Leads:
             record, sole = _NO_VALUES, find_sole_location(text, None, None, day)
         return None if sole is None else (record, *sole)
 
-    def _lead_away(self, place: str, ttl: int | None, name: str, whole: str, changes: int) -> Lead:
+    def _lead_away(
+        self,
+        place: str,
+        ttl: int | None,
+        name: str,
+        whole: str,
+        changes: int,
+        *,
+        has_linkset: bool = True,
+    ) -> Lead:
         """Redirect to a place. The paths are those of the name to cite it by, and of the whole."""
         fresh = self._fresh if ttl is None else ttl
-        before, first, second, third, behind = _make_part_frame(fresh, self._base_url, self._vary)
-        cited, described = escape_uri(name), escape_uri(whole)
-        pieces = (before, escape_uri(place), first, cited, second, cited, third, described, behind)
+        before, around, behind = _make_part_frame(fresh, self._base_url, self._vary, has_linkset)
+        cited = escape_uri(name).join(around)
+        pieces = (before, escape_uri(place), cited, escape_uri(whole), behind)
         return Lead(b"".join(pieces), None, changes)
 
 
@@ -281,14 +290,15 @@ def _make_onward_frame(fresh: int) -> tuple[bytes, bytes]:
 
 @lru_cache(_MOST_FRAMES)
 def _make_part_frame(
-    fresh: int, base: str, vary: bytes
-) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """The text of a redirect to a part around its location, around the path of the part, twice,
-    and around the path of the whole."""
+    fresh: int, base: str, vary: bytes, has_linkset: bool
+) -> tuple[bytes, list[bytes], bytes]:
+    """The text of a redirect to a part: before its location, around each path of the part, and
+    behind the path of the whole."""
     whole, location, path = parse("urn:x-example:whole"), "x:location", "urn:x-example:p?part=p"
     step = Redirect(identifier=whole, location=Location(uri=location))
-    example = write_answer(make_redirect(step, fresh=fresh, base=base, vary=vary, path=path))
-    before, _, rest = example.partition(location.encode())
-    first, second, rest = rest.split(path.encode())
-    third, _, behind = rest.partition(whole.path.encode())
-    return before, first, second, third, behind
+    answer = make_redirect(
+        step, fresh=fresh, base=base, vary=vary, path=path, has_linkset=has_linkset
+    )
+    before, _, rest = write_answer(answer).partition(location.encode())
+    text, _, behind = rest.partition(whole.path.encode())
+    return before, text.split(path.encode()), behind
