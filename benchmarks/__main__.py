@@ -38,6 +38,7 @@ NAMES = (
     "parts_audio",
     "parts_video",
     "texts",
+    "citations",
 )
 
 

@@ -37,7 +37,7 @@ def find_passage(registry: Registry, resolved: Resolved) -> Resolved:
 
 def check_resolved(registry: Registry, resolved: Resolved) -> CitationReport:
     """Return the report on a citation that was resolved. Raises as `check_citation`."""
-    return registry.citations.check_citation(resolved.asked, resolved.query.reader)
+    return registry.citations.check_resolved(resolved)
 
 
 def print_report(registry: Registry, report: CitationReport) -> None:

@@ -112,6 +112,10 @@ class Resolved:
     and formats of one resource (`…/1.text.*`)."""
     guard: Guard | None = field(default=None, repr=False, compare=False)
     """Applies the reading rules about the name; None if there are none."""
+
+    sides: tuple[Step | None, ...] = ()
+    """For a citation, the answer to each of `perdure.policy.citing.list_sides`; None if the cited
+    part is elsewhere."""
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
     """Finds the locations of parts of resources that are held elsewhere."""
 
@@ -459,11 +463,13 @@ class ReadDoor:
         Raises InvalidRequest for a pattern or a side without version, the errors of resolving
         either side, and CitationGone.
         """
+        steps: list[Step | None] = []
         for side in list_sides(require_citation(asked)):
             try:
                 step = self.resolve(Query(identifier=side, reader=query.reader)).step
             except PartElsewhere:
-                continue  # nothing is known about it
+                steps.append(None)
+                continue
             if isinstance(step, Gone):
                 grave = step.tombstone
                 raise CitationGone(
@@ -473,7 +479,8 @@ class ReadDoor:
                     at=grave.at,
                     by=grave.by,
                 )
-        return Resolved(asked, asked, None, query)
+            steps.append(step)
+        return Resolved(asked, asked, None, query, sides=tuple(steps))
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases

@@ -21,6 +21,8 @@ import codecs
 from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 from perdure import formats
 from perdure.errors import PartNotSupported
 from perdure.extractors.port import Source
@@ -70,6 +72,13 @@ def find_coding(source: Source) -> Coding:
     codec = _find_codec(source, head)
     mark = next((len(mark) for name, mark in _MARKS if name == codec and _has_mark(head, mark)), 0)
     return Coding(codec, mark, *_describe_codec(codec), label=_ORDERED.get(codec, source.charset))
+
+
+def find_part_codec(source: Source, label: str | None) -> str:
+    """Return the codec of a part of a source, by the charset that the part states."""
+    if label is None:
+        return find_coding(source).codec
+    return _find_codec(msgspec.structs.replace(source, charset=label), b"")
 
 
 def _choose_default(source: Source) -> str:

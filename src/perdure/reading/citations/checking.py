@@ -15,11 +15,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from perdure.errors.citing import NotACitation
-from perdure.errors.cutting import PartElsewhere
-from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.model.queries import PUBLIC_READER, Fetch, Gone, Query, Reader, Step
+from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader, Step
 from perdure.model.verdicts import CitationReport, Verdict, find_weakest
 from perdure.parts import ByteRange, select_part
 from perdure.policy.citing import require_citation
@@ -28,7 +26,7 @@ from perdure.reading.citations.origins import Medium, Origin, find_medium, read_
 from perdure.reading.citations.sides import NOTHING, Finding, Side, SideUnreadable, blame
 from perdure.reading.documents import Documents
 from perdure.reading.extraction import PartExtraction
-from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolve import ReadDoor, Resolved
 
 _READ_AS_TEXT = frozenset((Medium.TEXT, Medium.PAGES))
 
@@ -50,14 +48,16 @@ class CitationChecker:
         another medium; the errors of resolving either side, CitationGone, and PartNotFound or
         PartOutOfRange for a place or a part that does not exist.
         """
-        return self._check(require_citation(citation), reader)
+        query = Query(identifier=require_citation(citation), reader=reader)
+        return self.check_resolved(self._reading.resolve(query))
 
-    def _check(self, citation: Pdi, reader: Reader) -> CitationReport:
+    def check_resolved(self, resolved: Resolved) -> CitationReport:
+        """Return the report on a citation that was resolved. Raises as `check_citation`."""
+        return self._check(require_citation(resolved.asked), resolved.sides)
+
+    def _check(self, citation: Pdi, steps: tuple[Step | None, ...]) -> CitationReport:
         origin, cited = _take_apart(citation)
-        ours = self._resolve_side(citation, citation.whole, reader)
-        inner = self._check(cited, reader) if cited.is_citation else None
-        passage = _name_passage(cited, inner)
-        theirs = self._resolve_side(citation, passage, reader)
+        inner = self._check(cited, steps[1:]) if cited.is_citation else None
         report = CitationReport(
             citation=citation,
             citing=citation.whole,
@@ -66,6 +66,7 @@ class CitationChecker:
             verdict=Verdict.UNVERIFIABLE,
             inner=inner,
         )
+        ours, theirs = steps[:2]
         if not (isinstance(ours, Fetch) and isinstance(theirs, Fetch)):
             absent = cited if isinstance(ours, Fetch) else citation.whole
             return _refuse(report, absent, f"{absent} is not held here")
@@ -74,7 +75,8 @@ class CitationChecker:
         position = read_origin(origin, find_medium(essence), essence)
         try:
             with blame(cited):
-                found = self._compare(citing, position, self._open_side(passage, theirs), cited)
+                quoted = self._open_side(_name_passage(cited, inner), theirs)
+                found = self._compare(citing, position, quoted, cited)
         except SideUnreadable as error:
             return _refuse(report, error.side, error.reason)
         return _judge(report, found)
@@ -113,23 +115,6 @@ class CitationChecker:
         if side.selector is not None:
             with blame(side.identifier):
                 self._parts.outline_part(side.source, side.selector)
-
-    def _resolve_side(self, citation: Pdi, side: Identifier, reader: Reader) -> Step | None:
-        """Return the answer to a side, or None if a part of it is elsewhere."""
-        try:
-            step = self._reading.resolve(Query(identifier=side, reader=reader)).step
-        except PartElsewhere:
-            return None
-        if isinstance(step, Gone):
-            grave = step.tombstone
-            raise CitationGone(
-                identifier=str(citation),
-                side=str(side),
-                reason=grave.reason,
-                at=grave.at,
-                by=grave.by,
-            )
-        return step
 
     def _open_side(self, identifier: Identifier, step: Fetch) -> Side:
         source = self._documents.open_source(step.identifier, step.representation)

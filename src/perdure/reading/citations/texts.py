@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +24,7 @@ from perdure.errors.root import count_things
 from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText
 from perdure.extractors.port import Part, Source, iterate_body
 from perdure.extractors.text.characters import find_characters
-from perdure.extractors.text.coding import find_coding
+from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
@@ -34,6 +35,8 @@ from perdure.reading.citations.sides import Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
 
 _LINE_BREAK = re.compile("\r\n?")
+_USUAL = frozenset(("ascii", "iso8859-1", "utf-8"))
+"""Codecs in which any byte after a character begins a character, or is recognisable if not."""
 _AROUND = 300  # characters of the context of a passage
 _LONGEST = 4_000_000  # characters of a passage that is not verbatim
 _SHOWN = 4000  # characters of a passage
@@ -56,7 +59,6 @@ def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
         quoted = cut_text(parts, cited)
     with blame(citing.identifier):
         if origin.medium is Medium.TEXT:
-            _require_origin(parts, citing.source, origin)
             found = _compare_characters(parts, citing.source, origin, quoted)
             if found is not None:
                 return found
@@ -79,63 +81,89 @@ def cut_text(parts: PartExtraction, side: Side) -> str | None:
     if find_medium(source.essence) is not Medium.TEXT:
         return None
     if side.selector is None:
-        written = _decode(source, (source.read_bytes(find_coding(source).start, LARGEST + 1),))
+        how = find_coding(source)
+        written = _decode(source, how.codec, (source.read_bytes(how.start, LARGEST + 1),))
     else:
-        part = parts.cut_part(source, side.selector)
-        written = _decode_part(part, source)
+        written = _decode_part(source, parts.cut_part(source, side.selector))
         if isinstance(side.selector, CharRange):
             return written
-    return _LINE_BREAK.sub("\n", written).replace("\n", "\r\n")
+    return _canonicalise(written)
 
 
 def _compare_characters(
     parts: PartExtraction, source: Source, origin: Origin, quoted: str | None
 ) -> Finding | None:
-    """Return a finding if exactly the quoted characters are at an origin."""
-    size = _index_text(parts, source).count_units(Unit.CANONICAL)
+    """Return a finding if exactly the quoted characters are at an origin. Raises PartOutOfRange if
+    a text has no such character, nor ends there.
+    """
     start, stop = origin.number, origin.number + len(quoted or "")
+    index = open_index(source, find_coding(source), parts.indexes)
+    size = index.count_units(Unit.CANONICAL)
+    if start > size:
+        raise PartOutOfRange(
+            identifier=source.name,
+            selector=f"origin {start}",
+            extent=count_things(size, "character"),
+        )
     if not quoted or stop > size:
         return None
-    around = CharRange(max(start - _AROUND, 0), min(stop + _AROUND, size))
-    written = _decode_part(parts.cut_part(source, around), source)
-    first, last = start - around.start, stop - around.start
-    if written[first:last] != quoted:
+    before, written = _read_from(parts, index, start, quoted)
+    if not written.startswith(quoted):
         return None
+    after = written[len(quoted) : len(quoted) + _AROUND]
     return Finding(
         comparison=Comparison(verdict=Verdict.VERBATIM, start=0, stop=len(quoted)),
         unit="character",
         part=CharRange(start, stop),
         extent=len(quoted),
-        passage=_make_excerpt(quoted, written[:first], written[last:]),
+        passage=_make_excerpt(quoted, before, after),
         quoted=_make_excerpt(quoted),
     )
 
 
-def _require_origin(parts: PartExtraction, source: Source, origin: Origin) -> None:
-    """Raise PartOutOfRange if a text has no such character, nor ends there."""
-    size = _index_text(parts, source).count_units(Unit.CANONICAL)
-    if origin.number > size:
-        raise PartOutOfRange(
-            identifier=source.name,
-            selector=f"origin {origin.number}",
-            extent=count_things(size, "character"),
-        )
+def _read_from(parts: PartExtraction, index: TextIndex, start: int, quoted: str) -> tuple[str, str]:
+    """Return the canonical text before a position, and that from there on: as many characters as
+    are quoted, and some more if the text has them.
+
+    In the usual charsets, bytes are read from the place of the position on, so that the place of
+    the end need not be found.
+    """
+    source, codec = index.source, index.coding.codec
+    mark = index.find_place(Unit.CANONICAL, start)
+    if codec in _USUAL and not mark.skip and not mark.after_cr:
+        length = len(quoted.encode(codec, "replace")) + 4 * _AROUND
+        first = max(mark.byte - 4 * _AROUND, index.coding.start)
+        data = source.read_bytes(first, mark.byte + length)
+        split = mark.byte - first
+        before = data[:split].decode(codec, "ignore")
+        rest = data[split:].decode(codec, "ignore")
+        return _canonicalise(before)[-_AROUND:], _canonicalise(rest)
+    size = index.count_units(Unit.CANONICAL)
+    around = CharRange(max(start - _AROUND, 0), min(start + len(quoted) + _AROUND, size))
+    written = _decode_part(source, parts.cut_part(source, around))
+    return written[: start - around.start], written[start - around.start :]
+
+
+def _canonicalise(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
 
 
 # reading
 # -------
 
 
-def _decode_part(part: Part, source: Source) -> str:
-    if (part.length or 0) > LARGEST:
-        raise PlainTextTooLong(source=source.name, most=LARGEST)
-    return _decode(source, tuple(iterate_body(part.body, source)))
+def _decode_part(source: Source, part: Part) -> str:
+    codec = find_part_codec(source, part.charset)
+    return _decode(source, codec, iterate_body(part.body, source))
 
 
-def _decode(source: Source, chunks: tuple[bytes, ...]) -> str:
-    if sum(map(len, chunks)) > LARGEST:
-        raise PlainTextTooLong(source=source.name, most=LARGEST)
-    return b"".join(chunks).decode(find_coding(source).codec, "replace")
+def _decode(source: Source, codec: str, chunks: Iterable[bytes]) -> str:
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > LARGEST:
+            raise PlainTextTooLong(source=source.name, most=LARGEST)
+    return data.decode(codec, "replace")
 
 
 def _open_text(parts: PartExtraction, source: Source) -> PlainText:
@@ -146,10 +174,6 @@ def _open_text(parts: PartExtraction, source: Source) -> PlainText:
     if text is None:
         raise PartNotSupported(media_type=source.media_type, selector="text")
     return text
-
-
-def _index_text(parts: PartExtraction, source: Source) -> TextIndex:
-    return open_index(source, find_coding(source), parts.indexes)
 
 
 def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> str:
@@ -184,7 +208,7 @@ def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: 
     if isinstance(text, DecodedText):
         place = _count_stored(text.text, origin.number)
     else:
-        index = _index_text(parts, source)
+        index = open_index(source, find_coding(source), parts.indexes)
         place = _find_byte(text, index.find_place(Unit.CANONICAL, origin.number).byte)
     return _Place(place, place + 1)
 

@@ -155,10 +155,7 @@ class Service:
             self._waiting[_CITATIONS] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix="cited")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._waiting[_CITATIONS],
-            self.registry.citations.check_citation,
-            resolved.asked,
-            resolved.query.reader,
+            self._waiting[_CITATIONS], self.registry.citations.check_resolved, resolved
         )
 
     def remember_length(self, tag: bytes, length: int) -> None:
