@@ -1,0 +1,5 @@
+"""Quotations that nothing declares: equal passages of several documents, found by fingerprints.
+
+How it works: `words` folds a text into words, `fingerprints` chooses a few of them so that equal
+passages have equal ones, and extends what they point to. Both are pure.
+"""

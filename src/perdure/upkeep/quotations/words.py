@@ -1,0 +1,237 @@
+"""Words of a text as numbers: equal words have equal numbers, however they are written.
+
+How it works: each character has a class (separator, letter of a word, character of a script without
+spaces, ignored) and a folded form: compatibility decomposition (UAX #15, NFKD) without marks, in
+lower case. They are looked up in tables with an entry per code point, which are filled page by page
+when a text first has a character of the page. A word is a run of letters and digits. A character of
+a script without spaces (Han, Kana, Thai …) is a word of its own, in a list of its own. The number
+of a word is a polynomial of its folded characters modulo 2^64, mixed.
+
+What must stay true: the number of a word depends on the word only, not on its place. Everything is
+pure and takes time and memory in proportion to the text. Different words may have equal numbers, by
+chance in 2^64: what is found by them is compared.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint64]
+Places = NDArray[np.uint32]
+
+_BLOCK = 1 << 17  # characters that are folded at once
+_LONGEST = 1 << 16  # characters of a word; a longer one is divided
+_MOST_FOLDED = 3  # folded characters of one character; more of them are left out
+_PAGE = 1 << 8  # code points
+_POINTS = 0x110000
+_SEPARATOR, _LETTER, _ALONE, _IGNORED = range(4)
+_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it has an inverse modulo 2^64
+_SPACE = re.compile(r"\s")
+
+# Blocks of scripts that write no spaces between words (Unicode, LineBreak classes ID, SA and CJ):
+# Thai to Myanmar, Khmer, Kana and Han with their extensions. Hangul writes spaces.
+_ALONE_RANGES = (
+    (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x1950, 0x19E0), (0x1A20, 0x1AB0),
+    (0x2E80, 0x3100), (0x31A0, 0x31C0), (0x31F0, 0x3200), (0x3400, 0x4DC0), (0x4E00, 0xA000),
+    (0xA9E0, 0xAA00), (0xAA60, 0xAAE0), (0xF900, 0xFB00), (0x1B000, 0x1B170), (0xFF66, 0xFFA0),
+    (0x20000, 0x40000),
+)  # fmt: skip
+
+
+_HANGUL = (0xAC00, 0xD7A4)
+"""Syllables, which are letters of words. Their decomposition is not a different writing."""
+
+
+class FoldedWords(NamedTuple):
+    """The words of a text in order: their numbers, and where each is in the text."""
+
+    numbers: Numbers
+    starts: Places
+    """Code points."""
+    stops: Places
+
+
+class FoldedText(NamedTuple):
+    """A text as words of letters, and as characters of scripts without spaces."""
+
+    words: FoldedWords
+    characters: FoldedWords
+
+
+def fold_character(character: str) -> str:
+    """Return the folded form of a character; empty for a mark or a format character.
+
+    >>> [fold_character(one) for one in "ÄßﬁⅣ\u0301"]
+    ['a', 'ss', 'fi', 'iv', '']
+    """
+    if _HANGUL[0] <= ord(character) < _HANGUL[1]:
+        return character
+    opened = unicodedata.normalize("NFKD", character.casefold()).casefold()
+    letters = [one for one in opened if _classify(one) in (_LETTER, _ALONE)]
+    return "".join(letters[:_MOST_FOLDED])
+
+
+def fold_text(text: str) -> FoldedText:
+    """Return the words of a text."""
+    found = [_fold_block(text[start:stop], start) for start, stop in _list_blocks(text)]
+    return FoldedText(_join([one.words for one in found]), _join([one.characters for one in found]))
+
+
+def _classify(character: str) -> int:
+    category = unicodedata.category(character)
+    if category[0] == "M" or category == "Cf":
+        return _IGNORED
+    if not (category[0] == "L" or category[0] == "N"):
+        return _SEPARATOR
+    point = ord(character)
+    return _ALONE if any(low <= point < high for low, high in _ALONE_RANGES) else _LETTER
+
+
+# tables
+# ------
+
+
+class _Tables:
+    """The class and the folded form of every code point that was met."""
+
+    def __init__(self) -> None:
+        self.known = np.zeros(_POINTS // _PAGE, dtype=bool)
+        self.classes = np.zeros(_POINTS, dtype=np.uint8)
+        self.folded = np.zeros(_POINTS, dtype=np.uint32)
+        """The first folded character."""
+        self.lengths = np.ones(_POINTS, dtype=np.uint8)
+        """How many folded characters there are."""
+        self.more = np.zeros(_POINTS * (_MOST_FOLDED - 1), dtype=np.uint32)
+        """The other folded characters, in rows."""
+
+    def learn_pages(self, points: NDArray[np.uint32]) -> None:
+        pages = np.flatnonzero(np.bincount(points >> 8, minlength=1))
+        for page in pages[~self.known[pages]].tolist():
+            for point in range(page * _PAGE, (page + 1) * _PAGE):
+                self._learn_character(point)
+            self.known[page] = True
+
+    def _learn_character(self, point: int) -> None:
+        character = chr(point)
+        kind = _classify(character)
+        form = fold_character(character) if kind in (_LETTER, _ALONE) else ""
+        if kind in (_LETTER, _ALONE) and not form:
+            kind = _IGNORED  # a sound mark that is written as a letter
+        self.classes[point] = kind
+        self.lengths[point] = max(len(form), 1)
+        row = point * (_MOST_FOLDED - 1)
+        for at, one in enumerate(form):
+            if at == 0:
+                self.folded[point] = ord(one)
+            else:
+                self.more[row + at - 1] = ord(one)
+
+
+@cache
+def _tables() -> _Tables:
+    return _Tables()
+
+
+@cache
+def _powers() -> tuple[Numbers, Numbers]:
+    """Return the powers of the base, and their inverses."""
+    count = _MOST_FOLDED * (_BLOCK + _LONGEST)
+    inverse = np.uint64(pow(int(_BASE), -1, 1 << 64))
+    rows = []
+    for base in (_BASE, inverse):
+        powers = np.full(count, base, dtype=np.uint64)
+        powers[0] = 1
+        rows.append(np.cumprod(powers, dtype=np.uint64))
+    return rows[0], rows[1]
+
+
+# blocks
+# ------
+
+
+def _list_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield ranges of a text that end between words."""
+    start = 0
+    while start < len(text):
+        stop = start + _BLOCK
+        found = _SPACE.search(text, stop, stop + _LONGEST)
+        stop = min(found.start() if found else stop + _LONGEST, len(text))
+        yield start, stop
+        start = stop
+
+
+def _fold_block(text: str, offset: int) -> FoldedText:
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    tables = _tables()
+    tables.learn_pages(points)
+    classes = tables.classes[points]
+    kept = np.flatnonzero((classes == _LETTER) | (classes == _ALONE))
+    if not len(kept):
+        return FoldedText(_join([]), _join([]))
+    kinds = classes[kept]
+    separators = np.cumsum(classes == _SEPARATOR, dtype=np.uint32)[kept]
+    begins = np.empty(len(kept), dtype=bool)
+    begins[0] = True
+    alone = kinds == _ALONE
+    begins[1:] = (separators[1:] != separators[:-1]) | alone[1:] | alone[:-1]
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(kept)) - 1
+    numbers = _number_words(points[kept], first, tables)
+    starts = (kept[first] + offset).astype(np.uint32)
+    stops = (kept[last] + 1 + offset).astype(np.uint32)
+    is_alone = alone[first]
+    return FoldedText(
+        *(
+            FoldedWords(numbers[chosen], starts[chosen], stops[chosen])
+            for chosen in (~is_alone, is_alone)
+        )
+    )
+
+
+def _number_words(points: NDArray[np.uint32], first: NDArray[np.intp], tables: _Tables) -> Numbers:
+    """Return the number of each word. `first` has the place of its first character."""
+    folded, first = _fold_points(points, first, tables)
+    powers, inverses = _powers()
+    terms = folded.astype(np.uint64) * powers[: len(folded)]
+    sums = np.add.reduceat(terms, first) * inverses[first]
+    return mix_numbers(sums)
+
+
+def _fold_points(
+    points: NDArray[np.uint32], first: NDArray[np.intp], tables: _Tables
+) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
+    """Return folded characters, and the places of the first of each word in them."""
+    folded, lengths = tables.folded[points], tables.lengths[points]
+    if lengths.max() == 1:
+        return folded, first
+    begins = np.cumsum(lengths, dtype=np.intp) - lengths
+    opened = np.repeat(folded, lengths)
+    for at in range(1, _MOST_FOLDED):
+        longer = lengths > at
+        rows = points[longer].astype(np.intp) * (_MOST_FOLDED - 1) + at - 1
+        opened[begins[longer] + at] = tables.more[rows]
+    return opened, begins[first]
+
+
+def mix_numbers(numbers: Numbers) -> Numbers:
+    """Return numbers whose bits all depend on all bits of the given ones (SplitMix64)."""
+    mixed = numbers ^ (numbers >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _join(found: list[FoldedWords]) -> FoldedWords:
+    if not found:
+        none = np.empty(0, dtype=np.uint32)
+        return FoldedWords(np.empty(0, dtype=np.uint64), none, none)
+    return FoldedWords(*(np.concatenate(column) for column in zip(*found, strict=True)))
