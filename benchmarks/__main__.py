@@ -39,6 +39,7 @@ NAMES = (
     "parts_video",
     "texts",
     "citations",
+    "fingerprints",
 )
 
 

@@ -121,13 +121,23 @@ def test_words_have_equal_numbers_exactly_if_they_are_equal(one: str, other: str
     assert len(set(numbers.values())) == len(numbers)
 
 
-@given(st.text("ab \n", max_size=300), st.integers(1, 20))
+@given(st.text("ab \nä\xad日", max_size=300), st.integers(1, 20))
 def test_blocks_do_not_matter(text: str, block: int) -> None:
     whole = fold_text(text).words
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(folding, "_BLOCK", block)
         pieces = fold_text(text).words
     assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
+
+
+@given(st.text("ab ,日本ä\n", max_size=80))
+def test_the_fast_ways_are_equal_to_the_slow_one(text: str) -> None:
+    """An ignored character before the text makes the difference."""
+    for part in (text, "".join(one for one in text if one.isascii())):
+        for fast, slow in zip(fold_text(part), fold_text(f"\xad {part}"), strict=True):
+            assert np.array_equal(fast.numbers, slow.numbers)
+            assert np.array_equal(fast.starts + 2, slow.starts)
+            assert np.array_equal(fast.stops + 2, slow.stops)
 
 
 # fingerprints

@@ -111,7 +111,7 @@ class _Tables:
         self.more = np.zeros(_POINTS * (_MOST_FOLDED - 1), dtype=np.uint32)
         """The other folded characters, in rows."""
 
-    def learn_pages(self, points: NDArray[np.uint32]) -> None:
+    def learn_pages(self, points: NDArray[np.intp]) -> None:
         pages = np.flatnonzero(np.bincount(points >> 8, minlength=1))
         for page in pages[~self.known[pages]].tolist():
             for point in range(page * _PAGE, (page + 1) * _PAGE):
@@ -168,54 +168,110 @@ def _list_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _fold_block(text: str, offset: int) -> FoldedText:
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    if text.isascii():
+        data = text.encode("ascii")
+        letters, forms = _ascii_tables()
+        kept = np.frombuffer(data.translate(letters), dtype=bool)
+        return _cut_words(_Block(kept, None, _widen(data.translate(forms)), offset))
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.intp)
     tables = _tables()
     tables.learn_pages(points)
     classes = tables.classes[points]
+    alone = classes == _ALONE
+    kept = (classes == _LETTER) | alone
+    if (classes == _IGNORED).any() or tables.lengths[points].max() > 1:
+        return _cut_slowly(points, classes, tables, offset)
+    return _cut_words(_Block(kept, alone, tables.folded[points].astype(np.uint64), offset))
+
+
+@cache
+def _ascii_tables() -> tuple[bytes, bytes]:
+    """Return tables for `bytes.translate`: which characters are letters, and their folded forms."""
+    points = range(128)
+    tables = _tables()
+    tables.learn_pages(np.arange(128))
+    letters = bytes(int(tables.classes[point]) == _LETTER for point in points)
+    forms = bytes(int(tables.folded[point]) for point in points)
+    return letters.ljust(256, b"\0"), forms.ljust(256, b"\0")
+
+
+def _widen(data: bytes) -> Numbers:
+    return np.frombuffer(data, dtype=np.uint8).astype(np.uint64)
+
+
+class _Block(NamedTuple):
+    """Characters of which each has one folded form, which is 0 for a separator."""
+
+    kept: NDArray[np.bool_]
+    alone: NDArray[np.bool_] | None
+    """None if the block has only words of letters."""
+    folded: Numbers
+    offset: int
+
+
+def _cut_words(block: _Block) -> FoldedText:
+    """Return the words of a block: a word ends before a separator."""
+    kept, alone, folded, offset = block
+    begins, ends = kept.copy(), kept.copy()
+    begins[1:] &= ~kept[:-1]
+    ends[:-1] &= ~kept[1:]
+    if alone is not None:
+        begins[1:] |= kept[1:] & (alone[1:] | alone[:-1])
+        ends[:-1] |= kept[:-1] & (alone[1:] | alone[:-1])
+    first = np.flatnonzero(begins)
+    if not len(first):
+        return FoldedText(_join([]), _join([]))
+    starts = (first + offset).astype(np.uint32)
+    stops = (np.flatnonzero(ends) + 1 + offset).astype(np.uint32)
+    words = FoldedWords(_number_words(folded, first), starts, stops)
+    if alone is None or not alone.any():
+        return FoldedText(words, _join([]))
+    return _separate(words, alone[first])
+
+
+def _cut_slowly(
+    points: NDArray[np.intp], classes: NDArray[np.uint8], tables: _Tables, offset: int
+) -> FoldedText:
+    """Do the same if some characters are ignored, or have several folded forms."""
     kept = np.flatnonzero((classes == _LETTER) | (classes == _ALONE))
     if not len(kept):
         return FoldedText(_join([]), _join([]))
-    kinds = classes[kept]
+    alone = classes[kept] == _ALONE
     separators = np.cumsum(classes == _SEPARATOR, dtype=np.uint32)[kept]
-    begins = np.empty(len(kept), dtype=bool)
-    begins[0] = True
-    alone = kinds == _ALONE
+    begins = np.ones(len(kept), dtype=bool)
     begins[1:] = (separators[1:] != separators[:-1]) | alone[1:] | alone[:-1]
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(kept)) - 1
-    numbers = _number_words(points[kept], first, tables)
     starts = (kept[first] + offset).astype(np.uint32)
     stops = (kept[last] + 1 + offset).astype(np.uint32)
-    is_alone = alone[first]
+    folded, places = _fold_points(points[kept], first, tables)
+    numbers = _number_words(folded.astype(np.uint64), places)
+    return _separate(FoldedWords(numbers, starts, stops), alone[first])
+
+
+def _separate(words: FoldedWords, alone: NDArray[np.bool_]) -> FoldedText:
     return FoldedText(
-        *(
-            FoldedWords(numbers[chosen], starts[chosen], stops[chosen])
-            for chosen in (~is_alone, is_alone)
-        )
+        *(FoldedWords(*(column[chosen] for column in words)) for chosen in (~alone, alone))
     )
 
 
-def _number_words(points: NDArray[np.uint32], first: NDArray[np.intp], tables: _Tables) -> Numbers:
+def _number_words(folded: Numbers, first: NDArray[np.intp]) -> Numbers:
     """Return the number of each word. `first` has the place of its first character."""
-    folded, first = _fold_points(points, first, tables)
     powers, inverses = _powers()
-    terms = folded.astype(np.uint64) * powers[: len(folded)]
-    sums = np.add.reduceat(terms, first) * inverses[first]
+    sums = np.add.reduceat(folded * powers[: len(folded)], first) * inverses[first]
     return mix_numbers(sums)
 
 
 def _fold_points(
-    points: NDArray[np.uint32], first: NDArray[np.intp], tables: _Tables
+    points: NDArray[np.intp], first: NDArray[np.intp], tables: _Tables
 ) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
     """Return folded characters, and the places of the first of each word in them."""
     folded, lengths = tables.folded[points], tables.lengths[points]
-    if lengths.max() == 1:
-        return folded, first
     begins = np.cumsum(lengths, dtype=np.intp) - lengths
     opened = np.repeat(folded, lengths)
     for at in range(1, _MOST_FOLDED):
         longer = lengths > at
-        rows = points[longer].astype(np.intp) * (_MOST_FOLDED - 1) + at - 1
+        rows = points[longer] * (_MOST_FOLDED - 1) + at - 1
         opened[begins[longer] + at] = tables.more[rows]
     return opened, begins[first]
 
