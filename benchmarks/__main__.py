@@ -29,6 +29,7 @@ NAMES = (
     "hostile",
     "neighbours",
     "metadata",
+    "signatures",
     "archives",
     "cdx_server",
     "collections",

@@ -53,13 +53,18 @@ class PublicKey(msgspec.Struct, frozen=True):
     @property
     def fingerprint(self) -> str:
         """As `ssh-keygen -l` prints it: `SHA256:` and 43 characters of base64."""
-        digest = hashlib.sha256(self.blob).digest()
-        return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+        return _spell_fingerprint(self.blob)
 
     @property
     def line(self) -> str:
         """The key as OpenSSH writes it: algorithm and base64."""
         return f"{self.algorithm} {base64.b64encode(self.blob).decode()}"
+
+
+@lru_cache(maxsize=1024)
+def _spell_fingerprint(blob: bytes) -> str:
+    digest = hashlib.sha256(blob).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 # the wire format of SSH (RFC 4251 section 5)
@@ -95,8 +100,12 @@ def make_ed25519_key(raw: bytes) -> PublicKey:
     return read_blob(pack_string(ED25519.encode()) + pack_string(raw))
 
 
+@lru_cache(maxsize=1024)
 def read_blob(blob: bytes) -> PublicKey:
-    """Read the blob of a key. Raises KeyMalformed if perdure cannot verify with it."""
+    """Read the blob of a key. Raises KeyMalformed if perdure cannot verify with it.
+
+    Cached, since few keys make many signatures.
+    """
     try:
         strings = split_strings(blob)
         algorithm = strings[0].decode()

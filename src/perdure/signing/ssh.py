@@ -48,6 +48,7 @@ LONGEST = 16_384
 _MAGIC = b"SSHSIG" + bytes((0, 0, 0, 1))
 _ARMOUR = re.compile(f"{BEGIN}\r?\n([A-Za-z0-9+/=\r\n]++){END}(?:\r?\n)?")
 _COLUMNS = 70  # as ssh-keygen writes it
+_BEFORE_HASH = b"SSHSIG" + pack_string(DOMAIN.encode()) + pack_string(b"")
 _HASHES: dict[str, Callable[[bytes], Any]] = {"sha512": hashlib.sha512, "sha256": hashlib.sha256}
 
 
@@ -67,7 +68,8 @@ def parse_ssh_signature(armoured: str) -> SshSignature:
     if found is None:
         raise SignatureMalformed(form="SSH", expected=f"{BEGIN}, base64 and {END}")
     try:
-        blob = base64.b64decode(re.sub("[\r\n]", "", found[1]), validate=True)
+        encoded = found[1].replace("\n", "").replace("\r", "")
+        blob = base64.b64decode(encoded, validate=True)
         key, namespace, _, hash, signed = split_strings(blob.removeprefix(_MAGIC))
         algorithm, signature = _split_signature(signed)
         well_formed = blob.startswith(_MAGIC) and hash.decode() in _HASHES
@@ -161,8 +163,8 @@ def read_ssh_signer(data: bytes, passphrase: bytes | None = None) -> SshSigner:
 
 def _compose_message(hash: str, text: bytes) -> bytes:
     """The bytes that the key signs."""
-    fields = (DOMAIN.encode(), b"", hash.encode(), _HASHES[hash](text).digest())
-    return b"SSHSIG" + b"".join(pack_string(field) for field in fields)
+    named = pack_string(hash.encode()) + pack_string(_HASHES[hash](text).digest())
+    return _BEFORE_HASH + named
 
 
 def _verify(text: str, statement: Statement, _find_key: FindKey) -> PublicKey:

@@ -173,11 +173,10 @@ def _check_identifier(identifier: Identifier, reading: str) -> None:
     if is_list != (reading == LIST):
         expected = "list for an interval or a pattern, and another one for other names"
         raise StatementMalformed(line=6, expected=expected)
-    if is_list:
+    if is_list or (identifier.version is not None and identifier.format is not None):
         return
-    whole = identifier.whole
-    can_name_version = whole.at(format="text", version=1).version is not None
-    if can_name_version and (identifier.version is None or identifier.format is None):
+    can_name_version = identifier.whole.at(format="text", version=1).version is not None
+    if can_name_version:
         raise StatementMalformed(line=2, expected="an identifier with its format and version")
 
 
