@@ -188,6 +188,22 @@ def test_the_promise_of_a_location_goes_too(desk: Desk) -> None:
     assert desk.registry.records.find_referring(f"sha512:{sha512(SECRET)}") == []
 
 
+def test_documents_about_it_are_listed_and_stay(desk: Desk) -> None:
+    """A signature states the digest of what was signed, so the withdrawer must know of it."""
+    desk.mint(text("one"))
+    desk.commit(NAME, text("another"))
+    about = [
+        desk.mint(text(str(at)), targets=tuple(map(parse, names))).identifier.rpartition(".text")[0]
+        for at, names in enumerate(
+            [(f"{NAME}.text.1#char=0,1",), (f"{NAME}.text.2",), (NAME, f"{TODAY}/9"), ("hdl:1/2",)]
+        )
+    ]
+    assert desk.withdraw(f"{NAME}.text.1").written_about == (about[0], about[2])
+    desk.withdraw(about[0])
+    assert desk.withdraw(NAME).written_about == (about[1], about[2])
+    assert desk.withdraw(about[3]).written_about == ()
+
+
 def test_copies_under_other_names_are_listed_and_stay(desk: Desk) -> None:
     """Ruling tombstone-silence: "documents held here that contain a copy … are listed to the
     withdrawer and keep their bytes"."""

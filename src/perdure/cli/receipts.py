@@ -42,6 +42,8 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(f"{name} has no new version: commit this format with the same --version")
     for name in receipt.copies:
         place.print_note(f"the same bytes are still held as {name}")
+    for name in receipt.written_about:
+        place.print_note(f"{name} is about it and is still served; a signature states its digest")
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
     if receipt.undescribed:

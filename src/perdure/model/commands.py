@@ -314,6 +314,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The formats of the last version that the new version lacks, as full names."""
     copies: tuple[str, ...] = ()
     """After a withdrawal or erasure: other names under which the same bytes are still held."""
+    written_about: tuple[str, ...] = ()
+    """After a withdrawal or erasure: documents about it that are still served, such as signatures,
+    which state its digest."""
     unreached: tuple[str, ...] = ()
     """After an erasure: places on this machine that may still have the bytes."""
     reading_aliases: tuple[str, ...] = ()
@@ -332,6 +335,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         lists = {
             "left_behind": self.left_behind,
             "copies": self.copies,
+            "written_about": self.written_about,
             "unreached": self.unreached,
             "dropped": self.dropped,
             "reading_aliases": self.reading_aliases,

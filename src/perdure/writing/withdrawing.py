@@ -20,11 +20,11 @@ from msgspec.structs import replace
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.unavailable import ErasureUnfinished
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.records import Proposal, Record, Representation, Tombstone
-from perdure.model.references import list_references
+from perdure.model.references import TARGET, list_references
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
 from perdure.policy.showing import find_withdrawal
@@ -151,6 +151,7 @@ class Withdrawing:
         if first is None and persons > 1:
             return self._propose(identifier, record, version, command)
         copies = tuple(self._list_copies(identifier, buried, version))
+        about = tuple(self._list_written_about(identifier, version))
         changed = replace(buried, proposal=None)
         if isinstance(command, Erase):
             receipt = self._erase(
@@ -159,7 +160,7 @@ class Withdrawing:
             receipt = replace(receipt, unreached=unreached)
         else:
             receipt = self._revise(identifier, record, changed, version, (WITHDRAW, command.by))
-        return replace(receipt, copies=copies)
+        return replace(receipt, copies=copies, written_about=about)
 
     def _propose(
         self, identifier: Identifier, record: Record, version: int | None, command: Withdraw
@@ -345,6 +346,16 @@ class Withdrawing:
                     for held in one.representations if one.tombstone is None else ():
                         if held.sha512 == digest:
                             yield str(naming.qualify_identifier(name, one.number, held.format))
+
+    def _list_written_about(self, identifier: Identifier, version: int | None) -> Iterator[str]:
+        """The documents about what is withdrawn that are still served."""
+        for key in self._ledger.find_referring(TARGET + identifier.key):
+            record = self._ledger.find_record(key)
+            if record is None or record.tombstone or key == identifier.key:
+                continue
+            targets = (one for one in map(parse, record.targets) if one.key == identifier.key)
+            if any(version is None or one.version in (None, version) for one in targets):
+                yield str(naming.identify_record(key, record))
 
 
 def _name_act(command: Withdraw) -> str:
