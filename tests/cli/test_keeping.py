@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
+from perdure.cli.progress import Bar
 from perdure.ids import parse
 from perdure.registry import Registry
 
@@ -38,6 +41,29 @@ def test_verify_finds_a_changed_byte(shell: Shell) -> None:
     assert (found["identifier"], found["segment"]) == (second, 1)
     assert sums["problems"] == 1
     shell.run("verify", first)
+
+
+def test_verify_says_what_it_does_before_the_first_finding(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar without an end moves; one of 0 bytes is full while a million redirects are read."""
+    told: list[tuple[str, float | None]] = []
+
+    @contextmanager
+    def show(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
+        told.append((what, total))
+        yield lambda _done, phase=None: told.append((phase or "", None))
+
+    monkeypatch.setattr("perdure.cli.keeping.show_progress", show)
+    shell.run("bind", "--register", "hdl:1839/a", "https://a.example/")
+    shell.run("verify")
+    assert told[:2] == [("verifying", None), ("looking for records with bytes", None)]
+    assert told[2][0] == "changes"
+    mint(shell, "a document")
+    told.clear()
+    shell.run("verify")
+    assert told[0][1]
+    assert told[1:3] == [("looking for records with bytes", None), ("verifying", None)]
 
 
 def test_verify_names_each_damaged_record_without_bytes(shell: Shell) -> None:

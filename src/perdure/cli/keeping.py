@@ -157,7 +157,9 @@ def _verify_registry(
     bytes_only = pattern is None and not is_full and _has_changes(registry)
     count = size = bad = erased = 0
     named = set()
-    with show_progress("verifying", total=total) as bar:
+    with show_progress("verifying", total=total or None) as bar:
+        if bytes_only:  # the store looks for them in one go, however many records have none
+            bar(0, "looking for records with bytes")
         if is_full:
             findings = full_audit.audit_registry(registry, within=pattern, report=bar)
         else:
@@ -168,7 +170,7 @@ def _verify_registry(
             count, size = count + (found.offset > 0), size + found.length
             erased += bool(found.erased)
             if not is_full:
-                bar(size)
+                bar(size, "verifying")
             if found.problem:
                 named.add(found.identifier)
                 bad += 1
