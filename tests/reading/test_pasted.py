@@ -46,6 +46,13 @@ def test_a_part_of_a_name_without_parts_stays_beside_it() -> None:
     assert (str(name.identifier), name.part) == ("ark:12345/x6", "page=2")
 
 
+def test_the_part_of_an_address_is_written_as_it_was_given() -> None:
+    """Every visible ASCII character stays; what a terminal does not show is escaped."""
+    found = find_within(f"{OURS}/ark:12345/x6?part=%21a%7E%22%20%7F%C3%A9", list_bases)
+    assert found == 'ark:12345/x6#!a~"%20%7F%C3%A9'
+    assert split_part(found).part == '!a~" \x7f\u00e9'
+
+
 def test_a_set_is_read_from_its_address() -> None:
     assert str(read_pasted(f"{OURS}/hdl:1839/", read_set, list_bases)) == "hdl:1839/*"
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from perdure.ids import parse
 from perdure.model.about import (
     About,
@@ -15,8 +19,22 @@ from perdure.model.about import (
     Rights,
     Subject,
 )
-from perdure.model.records import Level, NarrowDescription, Record
-from perdure.server.resource.facts import list_abstracts, list_facts, list_levels, name_agent
+from perdure.model.records import (
+    Level,
+    Location,
+    NarrowDescription,
+    Record,
+    Tombstone,
+    Version,
+)
+from perdure.server.resource.facts import (
+    list_abstracts,
+    list_changed_content,
+    list_facts,
+    list_levels,
+    name_agent,
+)
+from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
 ABOUT = About(
     creators=(Agent(name="Doe, Jane"), Agent(name="", given="Ada", family="Lovelace")),
@@ -85,3 +103,42 @@ def test_a_level_shows_what_was_said_of_it_alone() -> None:
     ]
     assert (shown.others, shown.more) == ((), 0)
     assert list_levels(name, Record(about=titled), Level(version=2)).more == 0
+
+
+# changed content  # ruling: drift
+# ---------------
+
+_URI = "https://a.example/1"
+_BOUND, _FOUND = "b" * 128, "f" * 128
+_NAME = parse("pdi://oma.eop.gov.us/1997/09/01/1")
+
+
+def _find(verdict: LinkVerdict) -> dict[str, LinkFinding]:
+    checked = "2026-11-20T01:02:03Z"
+    return {_URI: LinkFinding(uri=_URI, verdict=verdict, checked=checked, sha512=_FOUND, size=9)}
+
+
+def _bind(**more: Any) -> Record:
+    return Record(locations=(Location(uri=_URI, sha512=_BOUND, size=5, version=1),), **more)
+
+
+def test_only_drift_is_evidence_of_changed_content() -> None:
+    """Section 3.6.2: "If the URI changes, the indirect binding MUST be broken" """
+    (shown,) = list_changed_content(_NAME, _bind(), _find(LinkVerdict.DRIFT))
+    assert (shown.evidence.found_sha512, shown.is_bound) == (_FOUND, True)
+    for verdict in LinkVerdict:
+        if verdict is not LinkVerdict.DRIFT:
+            assert list_changed_content(_NAME, _bind(), _find(verdict)) == ()
+
+
+def test_nothing_is_said_of_the_content_of_what_was_withdrawn() -> None:
+    """# ruling: tombstone-silence"""
+    grave = Tombstone(reason="r", at="2026-11-21T00:00:00Z", by="local")
+    gone = _bind(tombstone=grave)
+    assert list_changed_content(_NAME, gone, _find(LinkVerdict.DRIFT)) == ()
+    first = Version(number=1, at=grave.at, representations=(), tombstone=grave)
+    later = Version(number=2, at=grave.at, representations=())
+    record = _bind(versions=(first, later))
+    assert list_changed_content(_NAME, record, _find(LinkVerdict.DRIFT)) == ()
+    kept = _bind(versions=(msgspec.structs.replace(first, tombstone=None), later))
+    assert len(list_changed_content(_NAME, kept, _find(LinkVerdict.DRIFT))) == 1

@@ -114,6 +114,32 @@ def test_json_ld_is_inside(site: Deployment, letter: str) -> None:
     assert said["name"] == "A letter"
 
 
+def test_json_ld_cannot_end_its_script(site: Deployment) -> None:
+    """HTML 4.12.1.3: `<!--`, `<script` and `</script` end or change the reading of a script."""
+    name = site.bind("hdl:21.T14999/ended", "https://a.example/")
+    about = About(titles=(DescriptionText(value="a &lt; </script><!-- > \u00e9"),))
+    site.do(Describe(identifier=parse(name), about=about))
+    body = site.get(f"/{name}?landing").body.decode()
+    written = body.partition('<script type="application/ld+json">')[2].partition("</script>")[0]
+    told = r"a \u0026lt; \u003c/script\u003e\u003c!-- \u003e " + "\u00e9"
+    assert f'"name": "{told}"' in written
+    assert json.loads(written)["name"] == "a &lt; </script><!-- > \u00e9"
+
+
+def test_the_head_has_the_links_of_the_page_itself(site: Deployment, letter: str) -> None:
+    """Links with another context cannot be written in HTML; items are many, and in the linkset."""
+    answer = site.get(f"/{letter}?landing")
+    links = [(one.get("rel"), one.get("href")) for one in page(answer).findall(".//head/link")]
+    name = f"{site.base}/{letter}"
+    assert ("cite-as", name) in links
+    assert ("linkset", f"{name}?linkset") in links
+    assert {rel for rel, _ in links} <= {
+        *("cite-as", "type", "author", "license", "collection", "describedby", "linkset"),
+        *("latest-version", "predecessor-version", "successor-version", "version-history"),
+    }
+    assert [href for rel, href in links if rel == "cite-as"] == [name]
+
+
 @pytest.mark.parametrize("name", EVERY_SCHEME)
 def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
     from perdure.reading.targets import spell_path
@@ -372,6 +398,22 @@ def test_permanence_is_the_policy_of_a_shoulder(site: Deployment) -> None:
         told = site.get(f"/{name}??").body.decode().partition("erc-support:")[2]
         assert f"what: {promise}" in told
         assert site.get(f"/{name}?").status == 200
+
+
+def test_the_commitment_is_that_of_what_is_kept(site: Deployment) -> None:
+    """draft-kunze-ark section 5.1.2: what the provider promises of this object."""
+
+    def read_promise(name: str) -> str:
+        told = site.get(f"/{name}??").body.decode().partition("erc-support:")[2]
+        return told.partition("what: ")[2].partition("\n")[0]
+
+    held = "ark:12345/k8held"
+    site.do(Register(identifier=parse(held), contents=(text(b"x"),)))
+    located = site.bind("ark:12345/k8there", "https://a.example/")
+    assert read_promise(held).endswith("; no version ever changes here")
+    assert read_promise(located).endswith("; the resource may move")
+    site.do(Withdraw(identifier=parse(held), reason="r"))
+    assert read_promise(held) == "(:gone) withdrawn; the name and this statement remain"
 
 
 @pytest.mark.parametrize(
@@ -645,8 +687,12 @@ def test_a_page_shows_the_evidence_of_changed_content(site: Deployment) -> None:
     address = f"/{name}?landing"
     assert page(site.get(address)).find(".//section[@aria-labelledby='changed']") is None
     before = site.get(address).headers["etag"]
+    assert re.fullmatch('"[^"]*"', before)
+    revision = before.strip('"')
     finding = _note_drift(site, uri)
-    assert site.get(address).headers["etag"] != before
+    checked = site.get(address).headers["etag"]
+    assert re.fullmatch(f'"{re.escape(revision)}-[0-9a-f]{{8}}"', checked)
+    assert site.get(address).headers["etag"] == checked
     listed = json.loads(site.get(f"/{name}?locations", "Accept: application/json").body)
     (health,) = [one["health"] for one in listed["locations"]]
     assert (health["found_sha512"], health["found_size"]) == (_FOUND, 1234)

@@ -136,6 +136,10 @@ def test_it_is_never_taken_for_the_thing(site: Deployment, names: dict[str, str]
         again = site.get(f"/{target}?play", f"If-None-Match: {played.headers['etag']}")
         assert (again.status, again.body) == (304, b"")
         assert site.get(f"/{target}?play", f"If-None-Match: {thing.headers['etag']}").status == 200
+        both = (f"If-None-Match: {played.headers['etag']}", 'If-Match: "another"')
+        assert site.get(f"/{target}?play", *both).status == 412  # If-Match comes first (RFC 9110)
+        both = (both[0], f"If-Match: {played.headers['etag']}")
+        assert site.get(f"/{target}?play", *both).status == 304
         head = site.ask("HEAD", f"/{target}?play")
         assert head.headers["content-length"] == played.headers["content-length"]
 
