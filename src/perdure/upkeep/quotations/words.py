@@ -58,7 +58,7 @@ class FoldedWords(NamedTuple):
     stops: Places
 
 
-class FoldedText(NamedTuple):
+class TextWords(NamedTuple):
     """A text as words of letters, and as characters of scripts without spaces."""
 
     words: FoldedWords
@@ -78,10 +78,10 @@ def fold_character(character: str) -> str:
     return "".join(letters[:_MOST_FOLDED])
 
 
-def fold_text(text: str) -> FoldedText:
+def fold_text(text: str) -> TextWords:
     """Return the words of a text."""
     found = [_fold_block(text[start:stop], start) for start, stop in _list_blocks(text)]
-    return FoldedText(_join([one.words for one in found]), _join([one.characters for one in found]))
+    return TextWords(_join([one.words for one in found]), _join([one.characters for one in found]))
 
 
 def _classify(character: str) -> int:
@@ -167,7 +167,7 @@ def _list_blocks(text: str) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _fold_block(text: str, offset: int) -> FoldedText:
+def _fold_block(text: str, offset: int) -> TextWords:
     if text.isascii():
         data = text.encode("ascii")
         letters, forms = _ascii_tables()
@@ -209,7 +209,7 @@ class _Block(NamedTuple):
     offset: int
 
 
-def _cut_words(block: _Block) -> FoldedText:
+def _cut_words(block: _Block) -> TextWords:
     """Return the words of a block: a word ends before a separator."""
     kept, alone, folded, offset = block
     begins, ends = kept.copy(), kept.copy()
@@ -220,22 +220,22 @@ def _cut_words(block: _Block) -> FoldedText:
         ends[:-1] |= kept[:-1] & (alone[1:] | alone[:-1])
     first = np.flatnonzero(begins)
     if not len(first):
-        return FoldedText(_join([]), _join([]))
+        return TextWords(_join([]), _join([]))
     starts = (first + offset).astype(np.uint32)
     stops = (np.flatnonzero(ends) + 1 + offset).astype(np.uint32)
     words = FoldedWords(_number_words(folded, first), starts, stops)
     if alone is None or not alone.any():
-        return FoldedText(words, _join([]))
+        return TextWords(words, _join([]))
     return _separate(words, alone[first])
 
 
 def _cut_slowly(
     points: NDArray[np.intp], classes: NDArray[np.uint8], tables: _Tables, offset: int
-) -> FoldedText:
+) -> TextWords:
     """Do the same if some characters are ignored, or have several folded forms."""
     kept = np.flatnonzero((classes == _LETTER) | (classes == _ALONE))
     if not len(kept):
-        return FoldedText(_join([]), _join([]))
+        return TextWords(_join([]), _join([]))
     alone = classes[kept] == _ALONE
     separators = np.cumsum(classes == _SEPARATOR, dtype=np.uint32)[kept]
     begins = np.ones(len(kept), dtype=bool)
@@ -249,10 +249,12 @@ def _cut_slowly(
     return _separate(FoldedWords(numbers, starts, stops), alone[first])
 
 
-def _separate(words: FoldedWords, alone: NDArray[np.bool_]) -> FoldedText:
-    return FoldedText(
-        *(FoldedWords(*(column[chosen] for column in words)) for chosen in (~alone, alone))
-    )
+def _separate(words: FoldedWords, alone: NDArray[np.bool_]) -> TextWords:
+    return TextWords(_choose_words(words, ~alone), _choose_words(words, alone))
+
+
+def _choose_words(words: FoldedWords, chosen: NDArray[np.bool_]) -> FoldedWords:
+    return FoldedWords(words.numbers[chosen], words.starts[chosen], words.stops[chosen])
 
 
 def _number_words(folded: Numbers, first: NDArray[np.intp]) -> Numbers:
