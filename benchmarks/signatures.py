@@ -20,10 +20,10 @@ from perdure.signing.ssh import SshSigner
 from perdure.signing.statement import Statement
 from perdure.signing.verdict import (
     AgeEvidence,
+    SignatureVerdict,
     SignedContent,
     Trust,
     TrustVersion,
-    Verdict,
     judge_signature,
 )
 
@@ -62,7 +62,7 @@ def run() -> list[Ratio]:
     def judge_all() -> None:
         for data, content in documents:
             found = judge_signature(parse_signed_statement(data), content, trust, evidence)
-            assert found.verdict is Verdict.VALID
+            assert found.verdict is SignatureVerdict.VALID
 
     def verify_all() -> None:
         for signature, message in bare:
