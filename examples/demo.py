@@ -5,7 +5,8 @@ its documentation as text and as HTML, commits a second version, mints an image 
 the spot, binds a handle to a location, starts the resolver on a free port, and then runs each
 `curl` that it shows (if curl is not installed, `curl.py` beside this file sends the same requests);
 describes and cites a document; captures a page of the resolver into a web
-archive of its own, and mints a collection of all that. `--check` stops the resolver at the end
+archive of its own, and mints a collection of all that; checks quotations of a document, signs it,
+and closes it until a day. `--check` stops the resolver at the end
 instead of leaving it running.
 """
 
@@ -28,6 +29,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from markdown_it import MarkdownIt
 from rich.console import Console
 
@@ -73,7 +81,11 @@ def main() -> int:
         show_description(base, readme)
         heading("4. A web archive, and a collection")
         show_archive(base, readme, names)
-        heading("5. Nothing was changed")
+        heading("5. Quoted, signed and closed")
+        show_quotations(base, readme)
+        show_signatures(readme)
+        show_rights(base, readme)
+        heading("6. Nothing was changed")
         perdure("verify")
         perdure("history", readme)
         console.print(f"\n[bold]The resolver is at {base}[/] — open it in a browser.")
@@ -236,6 +248,44 @@ def show_archive(base: str, text: str, others: list[str]) -> None:
     made = perdure("collection", "make", str(listed), "--series", SERIES).strip().splitlines()[-1]
     curl("its third member", "-sI", f"{base}/{made}%23member=3", lines=6)
     perdure("collection", "check", made)
+
+
+def show_quotations(base: str, text: str) -> None:
+    quoted = perdure("get", f"{text}#char=13,40")
+    before = "The report promises "
+    article = mint_text(f'{before}"{quoted}" Nobody contradicts.\n')
+    cited = f"{text}#char=13,40"
+    perdure("verify", f"{article}@{len(before) + 1}={cited}")
+    wrong = mint_text(f'{before}"{quoted.replace("outlive", "outlast")}" Somebody should.\n')
+    path = f"{wrong}@{len(before) + 1}={cited.replace('#', '%23')}"
+    curl("a quotation that is not exact, and the verdict", "-si", f"{base}/{path}")
+
+
+def show_signatures(text: str) -> None:
+    key = Ed25519PrivateKey.generate()
+    path = REGISTRY / "incoming" / "key"
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    listed = mint_text(f"ada@press.example {public}\n").rsplit(".", 2)[0]
+    settings = REGISTRY / "perdure.toml"
+    settings.write_text(f'{settings.read_text()}allowed_signers = ["{SERIES}={listed}"]\n')
+    perdure("sign", text, "--key", str(path))
+    path.unlink()
+    perdure("verify", "--signatures")
+
+
+def show_rights(base: str, text: str) -> None:
+    perdure("restrict", text, "--until", "2094-10-20", "--reason", "the author asked for it")
+    curl("closed until a day, in every face", "-si", f"{base}/{text}")
+    perdure("restrict", text, "--lift")
+    curl("and open again", "-sI", f"{base}/{text}", lines=1)
+
+
+def mint_text(text: str) -> str:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "note.txt"
+        path.write_text(text)
+        return mint(str(path))
 
 
 @contextlib.contextmanager
