@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.commands import Register, Withdraw
+from perdure.model.commands import Register, Restrict, Withdraw
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.policy.named_parts import Name
 from perdure.signing.document import join_signature
 from perdure.signing.ssh import SshSigner
@@ -106,3 +107,21 @@ def test_what_was_withdrawn_is_not_judged(site: Deployment) -> None:
     assert found["verdict"] == "unverifiable"
     site.do(Withdraw(identifier=parse(signature), reason="a court said so"))
     assert ask(site, name) == []
+
+
+def test_signatures_of_closed_things_are_left_out(site: Deployment) -> None:
+    """A signature has the digest and the length of what was signed."""
+    first = site.mint(text(b"open to everyone"))
+    bare = first.removesuffix(".text.1")
+    second = site.commit(bare, text(b"open to some"))
+    hidden, shown = sign(site, second), sign(site, first)
+    for about in (second, hidden):
+        rule = ReadingRule(about=about, access=Access.CLOSED, by_token=True)
+        site.do(Restrict(rule=rule))
+        assert [one["identifier"] for one in ask(site, bare)] == [shown]
+        bearer = f"Authorization: Bearer {site.token('reader', operations=('read',))}"
+        answer = site.get(f"/{bare}?signatures", bearer)
+        assert len(json.loads(answer.body)["signatures"]) == 2
+        assert answer.headers["cache-control"] == "private, no-store"
+        lift = ReadingRule(about=about, access=Access.OPEN, lifted=True)
+        site.do(Restrict(rule=lift))

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import NotFound, PerdureError
+from perdure.errors import Forbidden, NotFound, PerdureError, Unauthenticated
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.extractors.port import Span
@@ -224,13 +224,19 @@ class Signatures:
 
     def _read_signature(self, one: IdentifiedRecord, reader: Reader) -> HeldSignature | None:
         """Read and judge a signature; None if the record is not one, or was withdrawn."""
-        step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
+        try:
+            step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
+        except (Forbidden, Unauthenticated):  # closed to this reader
+            return None
         if not isinstance(step, Fetch) or step.representation.length > LONGEST:
             return None
         try:
             signed = parse_signed_statement(self._listings.read_bytes(step.representation))
         except InvalidRequest:  # another document about the name
             return None
+        guard = self._door.find_guard(signed.statement.identifier, reader)
+        if guard is not None and not guard.is_admitted():
+            return None  # it has the digest and the length of something closed
         change = self._records.find_change(one.identifier.key, 1)
         recorded, at = (change.mark, change.at) if change else (None, "")
         return HeldSignature(

@@ -7,7 +7,7 @@ names (`region_header`) and that the operator's proxy or CDN sets. No address is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -97,7 +97,18 @@ def resolve_query(service: Service, request: Request, query: Query) -> Resolved:
         request.is_governed = True  # a list without this name is of this reader only, too
         raise
     request.is_governed |= resolved.guard is not None
+    if resolved.asked.is_citation:
+        for side in _list_sides(resolved.asked):
+            find_guard(service, request, side)
     return resolved
+
+
+def _list_sides(citation: Identifier) -> Iterator[Identifier]:
+    """Yield the documents of a citation, the citing one first."""
+    side: Identifier | None = citation
+    while side is not None:
+        yield side.whole
+        side = side.cited
 
 
 def find_guard(service: Service, request: Request, name: Identifier) -> Guard | None:

@@ -9,6 +9,7 @@ import msgspec
 from perdure.reading.resolve import Resolved
 from perdure.reading.signatures import HeldSignature, describe_signature
 from perdure.reading.targets import spell_path
+from perdure.server.common import asking
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -25,6 +26,9 @@ async def list_signatures(service: Service, request: Request, resolved: Resolved
         resolved.require_single()
     name, reader = resolved.identifier, resolved.query.reader
     found = await service.run_cutter(service.registry.signatures.list_signatures, name, reader)
+    for one in found:
+        for related in (one.identifier, one.signed.statement.identifier):
+            asking.find_guard(service, request, related)  # so that no cache stores a closed one
     body = {
         "identifier": str(name),
         "signatures": [_show_signature(one, request.base_url) for one in found],
