@@ -31,7 +31,11 @@ from perdure.extractors.film import boxes, movie
 from perdure.extractors.film.boxes import BadBox
 from perdure.extractors.film.movie import Edit, Movie
 from perdure.extractors.film.movie import FilmTrack as FilmTrack
-from perdure.extractors.film.sample_table import SamplePiece, build_place_boxes
+from perdure.extractors.film.sample_table import (
+    SamplePiece,
+    build_layout_box,
+    build_place_box,
+)
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Interval, Media, Selector, Track
 from perdure.parts.selectors import Time
@@ -265,25 +269,25 @@ def _locate_samples(source: Source, shares: Sequence[_Share]) -> list[tuple[int,
     ]
     if len(places) > _MOST_PIECES:
         raise PiecesTooMany(source=source.name, most=_MOST_PIECES)
-    if any(piece.start + piece.length > source.length for _, piece in places):
+    if places and max([start + length for _, (start, length, _, _) in places]) > source.length:
         raise BadBox("frames-missing")
-    if sum(piece.length for _, piece in places) > source.length:
+    if sum([piece.length for _, piece in places]) > source.length:
         raise BadBox("frames-overlap")
-    return sorted(places, key=lambda place: place[1].start)
+    places.sort(key=lambda place: place[1].start)
+    return places
 
 
 def _merge_pieces(pieces: Iterable[SamplePiece]) -> Iterator[Span]:
     """Yield spans of the source, as few as possible."""
-    open_span: Span | None = None
-    for piece in pieces:
-        if open_span and open_span.stop == piece.start:
-            open_span = Span(open_span.start, piece.start + piece.length)
-            continue
-        if open_span and open_span.length:
-            yield open_span
-        open_span = Span(piece.start, piece.start + piece.length)
-    if open_span and open_span.length:
-        yield open_span
+    begin = end = 0
+    for start, length, _, _ in pieces:
+        if start != end:
+            if end > begin:
+                yield Span(begin, end)
+            begin = start
+        end = start + length
+    if end > begin:
+        yield Span(begin, end)
 
 
 # writing
@@ -301,12 +305,13 @@ def _build_head(
     media = boxes.build_head(b"mdat", sum(piece.length for _, piece in places))
     drafts = [_draft_track(share, unit) for share in shares]
     header = _change_duration(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
+    moved = _move_pieces(places, len(shares))
     contents = b""
     while True:  # the table before the media states where they begin, so its own length matters
         start = len(brands) + len(contents) + len(media)
-        moved = _move_pieces(places, len(shares), start)
         tracks = (
-            draft.build_track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True)
+            draft.build_track(its_places, start)
+            for draft, its_places in zip(drafts, moved, strict=True)
         )
         again = boxes.build_box(b"moov", header, *tracks)
         if len(again) == len(contents):
@@ -314,15 +319,26 @@ def _build_head(
         contents = again
 
 
-def _move_pieces(
-    places: Sequence[tuple[int, SamplePiece]], shares: int, start: int
-) -> list[list[SamplePiece]]:
+class _MovedPieces(NamedTuple):
+    """The pieces of a share in the part."""
+
+    layout: bytes
+    """The box with the number of samples in each."""
+    starts: list[int]
+    """Their places after the beginning of the media."""
+
+
+def _move_pieces(places: Sequence[tuple[int, SamplePiece]], shares: int) -> list[_MovedPieces]:
     """Return the pieces of each share at their new places in the part."""
-    moved: list[list[SamplePiece]] = [[] for _ in range(shares)]
-    for number, (_, length, samples, description) in places:
-        moved[number].append(SamplePiece(start, length, samples, description))
-        start += length
-    return moved
+    starts: list[list[int]] = [[] for _ in range(shares)]
+    start = 0
+    for number, piece in places:
+        starts[number].append(start)
+        start += piece.length
+    return [
+        _MovedPieces(build_layout_box([piece for one, piece in places if one == number]), found)
+        for number, found in enumerate(starts)
+    ]
 
 
 class _Draft(NamedTuple):
@@ -335,8 +351,10 @@ class _Draft(NamedTuple):
     information: bytes
     table: bytes
 
-    def build_track(self, pieces: Sequence[SamplePiece]) -> bytes:
-        table = boxes.build_box(b"stbl", self.table, *build_place_boxes(pieces))
+    def build_track(self, pieces: _MovedPieces, start: int) -> bytes:
+        """Build the track, if the media begin at `start`."""
+        placed = build_place_box(pieces.starts, start)
+        table = boxes.build_box(b"stbl", self.table, pieces.layout, placed)
         information = boxes.build_box(b"minf", self.information, table)
         return boxes.build_box(
             b"trak", self.headers, boxes.build_box(b"mdia", self.media, information)

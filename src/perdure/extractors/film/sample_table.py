@@ -206,26 +206,34 @@ class SampleTable:
 
     def list_pieces(self, first: int, last: int) -> Iterator[SamplePiece]:
         """Yield the places of the samples [first, last), chunk by chunk."""
-        while first < last:
-            chunk, begins, ends, description = self._layout.find_chunk(first)
-            stop = min(ends, last)
-            start = self._chunks[chunk]
-            if begins < first:
-                start += self._count_bytes(begins, first)
-            yield SamplePiece(start, self._count_bytes(first, stop), stop - first, description)
-            first = stop
-
-    def _count_bytes(self, first: int, last: int) -> int:
-        if isinstance(self._sizes, int):
-            return (last - first) * self._sizes
-        return sum(self._sizes[first:last])
+        if first >= last:
+            return
+        chunks, sizes = self._chunks, self._sizes
+        begun = self._layout.find_first_sample(first)  # of the chunk that has the first sample
+        # the bytes of all samples from there to each sample, so that no chunk is added up alone
+        sums: Sequence[int]
+        if isinstance(sizes, int):
+            sums = (
+                range(0, (last - begun) * sizes + 1, sizes) if sizes else [0] * (last - begun + 1)
+            )
+        else:
+            sums = [*accumulate(sizes[begun:last], initial=0)]
+        for chunk, begins, ends, description in self._layout.list_chunks(begun, last):
+            begin, end = max(begins, first), min(ends, last)
+            at = sums[begin - begun]
+            yield SamplePiece(
+                chunks[chunk] + at - sums[begins - begun],
+                sums[end - begun] - at,
+                end - begin,
+                description,
+            )
 
     # writing
     # -------
 
     def build_cut_boxes(self, first: int, last: int, shift: int) -> list[bytes]:
         """Build the boxes of a table with only the samples [first, last), shown `shift` later.
-        `build_place_boxes` builds the boxes of their places.
+        `build_layout_box` and `build_place_box` build the boxes of their places.
         """
         count = last - first
         deltas = [*self._deltas.slice_runs(first, last)]
@@ -252,8 +260,8 @@ class SampleTable:
         return boxes
 
 
-def build_place_boxes(pieces: Sequence[SamplePiece]) -> list[bytes]:
-    """Build the boxes with the places of samples."""
+def build_layout_box(pieces: Sequence[SamplePiece]) -> bytes:
+    """Build the box with the number of samples in each piece."""
     rows: list[int] = []
     chunk = 1
     for (samples, description), alike in groupby(
@@ -261,13 +269,17 @@ def build_place_boxes(pieces: Sequence[SamplePiece]) -> list[bytes]:
     ):
         rows += [chunk, samples, description]
         chunk += sum(1 for _ in alike)
-    layout = build_full_box(
+    return build_full_box(
         b"stsc", 0, 0, _pack_numbers("I", [len(rows) // 3]), _pack_numbers("I", rows)
     )
-    far = any(piece.start > 0xFFFFFFFF for piece in pieces)
+
+
+def build_place_box(starts: Sequence[int], start: int) -> bytes:
+    """Build the box with the places of pieces, which follow one another from `start` on."""
+    far = starts[-1] + start > 0xFFFFFFFF
     kind, code = (b"co64", "Q") if far else (b"stco", "I")
-    starts = _pack_numbers(code, [piece.start for piece in pieces])
-    return [layout, build_full_box(kind, 0, 0, _pack_numbers("I", [len(pieces)]), starts)]
+    places = _pack_numbers(code, [one + start for one in starts])
+    return build_full_box(kind, 0, 0, _pack_numbers("I", [len(starts)]), places)
 
 
 class _Layout:
@@ -286,13 +298,24 @@ class _Layout:
     def count(self) -> int:
         return self._starts[-1]
 
-    def find_chunk(self, sample: int) -> tuple[int, int, int, int]:
-        """Return the chunk of a sample, the samples of that chunk, and their description."""
+    def find_first_sample(self, sample: int) -> int:
+        """Return the first sample of the chunk that has a sample."""
         run = bisect_right(self._starts, sample) - 1
-        per = self._per[run]
-        number = (sample - self._starts[run]) // per
-        begins = self._starts[run] + number * per
-        return self._first[run] - 1 + number, begins, begins + per, self._descriptions[run]
+        return sample - (sample - self._starts[run]) % self._per[run]
+
+    def list_chunks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the chunks of the samples [first, last), each with its samples and their
+        description. `first` is the first sample of its chunk."""
+        run = bisect_right(self._starts, first) - 1
+        while first < last:
+            per, description = self._per[run], self._descriptions[run]
+            chunk = self._first[run] - 1 + (first - self._starts[run]) // per
+            ends = self._starts[run + 1]
+            for begins in range(first, min(ends, last), per):
+                yield chunk, begins, begins + per, description
+                chunk += 1
+            first = ends
+            run += 1
 
 
 # tables of numbers
