@@ -27,6 +27,7 @@ from perdure.errors import (
     PerdureError,
     Undecodable,
 )
+from perdure.extractors.film.sample_table import Runs
 from perdure.extractors.port import Part, Source
 from perdure.parts import Interval, Track, pdi
 from perdure.reading.extraction import PartExtraction
@@ -401,3 +402,18 @@ def test_the_syntax_of_pdis(extraction: PartExtraction, plain: Source) -> None:
     part = extraction.cut_part(plain, pdi.read_pdi_part("sec=1,3"))
     assert (str(part.selector), part.media_type) == ("sec=1,3", MP4)
     assert part.decoded is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=8), st.data())
+def test_runs_between_two_samples_have_their_numbers(
+    rows: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """ "Yield the runs of the samples [first, last), as (count, value)." """
+    numbers = [value for count, value in rows for _ in range(count)]
+    first = data.draw(st.integers(0, len(numbers)))
+    last = data.draw(st.integers(0, len(numbers)))
+    runs = [
+        *Runs([count for count, _ in rows], [value for _, value in rows]).slice_runs(first, last)
+    ]
+    assert all(count > 0 for count, _ in runs)
+    assert [value for count, value in runs for _ in range(count)] == numbers[first:last]

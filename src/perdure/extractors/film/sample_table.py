@@ -51,13 +51,19 @@ class Runs:
 
     def slice_runs(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the runs of the samples [first, last), as (count, value)."""
-        run = bisect_right(self.starts, first) - 1
-        while first < last:
-            stop = min(self.starts[run + 1], last)
-            if stop > first:
-                yield stop - first, self.values[run]
-            first = stop
-            run += 1
+        if first >= last:
+            return
+        starts, values = self.starts, self.values
+        run = bisect_right(starts, first) - 1
+        end = bisect_left(starts, last, run + 1) - 1  # the run that has the last sample
+        if end == run:
+            yield last - first, values[run]
+            return
+        yield starts[run + 1] - first, values[run]
+        for count, value in zip(self.counts[run + 1 : end], values[run + 1 : end], strict=True):
+            if count:
+                yield count, value
+        yield last - starts[end], values[end]
 
 
 class ShownFrames(NamedTuple):
@@ -219,7 +225,8 @@ class SampleTable:
         else:
             sums = [*accumulate(sizes[begun:last], initial=0)]
         for chunk, begins, ends, description in self._layout.list_chunks(begun, last):
-            begin, end = max(begins, first), min(ends, last)
+            begin = max(first, begins)
+            end = min(last, ends)
             at = sums[begin - begun]
             yield SamplePiece(
                 chunks[chunk] + at - sums[begins - begun],
