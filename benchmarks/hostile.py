@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio
@@ -34,22 +35,26 @@ from perdure.registry import Registry, initialise
 
 _SERIES = "oma.eop.gov.us"
 _SHOULDER = "99999/fk4"
-_POLITE = f"/pdi://{_SERIES}/1997/09/01/7.html.1"
+POLITE = f"/pdi://{_SERIES}/1997/09/01/7.html.1"
+XPATH = f"%23xpointer={quote('//row[a=following::a]', safe='')}"
+"""A part of the rows for which each is compared with all that follow; it never ends in time."""
 _SECONDS = 1.5
 _RUNS = 3
 _CLIENTS = 4
 _PIECE = 1 << 20
+_LARGEST = 512 << 20
+"""Bytes of the document that slow clients read."""
 _LIMIT = 0.050
 """Seconds that a polite client's slowest of a hundred requests may take on a quiet machine."""
 
-Attack = Callable[[int, "_Site"], None]
+Attack = Callable[[int, "TargetSite"], None]
 """Does one hostile thing, on a port, once; it is repeated until the run ends."""
 
 
-class _Site:
-    """The names of what the registry holds."""
+class TargetSite:
+    """The names of what the registry holds; `largest` is the length of its longest document."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, largest: int = _LARGEST) -> None:
         initialise(root, series=(_SERIES,), shoulders=(_SHOULDER,))
         self.secret, digest = make_token()
         with Registry(root) as registry:
@@ -60,14 +65,12 @@ class _Site:
             for number in range(1, 2000):
                 name = f"pdi://{_SERIES}/{1990 + number % 30}/{number % 12 + 1:02}/01/x{number}"
                 door.execute_command(Bind(identifier=parse(name), locations=place, register=True))
-            door.execute_command(
-                Bind(identifier=parse(_POLITE[1:]), locations=place, register=True)
-            )
+            door.execute_command(Bind(identifier=parse(POLITE[1:]), locations=place, register=True))
             self.stem = door.execute_command(Mint(authority=_SHOULDER, locations=place)).identifier
             self.text = _mint(registry, b"A line of text that is read in parts.\r\n" * 100_000)
             rows = b"".join(b"<row n='%d'><a>%d</a></row>" % (n, n) for n in range(20_000))
             self.markup = _mint(registry, b"<?xml version='1.0'?><all>" + rows + b"</all>", "xml")
-            self.huge = _mint(registry, bytes(512 << 20), "octet-stream")
+            self.huge = _mint(registry, bytes(largest), "octet-stream")
 
 
 def _mint(registry: Registry, data: bytes, format: str = "text") -> str:
@@ -99,7 +102,7 @@ def _ask(port: int, target: str, *fields: str, body: bytes = b"", method: str = 
             pass
 
 
-def _read_slowly(port: int, site: _Site) -> None:
+def _read_slowly(port: int, site: TargetSite) -> None:
     with contextlib.ExitStack() as open_, contextlib.suppress(OSError):
         for _ in range(50):
             wire = open_.enter_context(_connect(port))
@@ -107,7 +110,7 @@ def _read_slowly(port: int, site: _Site) -> None:
         time.sleep(_SECONDS / 3)
 
 
-def _write_slowly(port: int, site: _Site) -> None:
+def _write_slowly(port: int, site: TargetSite) -> None:
     head = f"PUT /pdi://{_SERIES}/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {site.secret}\r\n"
     with contextlib.ExitStack() as open_, contextlib.suppress(OSError):
         wires = [open_.enter_context(_connect(port)) for _ in range(50)]
@@ -119,45 +122,45 @@ def _write_slowly(port: int, site: _Site) -> None:
                 wire.sendall(b"x")
 
 
-def _read_fast(port: int, site: _Site) -> None:
+def _read_fast(port: int, site: TargetSite) -> None:
     _ask(port, f"/{site.huge}")
 
 
-def _ask_many_ranges(port: int, site: _Site) -> None:
+def _ask_many_ranges(port: int, site: TargetSite) -> None:
     ranges = ",".join(f"{number % 9}-{number % 9}" for number in range(10_000))
     _ask(port, f"/{site.text}", f"Range: bytes={ranges}")
 
 
-def _ask_many_parts(port: int, site: _Site) -> None:
+def _ask_many_parts(port: int, site: TargetSite) -> None:
     _ask(port, f"/{site.text}?part=char=1000000,3000000")
 
 
-def _ask_sparse_pattern(port: int, _: _Site) -> None:
+def _ask_sparse_pattern(port: int, _: TargetSite) -> None:
     _ask(port, f"/pdi://{_SERIES}/*/*/31/*.*.9")
 
 
-def _ask_xpath(port: int, site: _Site) -> None:
-    _ask(port, f"/{site.markup}?part=xpointer=xpointer(//row[a=following::a])")
+def _ask_xpath(port: int, site: TargetSite) -> None:
+    _ask(port, f"/{site.markup}{XPATH}")
 
 
-def _ask_unfolding(port: int, site: _Site) -> None:
+def _ask_unfolding(port: int, site: TargetSite) -> None:
     for number in range(50):
         _ask(port, f"/{site.stem}/{'a/.b/' * 200}{number}")
 
 
-def _send_deep_json(port: int, site: _Site) -> None:
-    for target in (f"/pdi://{_SERIES}/?mint", f"{_POLITE}?describe"):
+def _send_deep_json(port: int, site: TargetSite) -> None:
+    for target in (f"/pdi://{_SERIES}/?mint", f"{POLITE}?describe"):
         fields = (f"Authorization: Bearer {site.secret}", "Content-Type: application/json")
         _ask(port, target, *fields, body=b'{"a":' * 150_000, method="POST")
 
 
-def _send_bomb(port: int, site: _Site) -> None:
+def _send_bomb(port: int, site: TargetSite) -> None:
     fields = (f"Authorization: Bearer {site.secret}", "Content-Type: application/gzip")
     bomb = gzip.compress(bytes(64 << 20), 6)
     _ask(port, f"/pdi://{_SERIES}/", *fields, body=bomb, method="PUT")
 
 
-def _keep_connections(port: int, _: _Site) -> None:
+def _keep_connections(port: int, _: TargetSite) -> None:
     with contextlib.ExitStack() as open_, contextlib.suppress(OSError):
         for _number in range(200):
             open_.enter_context(_connect(port)).sendall(b"GET / HTTP/1.1\r\n")
@@ -179,13 +182,13 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-def _repeat(attack: Attack, port: int, site: _Site) -> None:
+def _repeat(attack: Attack, port: int, site: TargetSite) -> None:
     while True:
         attack(port, site)
 
 
 @contextlib.contextmanager
-def attacking(attack: Attack, port: int, site: _Site) -> Iterator[None]:
+def attacking(attack: Attack, port: int, site: TargetSite) -> Iterator[None]:
     """Several clients of one kind, until the block ends."""
     clients = [
         multiprocessing.Process(target=_repeat, args=(attack, port, site), daemon=True)
@@ -209,17 +212,17 @@ def attacking(attack: Attack, port: int, site: _Site) -> Iterator[None]:
 def run() -> list[Ratio]:
     root = fixture.OUT / "hostile"
     shutil.rmtree(root, ignore_errors=True)
-    site = _Site(root)
+    site = TargetSite(root)
     with perdure(root) as server:
         return [_measure(server, site, name, attack) for name, attack in ATTACKS.items()]
 
 
-def _measure(server: Server, site: _Site, name: str, attack: Attack) -> Ratio:
+def _measure(server: Server, site: TargetSite, name: str, attack: Attack) -> Ratio:
     alone, beside = [], []
     for _ in range(_RUNS):
-        alone.append(measure_waits(server.port, _POLITE, seconds=_SECONDS))
+        alone.append(measure_waits(server.port, POLITE, seconds=_SECONDS))
         with attacking(attack, server.port, site):
-            beside.append(measure_waits(server.port, _POLITE, seconds=_SECONDS))
+            beside.append(measure_waits(server.port, POLITE, seconds=_SECONDS))
     usual, slowest = (min(waits[len(waits) * part // 100] for waits in beside) for part in (50, 99))
     before = min(waits[len(waits) * 99 // 100] for waits in alone)
     print(
