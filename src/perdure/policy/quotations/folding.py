@@ -121,6 +121,8 @@ def fold_letters(written: str) -> str:
     >>> fold_letters("O\\ufb03cial")
     'official'
     """
+    if written.isascii():
+        return written.lower()
     return unicodedata.normalize("NFKC", written).casefold()
 
 

@@ -5,8 +5,8 @@ shows what its attribute names (`img src`, `iframe`, `xi:include`) transcludes t
 attribute is exactly its identifier, with version. Any other attribute, and an identifier written in
 the text, is a reference. An address counts as the identifier in it (`perdure.ids.urls`).
 
-If nothing at the origin refers to the part, all other tags are searched, up to a limit, and the
-nearest that does is elsewhere.
+If nothing at the origin refers to the part, the tags in which its series is written are searched,
+up to a limit, and the nearest that does is elsewhere.
 
 What must stay true: nothing is fetched, and no entity of the markup is resolved.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from itertools import islice
 
 from perdure.errors import PerdureError
 from perdure.extractors.markup.tagged import Markup
@@ -51,7 +51,7 @@ _SHOWING = {
 }
 """Elements that show what an attribute names, by their names in lower case."""
 
-_MOST_TAGS = 100_000
+_MOST_TAGS = 10_000  # that may refer to a part
 _LONGEST = 8192  # bytes of a value, characters of an identifier
 _WRITTEN = re.compile(r"(?:<|\(|\"|')?((?:https?://|urn:|pdi:)[^\s<>\"'`]+)", re.IGNORECASE)
 _PARAMETER = re.compile(r"[?&](?:amp;)?part=([^&#]*)")
@@ -90,7 +90,7 @@ def _find_element(
         verdict = _judge_tag(markup, view, tags, at, cited)
         if verdict is not None:
             return _tell(parts, source, verdict, Span(tags.starts[at], tags.stops[at]))
-    for place in _list_nearest(at, min(len(tags.starts), _MOST_TAGS)):
+    for place in _list_nearest(view, tags, byte, cited):
         verdict = _judge_tag(markup, view, tags, place, cited)
         if verdict is not None:
             there = Span(tags.starts[place], tags.stops[place])
@@ -98,12 +98,15 @@ def _find_element(
     return None
 
 
-def _list_nearest(at: int, count: int) -> Iterator[int]:
-    """Yield the numbers of tags, the nearest first."""
-    for distance in range(1, count + 1):
-        for place in (at - distance, at + distance):
-            if 0 <= place < count:
-                yield place
+def _list_nearest(view: View, tags: Tags, byte: int, cited: Identifier) -> list[int]:
+    """Return the numbers of the tags in which the series of a PDI is written, the nearest first."""
+    series = re.compile(re.escape(cited.assigned_under).encode(), re.IGNORECASE)
+    places = {
+        bisect_right(tags.starts, found.start()) - 1
+        for found in islice(series.finditer(view), _MOST_TAGS)
+    }
+    inside = [at for at in places if at >= 0]
+    return sorted(inside, key=lambda at: (abs(tags.starts[at] - byte), at))
 
 
 def _judge_tag(
