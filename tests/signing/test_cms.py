@@ -82,6 +82,7 @@ def test_signatures_that_are_refused(run: Run, tmp_path: Path) -> None:
         ["-nodetach"],
         ["-signer", "other.pem", "-inkey", "other.key"],  # a second signer
         ["-md", "sha1"],
+        ["-econtent_type", "1.2.840.113549.1.9.16.1.4"],  # signed as a time stamp's content
         ["-stream"],  # lengths that are not definite
     ):
         with pytest.raises(SignatureMalformed):

@@ -131,6 +131,8 @@ def test_an_encrypted_key_needs_its_passphrase(run: Run, tmp_path: Path) -> None
     for passphrase in (None, b"wrong"):
         with pytest.raises(KeyLocked):
             read_ssh_signer((tmp_path / "key").read_bytes(), passphrase)
+    signer = read_ssh_signer((tmp_path / "key").read_bytes(), b"12345")
+    assert signer.key == read_public_line((tmp_path / "key.pub").read_text())
 
 
 @needs_ssh

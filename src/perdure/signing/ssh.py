@@ -135,7 +135,8 @@ class SshSigner:
 def read_ssh_signer(data: bytes, passphrase: bytes | None = None) -> SshSigner:
     """Read a private key in a file of OpenSSH, or in PEM.
 
-    Raises KeyLocked without its passphrase, and KeyMalformed if it is not an Ed25519 key.
+    Raises KeyLocked without its passphrase, KeyMalformed if it is not an Ed25519 key, and
+    MissingLibrary if it is encrypted and bcrypt is not installed.
     """
     load: Any = import_library(
         "cryptography.hazmat.primitives.serialization", task="signing", extra="signatures"
@@ -151,7 +152,8 @@ def read_ssh_signer(data: bytes, passphrase: bytes | None = None) -> SshSigner:
     except TypeError:  # a passphrase is missing, or there is one for a key that is not encrypted
         raise KeyLocked(form="SSH") from None
     except exceptions.UnsupportedAlgorithm:
-        raise KeyLocked(form="SSH") from None
+        import_library("bcrypt", task="opening an encrypted key", extra="signatures")
+        raise KeyMalformed(form="SSH", expected="a cipher that is known here") from None
     except ValueError:
         if passphrase is not None:
             raise KeyLocked(form="SSH") from None
