@@ -20,7 +20,7 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import Forbidden, NothingMatches, PartNotSupported, Unauthenticated
+from perdure.errors import Forbidden, NotFound, NothingMatches, PartNotSupported, Unauthenticated
 from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
@@ -243,9 +243,13 @@ def _list_page_names(
 def _list_also(
     service: Service, request: Request, page: ListingPage, name: Identifier
 ) -> tuple[Identifier, ...]:
-    """List the other names of a line of a page; none of one that is closed to the reader."""
+    """List the other names of a line of a page; none that lead to anything closed to the reader."""
     others = page.also.get(str(name), ())
-    return others if others and asking.is_admitted(service, request, name.resource) else ()
+    if not others or not service.reading.rules.refresh():
+        return others
+    if not asking.is_admitted(service, request, name.resource):
+        return ()
+    return tuple(one for one in others if _resolve_open(service, request, one) is not None)
 
 
 def _list_other_names(
@@ -304,10 +308,10 @@ def _write_bibliography(
 
 
 def _resolve_open(service: Service, request: Request, name: Identifier) -> Resolved | None:
-    """Resolve a name, or return None if it is closed to the reader."""
+    """Resolve a name, or return None if it is closed to the reader or leads nowhere."""
     try:
         return _resolve_name(service, request, name)
-    except (Forbidden, Unauthenticated):
+    except (Forbidden, Unauthenticated, NotFound):
         return None
 
 
