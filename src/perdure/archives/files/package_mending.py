@@ -43,6 +43,10 @@ _LOCAL_CRC = 14
 _DESCRIPTOR = b"PK\x07\x08"
 _HAS_DESCRIPTOR = 8
 _EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
+_BLOCK_BITS = 10
+_FOUR_BLOCKS = sum(2 << _BLOCK_BITS * place for place in range(4)).to_bytes(5, "little")
+"""Four empty blocks of fixed codes: each has type 1 and the end of a block, seven zeros."""
+_STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY)
 _FEW = 1 << 20
 _ATTEMPTS = 64
 _SIGNED = "its package was signed: the signature is removed"
@@ -328,7 +332,44 @@ def deflate_to_length(text: bytes, length: int) -> bytes | None:
         padding = _pad_deflate(length - len(begin) - len(end))
         if padding is not None:
             return begin + padding + end
+    for cut, strategy, level in product(range(min(tries, len(text) + 1)), _STRATEGIES, (9, 6, 1)):
+        packing = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, 9, strategy)
+        begin = packing.compress(text[:cut]) + packing.flush(zlib.Z_BLOCK) if cut else b""
+        packed = begin + packing.compress(text[cut:]) + packing.flush()
+        shifted = _shift_deflate(packed, text, length)
+        if shifted is not None:
+            return shifted
     return None
+
+
+def _shift_deflate(packed: bytes, text: bytes, length: int) -> bytes | None:
+    """Return a stream with empty blocks of fixed codes in front, or None if its length is another.
+
+    Such a block has ten bits, so four of them end at a byte, and fewer shift the bits of the stream
+    behind them. A block that is stored does not bear that: decompressing finds it.
+    """
+    bits = int.from_bytes(packed, "little")
+    for fewer in range(4):
+        groups, rest = divmod(length - len(packed) - fewer, len(_FOUR_BLOCKS))
+        if groups < 0 or rest > 1:
+            continue
+        front = int.from_bytes(_FOUR_BLOCKS, "little") & ((1 << _BLOCK_BITS * fewer) - 1)
+        room = length - groups * len(_FOUR_BLOCKS)
+        moved = bits << _BLOCK_BITS * fewer | front
+        if moved.bit_length() > 8 * room:
+            continue
+        stream = _FOUR_BLOCKS * groups + moved.to_bytes(room, "little")
+        if _unpacks_to(stream, text):
+            return stream
+    return None
+
+
+def _unpacks_to(stream: bytes, text: bytes) -> bool:
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        return unpacking.decompress(stream) == text and unpacking.eof and not unpacking.unused_data
+    except zlib.error:
+        return False
 
 
 def _pad_deflate(room: int) -> bytes | None:
