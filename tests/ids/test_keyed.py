@@ -53,3 +53,27 @@ def test_an_identifier_is_made_again_of_its_key(text: str) -> None:
     assert type(one).from_key(one.key) == one
     assert one.whole == one
     assert one.urn
+
+
+def test_a_name_of_another_scheme_names_one_whole_thing() -> None:
+    """What a scheme does not say otherwise: no version, no part, no pattern, no date."""
+    name = parse("urn:isbn:9780141036144")
+    assert (name.whole, name.resource, name.at(format="text", version=3)) == (name,) * 3
+    assert (name.format, name.version, name.part, name.fragment, name.cited) == (None,) * 5
+    assert (name.assigned_on, name.archived, name.equal_key) == (None, None, None)
+    assert not any((name.is_pattern, name.is_interval, name.is_divided, name.is_citation))
+    assert name.written == name.urn == name.handle == name.file_stem == str(name)
+    assert name.path == name.uri == "urn:isbn:9780141036144"
+    assert name.key_range() == (name.key, f"{name.key}\0")
+    assert name.matches(parse("URN:ISBN:9780141036144"))
+    assert not name.matches(parse("urn:isbn:9780306406157"))
+    assert name.next_key(name) is None
+    assert name.member_of(name.key) is name
+    assert name.assigned_under == name.key
+
+
+@pytest.mark.parametrize("text", [first for first, _ in PAIRS])
+def test_names_of_two_schemes_have_no_order(text: str) -> None:
+    one, other = parse(text), parse("hdl:1839/x" if not text.startswith("hdl") else "ark:99999/a")
+    for comparing in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__"):
+        assert getattr(one, comparing)(other) is NotImplemented

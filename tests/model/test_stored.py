@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -139,3 +140,26 @@ def test_locations_of_one_page() -> None:
     ]
     for other in ("{}", "=2026-11-21T05:13:46Z - - ", "2026-11-21T05:13:46Z 1 - - - a:b"):
         assert stored.split_only_locations([line.format(1), other]) is None
+
+
+def test_a_short_line_tells_its_reference() -> None:
+    located = stored.parse_short_line("2026-11-21T05:13:46Z 2 html https://a.example/b c")
+    assert located == ("2026-11-21T05:13:46Z", "location:https://a.example/b c", None)
+    line = "=2026-11-21T05:13:46Z local text - - 1 ab 1 9 text/plain"
+    held = stored.parse_short_line(line)
+    assert held == (_AT, "sha512:ab", stored.parse_document_line(line))
+    assert stored.parse_short_line('{"at": "2026-11-21T05:13:46Z"}') is None
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "2026-11-21T05:13:46Z two html https://a.example/",
+        "2026-11-21T05:13:46Z - html",
+        "=2026-11-21T05:13:46Z local text - - 1 ab one 9 text/plain",
+        "=2026-11-21T05:13:46Z local text - - 1",
+    ],
+)
+def test_a_damaged_line_is_no_line(damaged: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        stored.parse_short_line(damaged)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.conftest import sha512, text
 
 from perdure.errors import Conflict, InvalidRequest
 from perdure.errors.locations import LocationNamesUser
 from perdure.ids import parse
 from perdure.model.commands import Outcome
-from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import (
+    Location,
+    LocationDrift,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
 from perdure.policy import binding
 from perdure.policy.joining import join_records
 
@@ -219,3 +227,22 @@ def test_a_name_that_lost_its_last_location_knows_why() -> None:
     record = binding.break_location(Record(locations=(of_version,)), of_version, "anna", AT)
     assert [(one.number, one.at) for one in record.versions] == [(4, AT)]
     assert record.versions[0].broken is not None
+
+
+def test_only_evidence_against_a_promise_of_a_location_breaks_it() -> None:
+    """Ruling drift: the content that was found contradicts what was bound."""
+    bound = Location(uri=PLACE, version=1, format="text", sha512=DIGEST, size=3)
+    record = Record(locations=(Location(uri=OTHER), bound))
+    drift = LocationDrift(
+        uri=PLACE, version=1, format="text", sha512=DIGEST, size=3, found_sha512=ANOTHER
+    )
+    assert binding.find_drifted(PDI_NAME, record, drift) == bound
+    for other in (
+        replace(drift, found_sha512=DIGEST),
+        replace(drift, found_sha512=None),
+        replace(drift, uri=OTHER),
+        replace(drift, version=2),
+        replace(drift, sha512=ANOTHER),
+    ):
+        with pytest.raises(InvalidRequest):
+            binding.find_drifted(PDI_NAME, record, other)

@@ -399,3 +399,36 @@ def test_a_scope_has_no_format() -> None:
             )
     fine = ("pdi://a.us/1999/*/*/*", "pdi://a.us/*", "hdl:1839/*")
     rights.check_shape(Token(name="t", digest="d", operations=("mint",), authorities=fine))
+
+
+SCOPED = msgspec.structs.replace(TOKEN, first_day=None, last_day=None)
+
+
+def test_a_token_allows_an_operation_on_all_of_a_scope() -> None:
+    rights.check_scope([SCOPED], "mint", "pdi://oma.eop.gov.us/1997/", NOW)
+    rights.check_scope([SCOPED], "commit", "99999/fk4x*", NOW)
+
+
+@pytest.mark.parametrize(
+    ("token", "operation", "scope"),
+    [
+        (SCOPED, "withdraw", "oma.eop.gov.us"),
+        (SCOPED, "mint", "*.eop.gov.us"),
+        (SCOPED, "mint", "99999/fk*"),
+        (TOKEN, "mint", "oma.eop.gov.us"),  # only some days of it
+    ],
+)
+def test_less_than_all_of_a_scope_is_not_enough(token: Token, operation: str, scope: str) -> None:
+    with pytest.raises(Forbidden):
+        rights.check_scope([token], operation, scope, NOW)
+
+
+def test_a_granted_token_needs_that_its_granter_may_still_delegate() -> None:
+    lost = msgspec.structs.replace(SCOPED, name="house")
+    with pytest.raises(Forbidden):
+        rights.check_scope([SCOPED, lost], "mint", "oma.eop.gov.us", NOW)
+    may = msgspec.structs.replace(lost, operations=("mint", "delegate"))
+    rights.check_scope([SCOPED, may], "mint", "oma.eop.gov.us", NOW)
+    ended = msgspec.structs.replace(SCOPED, expires="2026-11-21T11:59:59Z")
+    with pytest.raises(Unauthenticated):
+        rights.check_scope([ended], "mint", "oma.eop.gov.us", NOW)

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from perdure.ids import parse
 from perdure.model.about import About
 from perdure.model.records import (
+    WHOLE_RESOURCE,
+    Level,
     Location,
     LocationDrift,
     Record,
@@ -17,7 +19,12 @@ from perdure.model.records import (
     Version,
 )
 from perdure.policy.binding import break_location
-from perdure.policy.showing import find_withdrawal, show_to_readers, silence_descriptions
+from perdure.policy.showing import (
+    find_withdrawal,
+    hide_levels,
+    show_to_readers,
+    silence_descriptions,
+)
 
 AT = "2026-11-22T09:00:00Z"
 WHY = Tombstone(reason="a court said so", at=AT, by="anna")
@@ -139,3 +146,52 @@ def test_evidence_of_withdrawn_or_private_locations_is_hidden() -> None:
         assert show_to_readers(replace(record, versions=(first,))).drifted == shown
     private = Value(index=1, type="URL", data=drift.uri, permissions="1100")
     assert show_to_readers(replace(record, values=(private,))).drifted == ()
+
+
+CLOSED = Level(version=1, format="html")
+
+
+def hide(*closed: Level, partly: tuple[Level, ...] = ()) -> Record:
+    """A record of three locations and two versions, as a reader sees it who may not read some."""
+    html = replace(HELD, format="html")
+    record = replace(
+        RECORD,
+        versions=(replace(FIRST, representations=(HELD, html)), replace(FIRST, number=2)),
+        locations=(
+            Location(uri="https://a.example/"),
+            Location(uri="https://a.example/1", version=1, format="html"),
+        ),
+        drifted=(LocationDrift(uri="https://a.example/2", version=1, format="html"),),
+    )
+    return hide_levels(
+        record,
+        lambda level: level not in closed,
+        lambda level: level not in (*closed, *partly),
+    )
+
+
+def test_only_what_is_closed_is_hidden() -> None:
+    shown = hide(CLOSED)
+    assert [one.format for one in shown.versions[0].representations] == ["text"]
+    assert [one.number for one in shown.versions] == [1, 2]
+    assert [one.uri for one in shown.locations] == ["https://a.example/"]
+    assert shown.drifted == ()
+    assert shown.metadata == {"title": "x"}
+    assert hide() == hide(Level(version=3))
+
+
+def test_digests_of_bytes_with_a_closed_part_are_hidden() -> None:
+    """They could confirm a guess of the part."""
+    text, html = hide(partly=(CLOSED,)).versions[0].representations
+    assert (text.is_shown, html.is_shown, html.sha512, html.length) == (True, False, "", 0)
+
+
+def test_a_version_without_anything_open_is_not_listed() -> None:
+    closed = (Level(version=1), Level(version=1, format="text"), CLOSED)
+    assert [one.number for one in hide(*closed).versions] == [2]
+
+
+def test_a_closed_resource_says_nothing_of_itself() -> None:
+    shown = hide(WHOLE_RESOURCE)
+    assert (shown.metadata, shown.about, shown.aliases) == ({}, None, ())
+    assert [one.number for one in shown.versions] == [1, 2]
