@@ -24,6 +24,7 @@ from perdure.model.queries import (
 )
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Record, Token
+from perdure.policy.scope_index import ScopeIndex
 from perdure.reading.resolve import Resolved
 
 NAME = f"{TODAY}/1"
@@ -203,6 +204,41 @@ def test_a_closed_side_of_a_citation(desk: Desk, document: str) -> None:
 def test_many_rules_of_scopes_are_read_as_they_come(desk: Desk, document: str) -> None:
     for number in range(30):
         restrict(desk, f"pdi://s{number}.us/1997/")
+    assert isinstance(resolve(desk).step, Fetch)
+    restrict(desk, f"{TODAY}/")
+    with pytest.raises(ReadingNotAllowed):
+        resolve(desk)
+
+
+def test_a_new_rule_leaves_the_known_ones_as_they_are(
+    desk: Desk, document: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        restrict(desk, f"pdi://s{number}.us/1997/")
+    resolve(desk)
+    added: list[str] = []
+    add_scope = ScopeIndex.add_scope
+
+    def note_scope(index: ScopeIndex, scope: str) -> None:
+        added.append(scope)
+        add_scope(index, scope)
+
+    monkeypatch.setattr(ScopeIndex, "add_scope", note_scope)
+    restrict(desk, f"{TODAY}/")
+    for _ in range(2):
+        with pytest.raises(ReadingNotAllowed):
+            resolve(desk)
+    assert added == [f"{TODAY}/"]
+
+
+def test_a_rule_about_a_scope_is_replaced_lifted_and_set_again(desk: Desk, document: str) -> None:
+    restrict(desk, f"{TODAY}/")
+    restrict(desk, f"{TODAY}/", access=Access.OPEN)
+    assert isinstance(resolve(desk).step, Fetch)
+    restrict(desk, f"{TODAY}/")
+    with pytest.raises(ReadingNotAllowed):
+        resolve(desk)
+    restrict(desk, f"{TODAY}/", lifted=True)
     assert isinstance(resolve(desk).step, Fetch)
     restrict(desk, f"{TODAY}/")
     with pytest.raises(ReadingNotAllowed):

@@ -17,7 +17,9 @@ import pytest
 from tests.server.deployment import SERIES
 
 from perdure.formats import OCTETS, detect
-from perdure.model.commands import SaveToken
+from perdure.ids import parse
+from perdure.model.commands import Restrict, SaveToken
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Token
 from perdure.policy.tokens import make_token
 from perdure.registry import initialise
@@ -156,3 +158,31 @@ def test_a_busy_thread_gives_way_to_the_event_loop_soon(
     finally:
         sys.setswitchinterval(before)
     assert intervals[0] == pytest.approx(0.0005)
+
+
+def test_a_worker_knows_the_rules_about_scopes_before_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many rules take seconds to read, for which the first clients would wait otherwise."""
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    rule = ReadingRule(about=f"pdi://{SERIES}/1997/", access=Access.CLOSED)
+    worker._registry.door.execute_command(Restrict(rule=rule))
+    messages = iter(["lifespan.startup", "lifespan.shutdown"])
+    known: list[bool] = []
+
+    async def receive() -> Any:
+        return {"type": next(messages)}
+
+    async def take(message: Any) -> None:
+        if message["type"] == "lifespan.startup.complete":
+            rules = worker._registry.reading.rules
+            known.append(rules.has_rules(parse(f"pdi://{SERIES}/1997/09/01/1")))
+
+    before = sys.getswitchinterval()
+    try:
+        asyncio.run(worker({"type": "lifespan"}, receive, take))
+    finally:
+        sys.setswitchinterval(before)
+    assert known == [True]

@@ -1,10 +1,10 @@
 """The reading rules of a registry, and the guard that applies them to one answer of the read door.
 
-How it works: `ReadingRules` keeps the rules about scopes, and reads those about one resource when
-they are needed. It asks the registry for the number of the newest rule, so that a registry without
-rules costs one small look-up. If there are rules about the name of a query, the read door makes a
-`Guard`, which refuses the reader, hides levels of the record, and checks each step that leads to
-bytes.
+How it works: `ReadingRules` keeps the rules about scopes, adds new ones to those that it knows, and
+reads those about one resource when they are needed. It asks the registry for the number of the
+newest rule, so that a registry without rules costs one small look-up. If there are rules about the
+name of a query, the read door makes a `Guard`, which refuses the reader, hides levels of the
+record, and checks each step that leads to bytes.
 
 What must stay true: rules are at least as new as the record that they are applied to; nothing but
 the guard decides what a reader may see.
@@ -13,6 +13,7 @@ the guard decides what a reader may see.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -41,19 +42,36 @@ from perdure.storage.ports import Records
 
 
 class _ScopeRules:
-    """The rules about scopes up to a number, with an index of the scopes."""
+    """The rules about scopes, with an index of the scopes. Safe for several threads."""
 
-    def __init__(self, last: int = 0, rules: tuple[ReadingRule, ...] = ()) -> None:
-        self.last = last
-        self.rules = rules
-        newest = {rule.about: rule for rule in rules}  # scopes are spelled in one way only
-        self.in_force = {about: rule for about, rule in newest.items() if not rule.lifted}
-        self.index = ScopeIndex()
-        for about in self.in_force:
-            self.index.add_scope(about)
+    def __init__(self) -> None:
+        self.last = 0
+        """The number of the newest rule up to which all rules are known."""
+        self._newest: dict[str, ReadingRule] = {}
+        """The newest rule about each scope, lifted ones, too."""
+        self._index = ScopeIndex()
+        self._guarding = threading.Lock()
+
+    def add_rules(self, rules: Iterable[ReadingRule], last: int) -> None:
+        """Add newer rules, the oldest first, which are all that there are up to a number.
+
+        The work depends on how many are added, not on how many are known.
+        """
+        with self._guarding:
+            for rule in rules:  # scopes are spelled in one way only
+                self._index.add_scope(rule.about)
+                self._newest[rule.about] = rule
+            self.last = last
+
+    def has_scopes(self) -> bool:
+        """Return True if there ever was a rule about a scope."""
+        return bool(self._newest)
 
     def list_covering(self, what: Object) -> list[ReadingRule]:
-        return [self.in_force[scope] for scope in self.index.find_scopes(what)]
+        """Return the rules in force about the scopes that cover an object, in any order."""
+        with self._guarding:
+            found = [self._newest[scope] for scope in self._index.find_scopes(what)]
+        return [rule for rule in found if not rule.lifted]
 
 
 class ReadingRules:
@@ -69,11 +87,9 @@ class ReadingRules:
         last = self._records.find_last_rule()
         if last > self._scopes.last:
             with self._loading:
-                known = self._scopes
-                fresh = self._records.find_rules("", known.last)
-                self._scopes = (
-                    _ScopeRules(last, (*known.rules, *fresh)) if fresh else _with_last(known, last)
-                )
+                fresh = self._records.find_rules("", self._scopes.last)
+                newest = fresh[-1].number if fresh else 0
+                self._scopes.add_rules(fresh, max(last, newest, self._scopes.last))
         return last > 0
 
     def has_rules(self, identifier: Identifier) -> bool:
@@ -86,9 +102,10 @@ class ReadingRules:
         return bool(self._list_rules(identifier.resource))
 
     def _list_rules(self, resource: Identifier) -> list[ReadingRule]:
-        scopes = self._scopes
         found = select_in_force(self._records.find_rules(find_rule_key(resource)))
-        return [*found, *scopes.list_covering(make_object(resource))] if scopes.index else found
+        if not self._scopes.has_scopes():
+            return found
+        return [*found, *self._scopes.list_covering(make_object(resource))]
 
     def make_guard(
         self, identifier: Identifier, part: str | None, reader: Reader, now: str
@@ -103,13 +120,6 @@ class ReadingRules:
         if not rules:
             return None
         return Guard(tuple(rules), make_read_object(identifier, part), identifier, reader, now)
-
-
-def _with_last(known: _ScopeRules, last: int) -> _ScopeRules:
-    """The same rules; they are known to be complete up to a later number."""
-    found = object.__new__(_ScopeRules)
-    found.__dict__ |= known.__dict__ | {"last": last}
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,7 @@ class Worker:
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
                 _load_tables()
+                self._load_rules()
                 sys.setswitchinterval(_SWITCH)
                 # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
@@ -130,6 +131,11 @@ class Worker:
                 self._generation.close()
                 await to({"type": "lifespan.shutdown.complete"})
                 return
+
+    def _load_rules(self) -> None:
+        """Read the reading rules about scopes, which may be many, before there are requests."""
+        with contextlib.suppress(PerdureError):  # the requests report it: they read the rules again
+            self._registry.reading.rules.refresh()
 
     async def _gather_counts(self) -> None:
         loop = asyncio.get_running_loop()
