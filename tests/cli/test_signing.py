@@ -283,3 +283,26 @@ def test_a_time_stamp_proves_that_a_signature_is_older(
     shell.run("withdraw", signature, "--reason", "attached once more, later")
     trust(shell, place, "", name=listed)
     assert "revoked" in shell.error("attach-signature", signed, "signed", code=REFUSED)["message"]
+
+
+def test_signatures_are_found_after_a_rebuild_from_the_segments_alone(
+    shell: Shell, place: Path, signed: str, key: str
+) -> None:
+    part = f"{signed}#char=0,4"
+    for name in (signed, part):
+        shell.run("sign", name, "--key", "key")
+    found = verdicts(shell, signed, code=exits.FINDINGS)
+    assert found == [(signed, "unknown-key"), (part, "unknown-key")]
+    (shell.root / "registry.sqlite").unlink()
+    shell.run("rebuild", code=1)
+    assert verdicts(shell, signed, code=exits.FINDINGS) == found
+
+
+def test_a_text_that_only_begins_as_a_statement_is_about_nothing_after_a_rebuild(
+    shell: Shell, place: Path, signed: str, key: str
+) -> None:
+    (place / "draft.txt").write_text(f"{DOMAIN}\nidentifier: {signed}\n")
+    shell.run("mint", "--series", SERIES, "draft.txt")
+    (shell.root / "registry.sqlite").unlink()
+    shell.run("rebuild", code=1)
+    assert verdicts(shell, signed) == []

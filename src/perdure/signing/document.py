@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import msgspec
 
+from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import SignatureMalformed, SignerDiffers
 from perdure.signing import cms, jws, minisign, ssh, stamps
 from perdure.signing.form import FindKey, SignatureForm
@@ -102,3 +103,13 @@ def verify_signed_statement(signed: SignedStatement, find_key: FindKey) -> Publi
     if key.fingerprint != statement.signer:
         raise SignerDiffers(stated=statement.signer, found=key.fingerprint)
     return key
+
+
+def find_targets(data: bytes) -> tuple[str, ...]:
+    """Return the name that a signed statement is about; empty if the data is another document."""
+    if not is_signed_statement(data):
+        return ()
+    try:
+        return (str(parse_signed_statement(data).statement.identifier),)
+    except InvalidRequest:
+        return ()

@@ -1,7 +1,8 @@
 """Rebuilding: recreate the identifier-to-bytes part of a registry from its segments.
 
 How it works: `rebuild_index` reads the segments from the first to the last, and repeats what the
-head of each record says, without reading the old registry. What the old registry confirms
+head of each record says, without reading the old registry. Of the bytes, it reads only those of
+short texts: a signature says in its bytes which name it is about. What the old registry confirms
 (`Claims`) is left to the caller.
 
 What must stay true: nothing here changes a segment; damage in a segment hides no later record.
@@ -17,6 +18,7 @@ import msgspec
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.segment_corruption import HeadContradictory
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.model.records import Record, Representation, Tombstone
 from perdure.model.references import list_references
@@ -24,6 +26,7 @@ from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.erasing import mark_erased
 from perdure.policy.naming import qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
+from perdure.signing.document import LONGEST, MEDIA_TYPE, find_targets
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Renewal
 from perdure.storage.reference_hashes import reference_hash
 
@@ -109,7 +112,9 @@ def replay_some(
                     place = (key, kept.version, kept.representation.format)
                     if place in awaited or is_wanted(kept.representation):
                         _check_head(kept, identifier, key, claims)
-                        references += _replay_record(journal, kept, identifier, key, awaited)
+                        references += _replay_record(
+                            held, journal, kept, (identifier, key), awaited
+                        )
         if references:
             journal.add_references(references)
         journal.commit_batch()
@@ -135,7 +140,7 @@ def _rebuild_segment(
                     identifier = parse(kept.name)
                     key = identifier.key
                     _check_head(kept, identifier, key, claims)
-                    references += _replay_record(journal, kept, identifier, key, waiting)
+                    references += _replay_record(held, journal, kept, (identifier, key), waiting)
                 count += 1
                 last_day = max(last_day, kept.at[:10])
             except (PerdureError, ValueError) as error:  # a damaged name, for example
@@ -170,9 +175,17 @@ def _check_head(kept: KeptRecord, identifier: Identifier, key: str, claims: Clai
 
 
 def _replay_record(
-    journal: Renewal, kept: KeptRecord, identifier: Identifier, key: str, waiting: _Waiting
+    held: Bytes,
+    journal: Renewal,
+    kept: KeptRecord,
+    named: tuple[Identifier, str],
+    waiting: _Waiting,
 ) -> Iterator[tuple[int, str]]:
-    """Repeat what a record of a segment says, and return the references of the changed record."""
+    """Repeat what a record of a segment says, and return the references of the changed record.
+
+    `named` is the identifier and its key.
+    """
+    identifier, key = named
     known = journal.find_record(key)
     record = known or Record(name=spell_name(identifier), at=kept.at, by="rebuild")
     if kept.tombstone is not None:
@@ -182,6 +195,9 @@ def _replay_record(
         if version is not None and version.find_representation(kept.representation.format):
             return iter(())
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
+        if kept.version == 1:
+            targets = (*changed.targets, *_read_targets(held, kept.representation))
+            changed = msgspec.structs.replace(changed, targets=tuple(dict.fromkeys(targets)))
         for correction in waiting.pop((key, kept.version, kept.representation.format), ()):
             changed = _correct_version(changed, kept.version, correction) or changed
     elif kept.correction is not None:
@@ -196,6 +212,15 @@ def _replay_record(
     changed = mark_erased(changed)
     journal.put_record(key, changed)
     return ((reference_hash(one), key) for one in list_references(changed))
+
+
+def _read_targets(held: Bytes, one: Representation) -> tuple[str, ...]:
+    """Return the names that a document is about by its own bytes, or none if it is damaged."""
+    if strip_parameters(one.media_type) != MEDIA_TYPE or one.length > LONGEST:
+        return ()
+    with suppress(Corrupt):
+        return find_targets(held.read_bytes(one))
+    return ()
 
 
 def _correct_version(record: Record, number: int, kept: KeptCorrection) -> Record | None:

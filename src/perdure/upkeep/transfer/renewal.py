@@ -324,6 +324,7 @@ def combine_records(
         old,
         versions=tuple(versions[number] for number in sorted(versions)),
         tombstone=old.tombstone or found.tombstone,
+        targets=old.targets or found.targets,
     )
 
 
