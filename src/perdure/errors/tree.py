@@ -55,6 +55,7 @@ from perdure.errors.unavailable import (
 
 AREAS = (
     "archive_corruption",
+    "assertions",
     "captures",
     "changes",
     "citing",

@@ -1,0 +1,59 @@
+"""Errors about assertions: annotations that are refused."""
+
+from __future__ import annotations
+
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.root import quote
+from perdure.errors.stored import TooLarge
+
+PAGE = "docs/reference/assertions.md"
+
+
+class AssertionMalformed(InvalidRequest):
+    """The document is not an annotation of the Web Annotation Data Model."""
+
+    place: str
+    """The path to the wrong field, such as `target.source`; empty for the document itself."""
+    expected: str
+    what = "the assertion"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.place)} must be {self.expected}" if self.place else self.expected
+
+
+class ContextUnknown(InvalidRequest):
+    """An assertion needs a JSON-LD context that perdure does not know. Contexts are not fetched."""
+
+    context: str
+    what = "the assertion"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"its context {quote(self.context)} is not known, and contexts are not fetched"
+
+
+class MotivationUnknown(InvalidRequest):
+    """A motivation is neither a known word nor an absolute IRI."""
+
+    motivation: str
+    known: tuple[str, ...]
+    what = "the assertion"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        known = ", ".join(self.known)
+        return (
+            f"its motivation {quote(self.motivation)} is none of {known}, nor a term of cito: or "
+            "prov:, nor an absolute IRI"
+        )
+
+
+class AssertionTooLong(TooLarge):
+    """An assertion is too long."""
+
+    what = "the assertion"
+    unit = "bytes"

@@ -1,0 +1,274 @@
+"""Assertions: documents that say something about identifiers, as Web Annotations in JSON-LD. Pure.
+
+How it works: `read_assertion` reads the bytes of a document into an `Assertion`: what it is about,
+and why it was made (its motivations, as absolute IRIs). `write_assertion` makes the bytes of a new
+one. The document has no `id` of its own: it is named by the identifier under which it is kept.
+
+What must stay true: nothing is fetched. A context that is not known is refused, since its words
+could mean anything. The work is limited by the length, the depth and the targets of a document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from perdure.errors import PerdureError, UnknownScheme
+from perdure.errors.assertions import (
+    AssertionMalformed,
+    AssertionTooLong,
+    ContextUnknown,
+    MotivationUnknown,
+)
+from perdure.ids import Identifier, parse
+
+CONTEXT = "http://www.w3.org/ns/anno.jsonld"
+MEDIA_TYPE = f'application/ld+json; profile="{CONTEXT}"'
+LONGEST = 262_144
+"""Bytes of an assertion."""
+DEEPEST = 16
+"""Objects and lists inside each other."""
+MOST = 100
+"""Targets of an assertion."""
+
+_OA = "http://www.w3.org/ns/oa#"
+PREFIXES = {
+    "oa": _OA,
+    "cito": "http://purl.org/spar/cito/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "dcterms": "http://purl.org/dc/terms/",
+}
+"""The prefixes of motivations. A document may declare them, but not others, in its context."""
+STANDARD = (
+    "assessing",
+    "bookmarking",
+    "classifying",
+    "commenting",
+    "describing",
+    "editing",
+    "highlighting",
+    "identifying",
+    "linking",
+    "moderating",
+    "questioning",
+    "replying",
+    "tagging",
+)
+"""The motivations of Web Annotation Data Model section 3.3.5."""
+RETRACTS = f"{PREFIXES['cito']}retracts"
+SUPERSEDES = f"{PREFIXES['dcterms']}replaces"
+MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
+    "retracts": RETRACTS,
+    "supersedes": SUPERSEDES,
+}
+"""The IRI of each word that is a motivation."""
+
+_IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`\x00-\x20]+')
+_TERM = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
+_GROUPS = ("Choice", "Composite", "Independents", "List")
+
+
+class AssertionTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A thing that an assertion is about."""
+
+    iri: str
+    """As the document spells it."""
+    identifier: Identifier | None = None
+    """None if it is in no scheme that perdure reads, such as the address of a page."""
+    selectors: tuple[Mapping[str, Any], ...] = ()
+    """The part that is meant, if the IRI does not name it (section 4.2)."""
+
+
+class Assertion(msgspec.Struct, frozen=True, kw_only=True):
+    """An assertion: what it is about, why it was made, and the document."""
+
+    targets: tuple[AssertionTarget, ...]
+    motivations: tuple[str, ...]
+    """Absolute IRIs, such as `http://www.w3.org/ns/oa#commenting`."""
+    document: Mapping[str, Any]
+
+    @property
+    def about(self) -> tuple[Identifier, ...]:
+        """The identifiers that it is about, each with its version, format and part."""
+        named = (one.identifier for one in self.targets if one.identifier is not None)
+        return tuple(dict.fromkeys(named))
+
+
+# reading
+# -------
+
+
+def read_assertion(data: bytes) -> Assertion:
+    """Read an assertion.
+
+    Raises AssertionTooLong, AssertionMalformed, ContextUnknown, MotivationUnknown, and the errors
+    of reading an identifier of a known scheme.
+    """
+    if len(data) > LONGEST:
+        raise AssertionTooLong(limit=LONGEST)
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise AssertionMalformed(place="", expected="it must be JSON") from None
+    if not isinstance(document, dict):
+        raise AssertionMalformed(place="", expected="it must be an object of JSON")
+    _check_depth(document)
+    _check_contexts(_list_values(document.get("@context")))
+    if "Annotation" not in _list_values(document.get("type")):
+        raise AssertionMalformed(place="type", expected="Annotation")
+    _check_body(document)
+    targets = tuple(_read_targets(document.get("target"), "target"))
+    if not 0 < len(targets) <= MOST:
+        raise AssertionMalformed(place="target", expected=f"1 to {MOST} targets")
+    words = _list_values(document.get("motivation"))
+    motivations = tuple(dict.fromkeys(map(_read_motivation, words)))
+    return Assertion(targets=targets, motivations=motivations, document=document)
+
+
+def find_iri(motivation: str) -> str:
+    """Return the IRI of a motivation: a known word, a term such as `cito:disputes`, or an IRI.
+
+    Raises MotivationUnknown.
+
+    >>> find_iri("cito:disputes")
+    'http://purl.org/spar/cito/disputes'
+    """
+    if known := MOTIVATIONS.get(motivation):
+        return known
+    prefix, colon, term = motivation.partition(":")
+    if colon and prefix in PREFIXES and _TERM.fullmatch(term):
+        return PREFIXES[prefix] + term
+    if prefix in PREFIXES or not _IRI.fullmatch(motivation):
+        raise MotivationUnknown(motivation=motivation, known=tuple(MOTIVATIONS))
+    return motivation
+
+
+def _read_motivation(given: object) -> str:
+    if not isinstance(given, str):
+        raise AssertionMalformed(place="motivation", expected="text")
+    return find_iri(given)
+
+
+def _list_values(given: object) -> list[object]:
+    """The values of a field that may have one, several or none."""
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]
+
+
+def _check_depth(document: dict[str, Any]) -> None:
+    level: list[dict[str, Any] | list[Any]] = [document]
+    for _ in range(DEEPEST):
+        inner = [
+            each
+            for one in level
+            for each in (one.values() if isinstance(one, dict) else one)
+            if isinstance(each, dict | list)
+        ]
+        if not inner:
+            return
+        level = inner
+    expected = f"it must have at most {DEEPEST} objects and lists inside each other"
+    raise AssertionMalformed(place="", expected=expected)
+
+
+def _check_contexts(contexts: list[object]) -> None:
+    """Raise an error unless the words of Web Annotation have their own meaning (section 3.1)."""
+    if CONTEXT not in contexts:
+        raise AssertionMalformed(place="@context", expected=CONTEXT)
+    for one in contexts:
+        if one == CONTEXT:
+            continue
+        if not isinstance(one, dict):
+            raise ContextUnknown(context=str(one))
+        for word, meaning in one.items():
+            if (PREFIXES | MOTIVATIONS).get(word) != meaning:
+                raise ContextUnknown(context=f"{word}: {meaning}")
+
+
+def _check_body(document: Mapping[str, Any]) -> None:
+    value = document.get("bodyValue")
+    if value is not None and (not isinstance(value, str) or "body" in document):
+        expected = "text, in an assertion without 'body' (section 3.2.5)"
+        raise AssertionMalformed(place="bodyValue", expected=expected)
+    for one in _list_values(document.get("body")):
+        if not isinstance(one, str | dict):
+            raise AssertionMalformed(place="body", expected="an IRI or an object")
+
+
+def _read_targets(given: object, place: str) -> Iterator[AssertionTarget]:
+    for one in _list_values(given):
+        if isinstance(one, dict) and not {"source", "id"} & one.keys():
+            if one.get("type") not in _GROUPS:
+                raise AssertionMalformed(place=place, expected="an IRI, or an object with one")
+            yield from _read_targets(one.get("items"), f"{place}.items")
+        else:
+            yield _read_target(one, place)
+
+
+def _read_target(given: object, place: str) -> AssertionTarget:
+    if not isinstance(given, dict):
+        return _make_target(given, place, [])
+    if "source" not in given:
+        return _make_target(given["id"], f"{place}.id", [])
+    source = given["source"]
+    if isinstance(source, dict):
+        source = source.get("id")
+    return _make_target(source, f"{place}.source", _list_values(given.get("selector")))
+
+
+def _make_target(iri: object, place: str, selectors: list[object]) -> AssertionTarget:
+    if not isinstance(iri, str) or not _IRI.fullmatch(iri):
+        raise AssertionMalformed(place=place, expected="an absolute IRI")
+    selected = [one for one in selectors if isinstance(one, dict)]
+    if len(selected) < len(selectors):
+        raise AssertionMalformed(place="selector", expected="an object")
+    try:
+        identifier = parse(iri)
+    except UnknownScheme:
+        identifier = None
+    return AssertionTarget(iri=iri, identifier=identifier, selectors=tuple(selected))
+
+
+def find_targets(data: bytes) -> tuple[str, ...]:
+    """Return the names that an assertion is about; empty if the data is another document."""
+    try:
+        return tuple(map(str, read_assertion(data).about))
+    except PerdureError:
+        return ()
+
+
+# writing
+# -------
+
+
+def write_assertion(
+    targets: tuple[str, ...],
+    motivations: tuple[str, ...] = (),
+    *,
+    body: str = "",
+    creator: str = "",
+    created: str = "",
+) -> bytes:
+    """Write an assertion about some targets, as JSON-LD in UTF-8 that ends in a line feed.
+
+    `body` is plain text, `creator` an IRI, `created` a time such as `2026-11-24T06:00:00Z`; what is
+    empty is left out. Raises the errors of `read_assertion`.
+    """
+    words = [word if word in STANDARD else find_iri(word) for word in motivations]
+    fields: dict[str, object] = {
+        "@context": CONTEXT,
+        "type": "Annotation",
+        "motivation": words[0] if len(words) == 1 else words,
+        "creator": creator,
+        "created": created,
+        "body": body and {"type": "TextualBody", "value": body, "format": "text/plain"},
+        "target": targets[0] if len(targets) == 1 else list(targets),
+    }
+    kept = {name: value for name, value in fields.items() if value}
+    data = msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
+    read_assertion(data)
+    return data
