@@ -2,8 +2,8 @@
 
 How it works: `rebuild_index` reads the segments from the first to the last, and repeats what the
 head of each record says, without reading the old registry. Of the bytes, it reads only those of
-short texts: a signature says in its bytes which name it is about. What the old registry confirms
-(`Claims`) is left to the caller.
+short texts: signatures and assertions say in their bytes which names they are about. What the old
+registry confirms (`Claims`) is left to the caller.
 
 What must stay true: nothing here changes a segment; damage in a segment hides no later record.
 """
@@ -20,17 +20,24 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.segment_corruption import HeadContradictory
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
+from perdure.model import assertions
 from perdure.model.records import Record, Representation, Tombstone
 from perdure.model.references import list_references
 from perdure.policy.correcting import apply_correction, replace_representation
 from perdure.policy.erasing import mark_erased
 from perdure.policy.naming import qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
-from perdure.signing.document import LONGEST, MEDIA_TYPE, find_targets
+from perdure.signing import document
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Renewal
 from perdure.storage.reference_hashes import reference_hash
 
 _PAGE = 1000
+_LONGEST = max(assertions.LONGEST, document.LONGEST)
+_TARGET_READERS: dict[str, Callable[[bytes], tuple[str, ...]]] = {
+    strip_parameters(assertions.MEDIA_TYPE): assertions.find_targets,
+    document.MEDIA_TYPE: document.find_targets,
+}
+"""What finds the targets of a document in its bytes, by media type."""
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
 
@@ -216,7 +223,8 @@ def _replay_record(
 
 def _read_targets(held: Bytes, one: Representation) -> tuple[str, ...]:
     """Return the names that a document is about by its own bytes, or none if it is damaged."""
-    if strip_parameters(one.media_type) != MEDIA_TYPE or one.length > LONGEST:
+    find_targets = _TARGET_READERS.get(strip_parameters(one.media_type))
+    if find_targets is None or one.length > _LONGEST:
         return ()
     with suppress(Corrupt):
         return find_targets(held.read_bytes(one))
