@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import apsw
 import pytest
 from tests.conftest import TODAY, Desk, html, text
 from tests.upkeep.test_fingerprints import PLANTED, RFC, list_equal_runs, read_words
 
 pytest.importorskip("numpy")
 
+from perdure.errors import MissingLibrary
 from perdure.ids import parse
 from perdure.model.commands import Erase, Restrict, Withdraw
 from perdure.model.queries import PUBLIC_READER
@@ -191,3 +193,42 @@ def test_the_index_resumes_after_a_crash_and_can_be_deleted(
     assert len(rows) == 5
     (desk.root / FILE).unlink()
     assert list_rows(desk) == rows
+
+
+def test_a_damaged_record_is_noted_and_hides_no_other(desk: Desk) -> None:
+    for number in range(3):
+        desk.mint(text(f"{SENTENCE} {number}"))
+    key = parse(f"{TODAY}/2").key
+    database = apsw.Connection(str(desk.root / "registry.sqlite"))
+    database.execute("DROP TRIGGER records_hold")
+    database.execute("UPDATE records SET record = 'x' || record WHERE key = ?", (key,))
+    assert database.changes() == 1
+    database.close()
+    desk.reopen()
+    assert [name for name, _ in list_rows(desk)] == [f"{TODAY}/1.text.1", f"{TODAY}/3.text.1"]
+    index = PassageIndex(desk.registry)
+    ((name, problem),) = index.list_unread()
+    index.close()
+    assert name == key
+    assert problem
+
+
+def test_a_document_without_readable_text_is_noted_until_its_record_changes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.mint(text(SENTENCE))
+    index = PassageIndex(desk.registry)
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.registry.parts, "read_text", refuse_text)
+        list(catch_up(desk.registry.records, index))
+    assert [one.name for one in index.list_unread()] == [name_first(desk)]
+    desk.registry.door.execute_command(
+        Withdraw(identifier=parse(f"{TODAY}/1"), reason="a court said so")
+    )
+    list(catch_up(desk.registry.records, index))
+    assert index.list_unread() == []
+    index.close()
+
+
+def refuse_text(source: object) -> None:
+    raise MissingLibrary(library="pypdfium2", task="reading text of PDF", extra="text")

@@ -1,9 +1,10 @@
 """The index of passages: the fingerprints of all held texts, kept by a follower of the changes.
 
 How it works: `followers/quotations.sqlite` has a row for each held document: its name, its digest,
-and its fingerprints with their places, sorted, 9 bytes each. A change of a record replaces the rows
-of that record, so a document that is withdrawn or erased leaves the index. The rows and the head of
-the change are written in one transaction, so an interrupted run resumes after its last change.
+and its fingerprints with their places, sorted, 9 bytes each. What cannot be read is noted there. A
+change of a record replaces the rows of that record, so a document that is withdrawn or erased
+leaves the index. The rows and the head of the change are written in one transaction, so an
+interrupted run resumes after its last change.
 
 What must stay true: you may delete the file at any time; the next run makes the same rows. The
 index contains no text, and a deleted row is overwritten. What it finds is a hint only
@@ -20,7 +21,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from perdure.errors import PerdureError
+from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier
 from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
 from perdure.model.records import Record, Representation
@@ -47,6 +48,10 @@ CREATE TABLE IF NOT EXISTS document (
     reading TEXT NOT NULL, words BLOB NOT NULL, characters BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS document_key ON document (key);
+CREATE TABLE IF NOT EXISTS unread (
+    key TEXT NOT NULL, name TEXT NOT NULL PRIMARY KEY, problem TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS unread_key ON unread (key);
 """
 
 
@@ -59,6 +64,14 @@ class IndexedDocument(NamedTuple):
     words: Fingerprints
     """In the order of the numbers, not of the places."""
     characters: Fingerprints
+
+
+class UnreadDocument(NamedTuple):
+    """A document or a record that could not be read when it was to be indexed."""
+
+    name: str
+    """The name of the document, or the key of the damaged record."""
+    problem: str
 
 
 class PassageIndex:
@@ -89,8 +102,7 @@ class PassageIndex:
         for change in changes:
             with self._connection:
                 if change.act not in WITHOUT_RECORDS:
-                    for key in _list_keys(change, records):
-                        self._index_record(key, records.find_record(key))
+                    self._take_change(change, records)
                 self._connection.execute(
                     "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
                     (change.epoch, change.number, change.chain.hex()),
@@ -99,10 +111,30 @@ class PassageIndex:
     def reset(self) -> None:
         with self._connection:
             self._connection.execute("DELETE FROM document")
+            self._connection.execute("DELETE FROM unread")
             self._connection.execute("DELETE FROM head")
+
+    def _take_change(self, change: Change, records: Records) -> None:
+        """Index the records of a change again. A damaged one is noted, and hides no other."""
+        try:
+            keys = _list_keys(change, records)
+        except Corrupt as damage:
+            self._note_unread(change.first, change.first, damage)
+            return
+        for key in keys:
+            try:
+                self._index_record(key, records.find_record(key))
+            except Corrupt as damage:
+                self._index_record(key, None)
+                self._note_unread(key, key, damage)
+
+    def _note_unread(self, key: str, name: str, problem: Exception) -> None:
+        query = "INSERT OR REPLACE INTO unread VALUES (?, ?, ?)"
+        self._connection.execute(query, (key, name, str(problem)))
 
     def _index_record(self, key: str, record: Record | None) -> None:
         """Make the rows of a record equal to what it holds now."""
+        self._connection.execute("DELETE FROM unread WHERE key = ?", (key,))
         held = {} if record is None else dict(_list_held(key, record))
         wanted = {(str(name), one.sha512, str(one.reading)) for name, one in held.items()}
         query = "SELECT id, name, sha512, reading FROM document WHERE key = ?"
@@ -117,7 +149,7 @@ class PassageIndex:
                 self._add_document(key, name, one)
 
     def _add_document(self, key: str, name: Identifier, held: Representation) -> None:
-        """Add the fingerprints of a document, if it has a text that can be read here."""
+        """Add the fingerprints of a document, if it has a text. Note it if that cannot be read."""
         try:
             source = self._registry.documents.open_source(name, held)
             text = self._registry.parts.read_text(source)
@@ -126,7 +158,8 @@ class PassageIndex:
             folded = fold_text(text.text)
             words = find_fingerprints(folded.words, WORDS)
             characters = find_fingerprints(folded.characters, CHARACTERS)
-        except (PerdureError, ValueError):  # no text, damaged, too large: nothing to find in it
+        except (PerdureError, ValueError) as problem:  # damaged, too large, no library to read it
+            self._note_unread(key, str(name), problem)
             return
         self._connection.execute(
             "INSERT INTO document (key, name, sha512, reading, words, characters)"
@@ -136,6 +169,14 @@ class PassageIndex:
 
     # looking up
     # ----------
+
+    def list_unread(self) -> list[UnreadDocument]:
+        """Return the documents and records that could not be read, so are not searched, by name.
+
+        It is read again when its record changes.
+        """
+        query = "SELECT name, problem FROM unread ORDER BY name"
+        return [UnreadDocument(*row) for row in self._connection.execute(query)]
 
     def list_documents(self) -> Iterator[IndexedDocument]:
         """Yield every document of the index."""
