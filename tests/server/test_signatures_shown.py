@@ -11,11 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
+from perdure.model.assertions import CONTEXT
 from perdure.model.commands import Register, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.policy.named_parts import Name
 from perdure.signing.document import join_signature
 from perdure.signing.ssh import SshSigner
+from perdure.upkeep.asserting import store_assertion
 from perdure.upkeep.signing import attach_signature, make_statement
 
 SIGNER = SshSigner(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
@@ -89,6 +91,23 @@ def test_the_signature_of_an_interval(site: Deployment) -> None:
     assert [(one["identifier"], one["verdict"]) for one in ask(site, day)] == [(signature, "valid")]
     site.mint(text(b"two"))
     assert [one["verdict"] for one in ask(site, day)] == ["altered"]
+
+
+def test_only_open_signatures_are_linked(site: Deployment) -> None:
+    """An assertion is about a name, too, and no signature of it."""
+    name = site.mint(text(b"to whom it may concern"))
+    bare = name.removesuffix(".text.1")
+    said = f'{{"@context": "{CONTEXT}", "type": "Annotation", "target": "{name}"}}'
+    store_assertion(site.registry, said.encode())
+    assert "?signatures" not in read_linkset(site, bare)
+    rule = ReadingRule(about=sign(site, name), access=Access.CLOSED)
+    assert f"<{site.base}/{bare}?signatures>" in read_linkset(site, bare)
+    site.do(Restrict(rule=rule))
+    assert "?signatures" not in read_linkset(site, bare)
+
+
+def read_linkset(site: Deployment, name: str) -> str:
+    return site.get(f"/{name}?linkset", "Accept: application/linkset").body.decode()
 
 
 def test_names_that_name_nothing(site: Deployment) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound, PerdureError, Unauthenticated
+from perdure.errors import Corrupt, Forbidden, NotFound, PerdureError, Unauthenticated
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.extractors.port import Span
@@ -222,8 +222,36 @@ class Signatures:
                 if held is not None:
                     yield held
 
+    def has_signatures(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
+        """Return whether `list_signatures` would list any. It verifies none, and skips damage."""
+        for one in self._listings.find_targeting(name)[:MOST]:
+            with suppress(Corrupt):
+                found = self._read_statement(one, reader)
+                if found is not None and name.matches(found[1].statement.identifier):
+                    return True
+        return False
+
     def _read_signature(self, one: IdentifiedRecord, reader: Reader) -> HeldSignature | None:
-        """Read and judge a signature; None if the record is not one, or was withdrawn."""
+        """Read and judge a signature; None if `_read_statement` finds none."""
+        found = self._read_statement(one, reader)
+        if found is None:
+            return None
+        identifier, signed = found
+        change = self._records.find_change(one.identifier.key, 1)
+        recorded, at = (change.mark, change.at) if change else (None, "")
+        return HeldSignature(
+            identifier=identifier,
+            signed=signed,
+            judgement=self.judge_signature(signed, reader, recorded, at),
+            recorded=recorded,
+            recorded_at=at,
+            stamped=self._find_stamp(signed),
+        )
+
+    def _read_statement(
+        self, one: IdentifiedRecord, reader: Reader
+    ) -> tuple[Identifier, SignedStatement] | None:
+        """Read a signed statement; None if the record has none, or was withdrawn or closed."""
         try:
             step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
         except (Forbidden, Unauthenticated):  # closed to this reader
@@ -237,16 +265,7 @@ class Signatures:
         guard = self._door.find_guard(signed.statement.identifier, reader)
         if guard is not None and not guard.is_admitted():
             return None  # it has the digest and the length of something closed
-        change = self._records.find_change(one.identifier.key, 1)
-        recorded, at = (change.mark, change.at) if change else (None, "")
-        return HeldSignature(
-            identifier=step.identifier,
-            signed=signed,
-            judgement=self.judge_signature(signed, reader, recorded, at),
-            recorded=recorded,
-            recorded_at=at,
-            stamped=self._find_stamp(signed),
-        )
+        return step.identifier, signed
 
     def judge_signature(
         self,

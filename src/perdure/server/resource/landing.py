@@ -133,7 +133,8 @@ async def show_linkset(service: Service, request: Request, resolved: Resolved) -
     record = resolved.known
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
-    if service.listings.find_targeting(resolved.identifier):
+    signatures = service.registry.signatures  # the link set is public, so they are, too
+    if await service.run_cutter(signatures.has_signatures, resolved.identifier):
         rows = (*rows, signposting.link_signatures(what.url))
     return answer_links(request, rows, fresh=service.settings.fresh_seconds)
 
