@@ -25,6 +25,9 @@ from tests.conftest import SERIES
 
 from perdure.cli import exits
 from perdure.errors import MissingLibrary
+from perdure.signing.document import join_signature
+from perdure.signing.ssh import SshSigner
+from perdure.signing.statement import parse_statement
 
 ROOT = Path(__file__).parents[2]
 DR = "http://www.dr.dk/"
@@ -82,6 +85,8 @@ NEEDED = {
     "pwid make": ("archives", "pwid", "make", "--archive", "a.example", "--warc", "b.warc.gz",
         "--offset", "0"),
     "sign": ("signatures", "sign", "{text}", "--key", "key.pem"),
+    "attach-signature": ("signatures", "attach-signature", "{text}", "signed.txt"),
+    "text of a paper": ("pdf", "text", "--of", "paper.pdf"),
     "verify-part": ("html", "verify-part", "{page}#xpointer=//p", "page.html"),
 }  # fmt: skip
 """Commands that need an extra: its name, and words of which the part needs it."""
@@ -128,6 +133,7 @@ def kept(shell: Shell, place: Path) -> dict[str, str]:
     key = Ed25519PrivateKey.from_private_bytes(bytes(32))
     form = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
     (place / "key.pem").write_bytes(key.private_bytes(*form))
+    (place / "key.pub").write_text(SshSigner(key).key.line)
     (place / "record.xml").write_text("<resource xmlns='http://datacite.org/schema/kernel-4'/>")
     for number, name in enumerate(("a", "b")):
         warc = Warc(place / f"{name}.warc.gz")
@@ -138,6 +144,9 @@ def kept(shell: Shell, place: Path) -> dict[str, str]:
     (page,) = shell.lines("mint", "--series", SERIES, "page.html")
     shell.run("bind", text, "http://127.0.0.1:9/letter")
     (place / "members.txt").write_text(f"{text}\npwid:a.example:2016-01-22T11.20.29Z:part:{DR}\n")
+    statement = parse_statement(shell.run("statement", text, "--key", "key.pub").output.encode())
+    signed = join_signature(statement, SshSigner(key).sign_statement(statement))
+    (place / "signed.txt").write_text(str(signed))
     (corpus,) = shell.lines("collection", "make", "members.txt", "--series", SERIES)
     return {"text": text, "page": page, "corpus": corpus}
 
@@ -180,6 +189,9 @@ def test_a_bare_installation_does_everything_else(
         ("verify",),
         ("mint", "--series", SERIES, "paper.pdf"),
         ("mint", "--series", SERIES, "picture.png"),
+        ("statement", kept["text"], "--key", "key.pub"),
+        ("text", kept["text"]),
+        ("text", kept["page"]),
         ("version",),
     ):
         done = run_bare(hidden, shell, *words)
