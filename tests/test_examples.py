@@ -1,4 +1,4 @@
-"""The examples that people will type: the demo and the tutorial, run as they stand there."""
+"""The examples that people will type, in the demo and in pages, run as they stand there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 _A_DAY = re.compile(r"\d{4}/\d\d/\d\d")
 TUTORIALS = sorted((PROJECT / "docs" / "tutorial").glob("*.md"))
+STORIES = [PROJECT / "docs" / "explanation" / "quotations.md"]
 
 
 def free_port() -> int:
@@ -97,8 +98,8 @@ def test_the_stand_in_sends_what_curl_sends(arguments: list[str]) -> None:
     assert sent[0] == sent[1]
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [*TUTORIALS, *STORIES], ids=lambda page: page.stem)
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     port, today = free_port(), f"{datetime.now(UTC):%Y/%m/%d}"
     expected: list[tuple[str, list[str]]] = []
     for block in re.findall(r"^```\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
