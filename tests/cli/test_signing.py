@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -281,8 +282,13 @@ def test_a_time_stamp_proves_that_a_signature_is_older(
     assert found["stamped"]
     (place / "got").write_text(shell.run("get", signature).stdout)
     shell.run("withdraw", signature, "--reason", "attached once more, later")
+    time.sleep(1.1)  # a stamp tells whole seconds
     trust(shell, place, "", name=listed)
     assert "revoked" in shell.error("attach-signature", signed, "signed", code=REFUSED)["message"]
+    (again,) = shell.lines(*words, "reply")  # its change is later than the revocation
+    assert again != signature
+    (line,) = shell.lines("verify", "--signatures", signed)
+    assert line.startswith(f"valid: {again} of {signed} by ann (author): a time stamp of ")
 
 
 def test_signatures_are_found_after_a_rebuild_from_the_segments_alone(
