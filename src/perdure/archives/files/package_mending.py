@@ -48,7 +48,8 @@ _FOUR_BLOCKS = sum(2 << _BLOCK_BITS * place for place in range(4)).to_bytes(5, "
 """Four empty blocks of fixed codes: each has type 1 and the end of a block, seven zeros."""
 _STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY)
 _FEW = 1 << 20
-_ATTEMPTS = 64
+_ATTEMPTS, _MORE_ATTEMPTS = 64, 2048
+"""For long indexes and short ones: of 600 digests, 2 needed more than 128 attempts."""
 _SIGNED = "its package was signed: the signature is removed"
 _DIGEST_NAMES = ("digest", "recordDigest")
 _REQUEST_KEY = re.compile(rb"(__wb_method=[a-z]+&)([^ ]*)")
@@ -157,7 +158,8 @@ class _Mending:
         """
         packed = {one: self._read_listing(one) for one in self._members if one.endswith(".cdx.gz")}
         tables = {one: self._read_listing(one) for one in self._members if one.endswith(".idx")}
-        for attempt in range(_ATTEMPTS):
+        size = sum(len(text or b"") for text in (packed | tables).values())
+        for attempt in range(_MORE_ATTEMPTS if size <= _FEW else _ATTEMPTS):
             digests: dict[bytes, bytes] = {}
             made = {
                 name: _blank_blocks(text, erased, digests, attempt)
