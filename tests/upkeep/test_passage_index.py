@@ -17,6 +17,7 @@ from perdure.ids import parse
 from perdure.model.commands import Erase, Restrict, Withdraw
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Record
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
 from perdure.upkeep.quotations.fingerprints import WORDS, Match
@@ -177,12 +178,12 @@ def test_the_index_resumes_after_a_crash_and_can_be_deleted(
     taken: list[str] = []
     index = PassageIndex(desk.registry)
 
-    def stop_at_third(key: str, record: object) -> None:
+    def stop_at_third(key: str, record: Record | None) -> None:
         taken.append(key)
         if len(taken) == 3:
-            PassageIndex._index_record(index, key, record)  # type: ignore[arg-type]
+            PassageIndex._index_record(index, key, record)
             raise KeyboardInterrupt
-        PassageIndex._index_record(index, key, record)  # type: ignore[arg-type]
+        PassageIndex._index_record(index, key, record)
 
     monkeypatch.setattr(index, "_index_record", stop_at_third)
     with pytest.raises(KeyboardInterrupt):

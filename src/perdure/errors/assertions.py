@@ -47,8 +47,8 @@ class MotivationUnknown(InvalidRequest):
     def reason(self) -> str:
         known = ", ".join(self.known)
         return (
-            f"its motivation {quote(self.motivation)} is none of {known}, nor a term of cito: or "
-            "prov:, nor an absolute IRI"
+            f"its motivation {quote(self.motivation)} is not known; use one of {known}, a term "
+            "such as cito:disputes, or an absolute IRI"
         )
 
 

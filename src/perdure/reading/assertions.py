@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure.errors import Forbidden, PerdureError, Unauthenticated
+from perdure.errors import PerdureError
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.model.assertions import LONGEST, MEDIA_TYPE, RETRACTS, Assertion, read_assertion
-from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
+from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.records import IdentifiedRecord
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
+from perdure.reading.targeting import fetch_document, is_open
 
 MOST = 1000
 """Assertions about one name that are read."""
@@ -76,11 +77,8 @@ class Assertions:
 
     def _read_held(self, one: IdentifiedRecord, reader: Reader) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or is not for this reader."""
-        try:
-            step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
-        except (Forbidden, Unauthenticated):  # closed to this reader
-            return None
-        if not isinstance(step, Fetch) or step.representation.length > LONGEST:
+        step = fetch_document(self._door, one.identifier, reader, longest=LONGEST)
+        if step is None:
             return None
         if strip_parameters(step.representation.media_type) != strip_parameters(MEDIA_TYPE):
             return None
@@ -88,10 +86,8 @@ class Assertions:
             assertion = read_assertion(self._listings.read_bytes(step.representation))
         except PerdureError:  # another document about the name
             return None
-        for about in assertion.about:
-            guard = self._door.find_guard(about, reader)
-            if guard is not None and not guard.is_admitted():
-                return None
+        if not all(is_open(self._door, about, reader) for about in assertion.about):
+            return None
         past = self._listings.records.list_revisions(one.identifier.key)
         first = past[0] if past else one.record
         return HeldAssertion(

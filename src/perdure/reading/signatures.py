@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import Corrupt, Forbidden, NotFound, PerdureError, Unauthenticated
+from perdure.errors import Corrupt, NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.extractors.port import Span
@@ -36,6 +36,7 @@ from perdure.reading.documents import Documents
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.reading.scanning import DamagedRecord, scan_readable
+from perdure.reading.targeting import fetch_document, is_open
 from perdure.signing.allowed import parse_allowed_signers
 from perdure.signing.document import LONGEST, SignedStatement, parse_signed_statement
 from perdure.signing.stamps import read_certificates, verify_stamp
@@ -252,18 +253,14 @@ class Signatures:
         self, one: IdentifiedRecord, reader: Reader
     ) -> tuple[Identifier, SignedStatement] | None:
         """Read a signed statement; None if the record has none, or was withdrawn or closed."""
-        try:
-            step = self._door.resolve(Query(identifier=one.identifier, reader=reader)).step
-        except (Forbidden, Unauthenticated):  # closed to this reader
-            return None
-        if not isinstance(step, Fetch) or step.representation.length > LONGEST:
+        step = fetch_document(self._door, one.identifier, reader, longest=LONGEST)
+        if step is None:
             return None
         try:
             signed = parse_signed_statement(self._listings.read_bytes(step.representation))
         except InvalidRequest:  # another document about the name
             return None
-        guard = self._door.find_guard(signed.statement.identifier, reader)
-        if guard is not None and not guard.is_admitted():
+        if not is_open(self._door, signed.statement.identifier, reader):
             return None  # it has the digest and the length of something closed
         return step.identifier, signed
 

@@ -1,4 +1,4 @@
-"""Assertions are stored: what the commands do.
+"""Storing and retracting assertions.
 
 How it works: `store_assertion` reads an assertion, checks that the names of this registry that it
 is about exist, and mints it as a document whose record has them as targets. `retract_assertion`

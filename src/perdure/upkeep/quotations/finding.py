@@ -124,7 +124,7 @@ def _list_common(prints: list[Numbers]) -> frozenset[int]:
 def _pair_places(
     ours: Fingerprints, theirs: Fingerprints, common: frozenset[int]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of places with the same fingerprint, `MOST_PLACES` for one of ours."""
+    """Return the pairs of places with the same fingerprint, unless it is boilerplate."""
     there: dict[int, list[int]] = {}
     for number, place in zip(theirs.prints.tolist(), theirs.places.tolist(), strict=True):
         if number not in common:
@@ -163,7 +163,9 @@ def _compare_document(
     for mine, other, places, rule in pairs:
         for match in _extend_hits(mine, other, places, rule):
             first, second, length = match
-            if _spell(text, mine, first, length) != _spell(plain.text, other, second, length):
+            if _spell_words(text, mine, first, length) != _spell_words(
+                plain.text, other, second, length
+            ):
                 continue
             start, stop = int(other.starts[second]), int(other.stops[second + length - 1])
             passages = plain.list_passages(start, stop)
@@ -194,7 +196,7 @@ def _extend_hits(
                 yield match
 
 
-def _spell(text: str, words: FoldedWords, first: int, length: int) -> list[str]:
+def _spell_words(text: str, words: FoldedWords, first: int, length: int) -> list[str]:
     """Return words as they are written in a text, folded."""
     places = slice(first, first + length)
     spans = zip(words.starts[places].tolist(), words.stops[places].tolist(), strict=True)

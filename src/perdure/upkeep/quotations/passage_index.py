@@ -164,7 +164,14 @@ class PassageIndex:
         self._connection.execute(
             "INSERT INTO document (key, name, sha512, reading, words, characters)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            (key, str(name), held.sha512, str(held.reading), _pack(words), _pack(characters)),
+            (
+                key,
+                str(name),
+                held.sha512,
+                str(held.reading),
+                _pack_fingerprints(words),
+                _pack_fingerprints(characters),
+            ),
         )
 
     # looking up
@@ -182,7 +189,9 @@ class PassageIndex:
         """Yield every document of the index."""
         query = "SELECT key, name, sha512, words, characters FROM document ORDER BY id"
         for key, name, sha512, words, characters in self._connection.execute(query):
-            yield IndexedDocument(key, name, sha512, _unpack(words), _unpack(characters))
+            yield IndexedDocument(
+                key, name, sha512, _unpack_fingerprints(words), _unpack_fingerprints(characters)
+            )
 
 
 def _list_keys(change: Change, records: Records) -> list[str]:
@@ -203,14 +212,14 @@ def _list_held(key: str, record: Record) -> Iterator[tuple[Identifier, Represent
                     yield qualify_identifier(name, version.number, held.format), held
 
 
-def _pack(found: Fingerprints) -> bytes:
+def _pack_fingerprints(found: Fingerprints) -> bytes:
     """Pack fingerprints, sorted: all numbers of 5 bytes, then all places of 4, little-endian."""
     order = np.argsort(found.prints, kind="stable")
     octets = found.prints[order].astype("<u8").view(np.uint8).reshape(-1, 8)[:, :_PRINT]
     return octets.tobytes() + found.places[order].astype("<u4").tobytes()
 
 
-def _unpack(data: bytes) -> Fingerprints:
+def _unpack_fingerprints(data: bytes) -> Fingerprints:
     count = len(data) // (_PRINT + 4)
     octets: NDArray[np.uint8] = np.zeros((count, 8), dtype=np.uint8)
     octets[:, :_PRINT] = np.frombuffer(data, np.uint8, count * _PRINT).reshape(-1, _PRINT)

@@ -1,0 +1,36 @@
+"""Reading the documents that are about a name, such as signatures and assertions.
+
+How it works: `fetch_document` asks the read door for the bytes of such a document, and `is_open`
+for the right to read what it is about, since it may tell the digest or the words of that.
+
+What must stay true: a document that was withdrawn or is closed to the reader is not found.
+"""
+
+from __future__ import annotations
+
+from perdure.errors import Forbidden, Unauthenticated
+from perdure.ids import Identifier
+from perdure.model.queries import Fetch, Query, Reader
+from perdure.reading.resolve import ReadDoor
+
+
+def fetch_document(
+    door: ReadDoor, identifier: Identifier, reader: Reader, *, longest: int
+) -> Fetch | None:
+    """Return the step that leads to the bytes of a document held here.
+
+    None if it was withdrawn, is closed to the reader, or has more than `longest` bytes.
+    """
+    try:
+        step = door.resolve(Query(identifier=identifier, reader=reader)).step
+    except (Forbidden, Unauthenticated):
+        return None
+    if isinstance(step, Fetch) and step.representation.length <= longest:
+        return step
+    return None
+
+
+def is_open(door: ReadDoor, about: Identifier, reader: Reader) -> bool:
+    """Return whether a reader may read what a document is about."""
+    guard = door.find_guard(about, reader)
+    return guard is None or guard.is_admitted()
