@@ -13,6 +13,7 @@ from tests.conftest import sha512, text
 from perdure.errors import (
     Conflict,
     InvalidRequest,
+    MalformedIdentifier,
     NoSuchVersion,
     PerdureError,
     UnknownAuthority,
@@ -311,3 +312,16 @@ def test_what_is_held_is_found_under_every_name_of_its_format() -> None:
     assert rules.find_held(version, "au") == other
     assert rules.find_held(version, "pdf") is None
     assert rules.find_held(None, "text") is None
+
+
+def test_a_past_day_is_one_day_before_today() -> None:
+    """Ruling pdi-retrospective: "under a past day of its series"."""
+    today = "2026/11/21"
+    assert rules.check_past_day("oma.eop.gov.us", "1997/9/1", today) == "1997/09/01"
+    assert rules.check_past_day("oma.eop.gov.us", "2026/11/20", today) == "2026/11/20"
+    for other in ("2026/11/21", "2026/12/01", "1997", "1997/09", "1997/*/01", "10000/01/01"):
+        with pytest.raises(InvalidRequest):
+            rules.check_past_day("oma.eop.gov.us", other, today)
+    for other in ("1997/02/30", "", "yesterday"):
+        with pytest.raises((MalformedIdentifier, InvalidRequest)):
+            rules.check_past_day("oma.eop.gov.us", other, today)

@@ -828,3 +828,18 @@ def test_a_proposal_is_seen_listed_refused_and_confirmed(tmp_path: Path) -> None
         problem(site.post(target, {"reason": "another"}, token=other), 409, "conflict")
         assert site.post(target, body, token=other).status == 200
         assert site.get(f"/{name}").status == 410
+
+
+def test_a_past_day_needs_the_right_to_it(site: Deployment, secret: str) -> None:
+    """Ruling pdi-retrospective: "with the right `retrospect`, under a past day of its series"."""
+    body: dict[str, Any] = {"day": "1997/09/01", "metadata": {"title": "A letter"}}
+    plain = site.token("mints", operations=("mint",))
+    assert site.post(MINT, body, token=plain).status == 403
+    assert site.post(MINT, body, token=site.token("past", operations=("retrospect",))).status == 403
+    both = site.token("both", operations=("mint", "retrospect"))
+    body["day"] = "1987/09/01"
+    name = receipt(site.post(MINT, body, token=both), 201)["identifier"]
+    assert name == f"pdi://{SERIES}/1987/09/01/1"
+    for day in ("2999/01/01", "1997/02/30", "x"):
+        assert site.post(MINT, {"day": day}, token=both).status == 400
+    assert site.post("/ark:99999/fk4?mint", {"day": "1997/09/01"}, token=both).status in (403, 404)

@@ -161,6 +161,13 @@ class DayNotCome(UnusableName):
     rule = "section 2.3"
 
 
+class DayNotPast(UnusableName):
+    """A name was to be minted under a past day, but the text does not name a past day."""
+
+    reason = "it is not one past day; names of today are minted without a day"
+    rule = "ruling pdi-retrospective"
+
+
 class SerialNotCome(UnusableName):
     """The requested serial number is higher than the last one assigned today."""
 

@@ -94,6 +94,13 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
     metadata: dict[str, str] = {}
     targets: tuple[Identifier, ...] = ()
     """The identifiers that the content is about, each with its version, format and part."""
+    later: tuple[tuple[Content, ...], ...] = ()
+    """The contents of version 2 and of all that follow it, if they are known already."""
+    about: About | None = None
+    """The description of the resource."""
+    day: str = ""
+    """The past day of the series under which the name is given (`1997/09/01`); empty: today.
+    # ruling: pdi-retrospective"""
 
 
 class Register(Command, frozen=True, kw_only=True, tag="register"):
@@ -351,6 +358,8 @@ Answer = Receipt | PerdureError
 def list_contents(command: Command) -> tuple[Content, ...]:
     """The bytes that a command brings along."""
     match command:
+        case Mint(later=later) if later:
+            return command.contents + tuple(one for some in later for one in some)
         case Mint() | Commit() | Register():
             return command.contents
         case Break(content=Content() as content):

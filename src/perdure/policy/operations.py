@@ -20,5 +20,7 @@ OPERATIONS = (
     "delegate",
     "administer",
     "mirror",
+    "retrospect",
 )
-"""`delegate` and `administer` are about tokens, all others about identifiers."""
+"""`retrospect` is the right to mint under a past day, beside `mint` (ruling: pdi-retrospective).
+`delegate` and `administer` are about tokens, all others about identifiers."""

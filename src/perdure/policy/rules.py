@@ -36,6 +36,7 @@ from perdure.errors.contents import FormatContradicted, MalformedToken, UnknownC
 from perdure.errors.naming import (
     CountryUnknown,
     DayNotCome,
+    DayNotPast,
     EmptyUniqueId,
     FormatTwice,
     NothingToCommit,
@@ -45,7 +46,7 @@ from perdure.errors.naming import (
     SerialNotCome,
     VersionBelowOne,
 )
-from perdure.ids import Identifier, grammar
+from perdure.ids import Identifier, grammar, pdi
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import (
@@ -118,6 +119,19 @@ def check_day(identifier: Pdi, today: str) -> None:
     date = identifier.date
     if date is not None and (date > today or len(date) > len("YYYY/MM/DD")):
         raise DayNotCome(identifier=str(identifier))
+
+
+def check_past_day(series: str, day: str, today: str) -> str:
+    """Return a day of a series in canonical form (`1997/09/01`). Both days are in this form.
+
+    Raises MalformedIdentifier if the day does not exist, InvalidRequest if it is not past.
+    # ruling: pdi-retrospective
+    """
+    named = pdi.parse_pdi(f"pdi://{series}/{day}/")
+    date = named.date or ""
+    if "*" in date or len(date) != len("YYYY/MM/DD") or date >= today:
+        raise DayNotPast(identifier=str(named))
+    return date
 
 
 def check_serial(identifier: Pdi, today: str, last: int) -> None:

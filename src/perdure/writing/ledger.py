@@ -55,6 +55,8 @@ from perdure.storage.spool import HEAD_ROOM, clear_away
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST = "\U0010ffff"
+_MOST_DAYS = 1000
+"""Days whose counters are kept; each takes some kilobytes."""
 
 MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 """Acts of changes that bring new records."""
@@ -402,6 +404,8 @@ class Ledger:
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
+            if len(self._serials) >= _MOST_DAYS:  # past days of a retrospective deposit
+                self._serials.clear()
             floor = self.find_floor(series, day)
             last = max(floor, self.journal.find_last_serial(make_resource_key(series, day, None)))
             most = self._quotas.get(series, SERIALS_END - 1)

@@ -46,6 +46,9 @@ def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
         or command.once is not None
         or command.locations
         or command.targets
+        or command.about is not None
+        or command.later
+        or command.day
         or command.authority not in owned
     ):
         return None

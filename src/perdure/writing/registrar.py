@@ -33,6 +33,7 @@ from perdure.errors.processes import CommandFailed
 from perdure.ids import Identifier, pdi
 from perdure.ids.keys import spell_key
 from perdure.ids.pdi import Pdi
+from perdure.model.about import About, check_description
 from perdure.model.commands import (
     Alias,
     Answer,
@@ -286,9 +287,10 @@ class Registrar:
     def _mint_name(self, command: Mint) -> Receipt:
         if command.authority not in self._settings.series:
             self._learn_authority(command.authority)
+        day = self._choose_day(command)
         if command.authority in self._settings.series and command.uid is None:
-            return self._mint_serial(command)
-        identifier = choose_name(command, self._settings, self._ledger, self._day)
+            return self._mint_serial(command, day)
+        identifier = choose_name(command, self._settings, self._ledger, day)
         taken = find_same_record(self._ledger, identifier)
         if taken is not None:
             raise NameTaken(identifier=str(taken.identifier.resource))
@@ -299,10 +301,23 @@ class Registrar:
         if self._learn is not None and self._settings.find_authority(name) is None:
             self._settings = self._learn()
 
-    def _mint_serial(self, command: Mint) -> Receipt:
-        """Mint the next number of a series today, used up only when nothing can fail any more."""
+    def _choose_day(self, command: Mint) -> str:
+        """The day under which a name is minted: today, or the past one that the command states.
+
+        Raises InvalidRequest if it is not past, or if the scheme has no days; Conflict if unknown
+        names may have numbers of it.  # ruling: pdi-retrospective
+        """
+        if not command.day:
+            return self._day
         rules.check_series(command.authority, self._settings.series)
-        serials = self._ledger.find_serials(command.authority, self._day)
+        day = rules.check_past_day(command.authority, command.day, self._day)
+        self._ledger.find_floor(command.authority, day)
+        return day
+
+    def _mint_serial(self, command: Mint, day: str) -> Receipt:
+        """Mint the next number of a day, used up only when nothing can fail any more."""
+        rules.check_series(command.authority, self._settings.series)
+        serials = self._ledger.find_serials(command.authority, day)
         ((stem,), _) = serials.list_following()
         format = command.contents[0].format if command.contents else command.format
         name = pdi.parse_pdi(stem + naming.spell_first_ending(format))
@@ -334,6 +349,7 @@ class Registrar:
             minted=format if version == 1 and not command.contents else "",
             metadata=command.metadata,
             targets=tuple(map(str, command.targets)) if isinstance(command, Mint) else (),
+            about=_read_description(command) if isinstance(command, Mint) else None,
         )
         if command.locations:
             record, _ = binding.bind_locations(identifier, record, command.locations)
@@ -342,10 +358,12 @@ class Registrar:
             check = rules.check_new_contents if is_new else rules.check_contents
             contents = check(identifier, command.contents)
             plan = rules.plan_version(identifier, record, contents, version)
-            record = self._with_bytes(identifier, record, plan)
+            later = _plan_later(identifier, record, command) if isinstance(command, Mint) else ()
+            self._ledger.check_spooled(list_contents(command))
+            for one in (plan, *later):
+                record = self._with_bytes(identifier, record, one)
             format = plan.fresh[0].format
-        act = "mint" if isinstance(command, Mint) else "register"
-        self._ledger.add_record(identifier.key, record, act)
+        self._ledger.add_record(identifier.key, record, _name_act(command))
         self._shares.note_names(command.bearer)
         self._ledger.note_name(identifier, self._day)
         name = identifier
@@ -597,6 +615,33 @@ class Registrar:
                 rules.check_serial(identifier, self._day, last)
             elif identifier.date is not None and identifier.serial is not None:
                 self._ledger.find_floor(identifier.series, identifier.date)  # raises if closed
+
+
+def _read_description(command: Mint) -> About | None:
+    """The description that a mint brings. Raises InvalidMetadata or TooLarge."""
+    return None if command.about is None else check_description(command.about)
+
+
+def _plan_later(
+    identifier: Identifier, record: Record, command: Mint
+) -> tuple[rules.CommitPlan, ...]:
+    """Plan the versions of a mint that follow the first, before any byte has a place.
+
+    Raises InvalidRequest or MalformedIdentifier.
+    """
+    return tuple(
+        rules.plan_version(
+            identifier, record, rules.check_new_contents(identifier, contents), number
+        )
+        for number, contents in enumerate(command.later, 2)
+    )
+
+
+def _name_act(command: Mint | Register) -> str:
+    """The act of the change: a name under a past day has its own.  # ruling: pdi-retrospective"""
+    if isinstance(command, Register):
+        return "register"
+    return "retrospect" if command.day else "mint"
 
 
 def _list_keys(commands: Sequence[Command]) -> list[str]:

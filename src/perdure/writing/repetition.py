@@ -21,6 +21,9 @@ from perdure.writing.ledger import Ledger
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
 
+_ADDED: dict[str, object] = {"part": None, "targets": (), "later": (), "about": None, "day": ""}
+"""Fields that were added after fingerprints were stored, with their defaults."""
+
 _encode = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
@@ -56,12 +59,16 @@ def fingerprint_command(command: Command) -> str:
             seen.extend(
                 f"{one.format} {one.media_type} {one.sha512}" for one in list_contents(command)
             )
-        elif (name, getattr(command, name)) in (("part", None), ("targets", ())):
-            continue  # added after fingerprints were stored
+        elif getattr(command, name) == _ADDED.get(name, ...):
+            continue
         elif name not in ("expect", "once", "bearer", "evidence"):
             value = getattr(command, name)
             if name == "targets":
                 value = " ".join(map(str, value))
+            elif name == "later":
+                value = tuple(len(some) for some in value)  # the bytes count as `contents`
+            elif name == "about":
+                value = _encode(value).decode()
             # Until the ruling pdi-reserved-name, this was the format of a name without bytes.
             seen.append(f"{name}={value if (name, value) != ('format', '') else 'text'}")
     seen.append(f"once={command.once}")  # last, as in the stored fingerprints

@@ -19,6 +19,7 @@ from perdure.ids import Identifier
 from perdure.model.records import Token
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import rights, tokens
+from perdure.policy.rules import check_past_day, check_series
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -61,6 +62,23 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
         known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
     _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
+
+
+def check_retrospection(service: Service, token: Token, authority: str, day: str) -> str:
+    """Check that the token covers minting under a past day, and return the day (`1997/09/01`).
+
+    Raises Unauthenticated, Forbidden, MalformedIdentifier, InvalidRequest, or UnknownAuthority if
+    the names of this authority have no days.  # ruling: pdi-retrospective
+    """
+    moment = current_time(service)
+    check_series(authority, service.settings.series)
+    past = check_past_day(authority, day, moment[:10].replace("-", "/"))
+    owned = service.settings.find_authority(authority)
+    if owned is not None:
+        for operation in ("mint", "retrospect"):
+            what = rights.make_new_object(owned, past.replace("/", "-"))
+            _check_chain(service, token, operation, what, moment)
+    return past
 
 
 def check_share(service: Service, request: Request, token: Token) -> None:

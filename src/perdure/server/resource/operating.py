@@ -78,6 +78,7 @@ class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ask: bool = False
     locations: tuple[str | LinePlace, ...] = ()
     metadata: dict[str, str] = {}
+    day: str = ""
 
 
 class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -299,6 +300,7 @@ async def _mint_name(service: Service, request: Request, authority: str) -> Answ
         format=format,
         locations=locations,
         metadata=body.metadata,
+        day=auth.check_retrospection(service, token, authority, body.day) if body.day else "",
         once=read_idempotency_key(request),
     )
     return await submit_command(service, request, "mint", command)

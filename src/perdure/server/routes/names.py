@@ -264,11 +264,13 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<authority>?mint",
-        'mints without bytes: `{"uid", "format" or "type", "locations", "ask", "metadata"}`. With '
+        'mints without bytes: `{"uid", "format" or "type", "locations", "ask", "metadata", '
+        '"day"}`. With '
         "neither format nor type, the name is reserved without a format, unless `ask` is true: "
         "then the server of the first location is asked for its type (HEAD). The authority is "
         "written as `pdi://<series>/`, `ark:<shoulder>` or, for URNs of 1993, "
-        "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
+        "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`). A past `day` (`1997/09/01`) needs "
+        "the right `retrospect`, too",
         _MADE,
         word="mint",
     ),
