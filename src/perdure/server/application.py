@@ -43,18 +43,18 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  <identifier>                                      reading.answer_get
     OPTIONS   <identifier>                                      methods.answer_options
     TRACE     <identifier>                                      methods.answer_trace
-    PUT       <identifier>                                      metadata.answer_put
-    PUT       <identifier>?metadata                             metadata.answer_put
-    POST      <identifier>?mint                                 metadata.answer_post
-    POST      <identifier>?register                             metadata.answer_post
-    POST      <identifier>?correct                              metadata.answer_post
-    POST      <identifier>?bind                                 metadata.answer_post
-    POST      <identifier>?break                                metadata.answer_post
-    POST      <identifier>?alias                                metadata.answer_post
-    POST      <identifier>?metadata                             metadata.answer_post
-    POST      <identifier>?withdraw                             metadata.answer_post
-    POST      <identifier>?erase                                metadata.answer_post
-    POST      <identifier>?refuse                               metadata.answer_post
+    PUT       <identifier>                                      changing.answer_put
+    PUT       <identifier>?metadata                             changing.answer_put
+    POST      <identifier>?mint                                 changing.answer_post
+    POST      <identifier>?register                             changing.answer_post
+    POST      <identifier>?correct                              changing.answer_post
+    POST      <identifier>?bind                                 changing.answer_post
+    POST      <identifier>?break                                changing.answer_post
+    POST      <identifier>?alias                                changing.answer_post
+    POST      <identifier>?metadata                             changing.answer_post
+    POST      <identifier>?withdraw                             changing.answer_post
+    POST      <identifier>?erase                                changing.answer_post
+    POST      <identifier>?refuse                               changing.answer_post
     DELETE    <identifier>                                      methods.refuse_delete
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the

@@ -35,7 +35,7 @@ from perdure.server.common.conditions import CONDITIONS
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.protocol.http import EXTENSION
-from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.planning import read_whole_body
 from perdure.upkeep.transfer.lines import explain_fault
 
 MEDIA_TYPE = "application/jsonl"

@@ -38,7 +38,7 @@ from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.planning import read_whole_body
 
 _JSON = "application/json"
 _PRIVATE = (b"cache-control", b"no-store")

@@ -41,7 +41,7 @@ from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.planning import read_whole_body
 
 _TRIES = 8  # if others write to the same handle
 _NEW = frozenset((Permission.ADD_HANDLE,))

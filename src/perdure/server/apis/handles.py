@@ -57,7 +57,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import methods
-from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.planning import read_whole_body
 
 
 async def serve_handle(service: Service, request: Request) -> Answer:

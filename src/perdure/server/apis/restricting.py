@@ -33,7 +33,7 @@ from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource.operating import read_whole_body
+from perdure.server.resource.planning import read_whole_body
 from perdure.server.resource.writing import read_idempotency_key
 
 RIGHT = "restrict"

@@ -2,12 +2,11 @@
 
 How it works: `?metadata=datacite` and `?cite=apa&locale=fr` are for people; programs send Accept.
 In Accept, a format of metadata is one more representation: it is sent if its own media type has a
-higher quality than any form of the resource itself. A wildcard never asks for metadata. The same
-address accepts metadata with PUT or POST, if the token may `describe`.
+higher quality than any form of the resource itself. A wildcard never asks for metadata.
+`perdure.server.resource.changing` takes metadata at the same address.
 
 What must stay true: a name with a format means the resource and never its metadata, because that
-answer never changes; invalid metadata changes nothing; a merge patch is applied by the write door,
-so that two of them lose nothing; a script inside a record never runs.
+answer never changes; a script inside a record never runs.
 """
 
 from __future__ import annotations
@@ -15,36 +14,25 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from http import HTTPStatus
 
-import msgspec
-
 from perdure import metadata
 from perdure.errors import NotAcceptable
-from perdure.errors.describing import UnknownMetadataType
 from perdure.formats import find_media_type
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.citing import write_citation
-from perdure.metadata.port import LARGEST, DescribedResource
-from perdure.model.about import Attachment
-from perdure.model.commands import Describe
-from perdure.model.parameters import decode_names
+from perdure.metadata.port import DescribedResource
 from perdure.model.queries import Preference
 from perdure.model.records import Record
-from perdure.policy.levels import find_own, pin_part, read_described
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality
-from perdure.policy.rules import require_known
 from perdure.policy.versions import find_held_version
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import (
     Question,
-    read_name,
-    read_question,
     spell_part_path,
     spell_path,
 )
-from perdure.server.common import asking, auth
 from perdure.server.common.answers import (
     Answer,
     join_links,
@@ -56,12 +44,9 @@ from perdure.server.common.conditions import has_already
 from perdure.server.common.negotiate import rate_named
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import operating, writing
 
 BIBLIOGRAPHY = "text/x-bibliography"
 """One citation as text; `style` and `locale` are its parameters (as in DOI resolvers)."""
-MERGE_PATCH = "application/merge-patch+json"
-"""A change of single members of the description (RFC 7396)."""
 BIBLIOGRAPHIES = ("bibtex", "ris", "csl", "csl-json")
 """Formats of metadata in which a document can have many records."""
 _MANY = 100  # values
@@ -69,7 +54,7 @@ _LONG = 20_000  # characters
 
 
 @cache
-def _map_types() -> dict[str, str]:
+def map_types() -> dict[str, str]:
     """Map each media type to the format that it asks for, or to "" for a citation."""
     formats = metadata.load_formats().values()
     return {
@@ -77,18 +62,6 @@ def _map_types() -> dict[str, str]:
         **dict.fromkeys(cmdi.MEDIA_TYPES, cmdi.NAME),
         BIBLIOGRAPHY: "",
     }
-
-
-@cache
-def _map_readable_types() -> dict[str, str]:
-    """Map each media type that a description can be sent in to its format.
-
-    Plain JSON is perdure's own.
-    """
-    formats = metadata.load_formats().values()
-    readable = {one.name for one in formats if one.read is not None} | {cmdi.NAME}
-    known = {kind: name for kind, name in _map_types().items() if name in readable}
-    return known | ({"application/json": "json"} if "json" in readable else {})
 
 
 # Asking
@@ -122,7 +95,7 @@ async def answer_metadata(
         own = question.level is not None
         name = (
             question.metadata
-            or _map_types().get(_find_best_type(request.accept) or "")
+            or map_types().get(_find_best_type(request.accept) or "")
             or ("json" if own else "datacite")
         )
         return await _give_metadata(service, request, resolved, name, own=own)
@@ -145,20 +118,20 @@ async def negotiate_metadata(
     if kind == BIBLIOGRAPHY:
         style, locale = _read_parameters(request.accept)
         return await _give_citation(service, request, resolved, style, locale)
-    return await _give_metadata(service, request, resolved, _map_types()[kind])
+    return await _give_metadata(service, request, resolved, map_types()[kind])
 
 
 @lru_cache(maxsize=1024)
 def _find_best_type(accept: tuple[Preference, ...]) -> str | None:
     """Return the metadata type that Accept names with the highest quality, or None."""
     named = [(one.quality, _strip_range(one)) for one in accept if one.quality > 0]
-    ours = [(quality, kind) for quality, kind in named if kind in _map_types()]
+    ours = [(quality, kind) for quality, kind in named if kind in map_types()]
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
 def list_types() -> tuple[str, ...]:
     """List the media types of metadata and citations that Accept can name."""
-    return tuple(_map_types())
+    return tuple(map_types())
 
 
 def names_metadata(accept: tuple[Preference, ...]) -> bool:
@@ -325,103 +298,3 @@ async def _describe_resource(
         return describe(resolved, url)
     found: DescribedResource = await service.run_cutter(describe, resolved, url)
     return found
-
-
-# Taking
-# ------
-
-
-async def answer_put(service: Service, request: Request) -> Answer:
-    """Answer PUT: with `?metadata` it describes the identifier, otherwise it uploads bytes."""
-    if _is_description(request):
-        return await _take_description(service, request)
-    return await writing.put_bytes(service, request)
-
-
-async def answer_post(service: Service, request: Request) -> Answer:
-    """Answer POST: with `?metadata` it describes the identifier.
-
-    `perdure.server.resource.operating` has the other operations.
-    """
-    if _is_description(request):
-        return await _take_description(service, request)
-    return await operating.answer_operation(service, request)
-
-
-def _is_description(request: Request) -> bool:
-    pieces = decode_names(request.target.question or "").split("&")
-    return any(one.partition("=")[0] == "metadata" for one in pieces)
-
-
-async def _take_description(service: Service, request: Request) -> Answer:
-    """Store a description in a format, or an attached record.
-
-    Raises NotFound, Unauthenticated, Forbidden, PreconditionFailed, TooLarge, InvalidMetadata
-    with line and reason, InvalidRequest if perdure cannot read the format.
-    """
-    question = read_question(request.target.question, verbs=("metadata",))
-    named = read_name(request.target.text, question.part)
-    identifier = named.identifier
-    resource, level = read_described(identifier, named.part)
-    record = require_known(identifier, service.find_record(resource))
-    token = auth.find_bearer(service, request)
-    auth.check_right(service, token, "describe", resource)
-    if level.part:
-        await _require_part(service, request, identifier, named.part)
-    expect = writing.expect_unless_repeated(
-        request, lambda: writing.read_expected_revision(request, str(identifier), record)
-    )
-    merges = strip_parameters(request.read_field(b"content-type")) == MERGE_PATCH
-    name = question.metadata or "json" if merges else _read_declared_format(request, question)
-    data = await operating.read_whole_body(request, LARGEST)
-    path = spell_path(identifier)
-    if named.part is not None:
-        path = spell_part_path(identifier, named.part)
-    url = f"{request.base_url}/{path}"
-    command: Describe
-    dropped: tuple[str, ...] = ()
-    if merges:
-        patch = metadata.read_merge_patch(data, name)
-        command = Describe(identifier=identifier, patch=patch)
-    else:
-        own = find_own(record, pin_part(identifier, record, level)).attached
-        command = await service.run_cutter(_make_command, identifier, own, name, data, url)
-    if name.lower() != cmdi.NAME:
-        dropped = await service.run_cutter(metadata.list_unread, data, name)
-    command = msgspec.structs.replace(
-        command,
-        part=named.part,
-        by=token.name,
-        expect=expect,
-        once=writing.read_idempotency_key(request),
-    )
-    return await operating.submit_command(service, request, "describe", command, dropped)
-
-
-def _read_declared_format(request: Request, question: Question) -> str:
-    """Return the format of the body: from the address, or else from Content-Type."""
-    if question.metadata:
-        return question.metadata
-    kind = request.read_field(b"content-type")
-    name = _map_readable_types().get(strip_parameters(kind))
-    if name is None:
-        raise UnknownMetadataType(text=kind, known=(*_map_readable_types(), MERGE_PATCH))
-    return name
-
-
-async def _require_part(
-    service: Service, request: Request, identifier: Identifier, part: str | None
-) -> None:
-    """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
-    query = msgspec.structs.replace(asking.make_query(service, request, identifier), part=part)
-    resolved = asking.resolve_query(service, request, query)
-    await service.run_cutter(service.registry.documents.select_part, resolved)
-
-
-def _make_command(
-    identifier: Identifier, own: tuple[Attachment, ...], name: str, data: bytes, url: str
-) -> Describe:
-    if name.lower() == cmdi.NAME:
-        return Describe(identifier=identifier, attached=cmdi.replace_attachment(own, data))
-    about = metadata.adopt_description(metadata.read_record(data, name), identifier, url)
-    return Describe(identifier=identifier, about=about)

@@ -13,16 +13,14 @@ that the operation concerns; an unknown identifier gets 404 before the token is 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, Incomplete
-from perdure.errors.limits import BodyTooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
@@ -49,18 +47,15 @@ from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
+from perdure.server.resource.planning import OpenWrite, PlanLater, PlannedWrite
 from perdure.server.resource.writing import (
     check_new,
     expect_unless_repeated,
     find_minting_kind,
-    make_receipt_answer,
     minting_authority,
-    read_announced_length,
     read_expected_absence,
     read_expected_revision,
     read_idempotency_key,
-    read_promised_digests,
-    refuse_coding,
     refuse_write,
 )
 from perdure.upkeep.linkcheck.breaking import find_evidence
@@ -68,7 +63,6 @@ from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.lines import LinePlace, explain_fault
 
 _T = TypeVar("_T")
-_LONGEST_BODY = 1 << 20  # bytes
 
 
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,8 +201,8 @@ SHAPES: dict[str, type[msgspec.Struct]] = {
 VERBS = tuple(SHAPES)
 
 
-async def answer_operation(service: Service, request: Request) -> Answer:
-    """Answer POST to an identifier."""
+def open_operation(service: Service, request: Request) -> OpenWrite | Answer:
+    """Check POST to an identifier, as far as its body is not needed, or refuse it."""
     verb = read_question(request.target.question, verbs=VERBS).verb
     text = request.target.text
     authority = minting_authority(text, service.registry)
@@ -216,10 +210,10 @@ async def answer_operation(service: Service, request: Request) -> Answer:
         if verb != "mint":
             advice = "POST mints a name here with ?mint"
             return refuse_write(request, "POST", find_minting_kind(text), advice)
-        return await _mint_name(service, request, authority)
+        return _open_mint(service, request, authority)
     identifier = read_identifier(text)
     if verb == "register":
-        return await _register_name(service, request, identifier)
+        return _open_registration(service, request, identifier)
     record = service.find_record(identifier)
     known = identifier.is_pattern and service.knows_series(identifier)
     if not known:
@@ -232,29 +226,39 @@ async def answer_operation(service: Service, request: Request) -> Answer:
         advice = f"POST needs one of {', '.join(f'?{one}' for one in (*_KNOWN, 'metadata'))}"
         kind = TargetKind.IDENTIFIER if whole else TargetKind.PART
         return refuse_write(request, "POST", kind, advice)
-    return await _run_operation(service, request, verb, identifier, record)
+    return _open_known(service, request, verb, identifier, record)
 
 
-async def _run_operation(
+def _open_known(
     service: Service, request: Request, verb: str, identifier: Identifier, record: Record
-) -> Answer:
+) -> OpenWrite:
+    """Open an operation on a registered identifier."""
     token = auth.find_bearer(service, request)
     auth.check_right(service, token, _RIGHTS.get(verb, verb), identifier)
     expect = _find_expected(request, identifier, record)
     shape, make = _KNOWN[verb]
-    body = _decode_body(await read_whole_body(request), shape)
-    if isinstance(body, _EraseBody) and body.part is not None:
+
+    def plan_operation(sent: bytes) -> PlannedWrite | PlanLater:
+        body = _decode_body(sent, shape)
+        if isinstance(body, _EraseBody) and body.part is not None:
+            return PlanLater(partial(plan_erasure, body))
+        return plan_command(body)
+
+    async def plan_erasure(body: _EraseBody) -> PlannedWrite:
         stretches = await service.run_cutter(_find_stretches, service, identifier, body)
-        body = replace(body, blanks=stretches, version=stretches[0].version)
-    command = make(token.name, identifier, body, expect)
-    if isinstance(command, Break) and any(one.uri == command.uri for one in record.locations):
-        evidence = find_evidence(service.health, identifier, record, command.uri)
-        command = replace(command, evidence=evidence)
-    if isinstance(command, Alias) and _is_ours(service, command.other):
-        auth.check_right(service, token, verb, command.other)  # both records change
-    return await submit_command(
-        service, request, verb, replace(command, once=read_idempotency_key(request))
-    )
+        return plan_command(replace(body, blanks=stretches, version=stretches[0].version))
+
+    def plan_command(body: _Body) -> PlannedWrite:
+        command = make(token.name, identifier, body, expect)
+        if isinstance(command, Break) and any(one.uri == command.uri for one in record.locations):
+            evidence = find_evidence(service.health, identifier, record, command.uri)
+            command = replace(command, evidence=evidence)
+        if isinstance(command, Alias) and _is_ours(service, command.other):
+            auth.check_right(service, token, verb, command.other)  # both records change
+        once = read_idempotency_key(request)
+        return PlannedWrite(verb, replace(command, once=once) if once else command)
+
+    return OpenWrite(plan_operation)
 
 
 def _find_stretches(
@@ -281,32 +285,40 @@ def _is_ours(service: Service, identifier: Identifier) -> bool:
     )
 
 
-async def _mint_name(service: Service, request: Request, authority: str) -> Answer:
+def _open_mint(service: Service, request: Request, authority: str) -> OpenWrite:
     token = auth.find_bearer(service, request)
     auth.check_minting(service, token, authority)
     auth.check_share(service, request, token)
     check_new(request)
-    body = _decode_body(await read_whole_body(request), _MintBody)
-    locations = _make_locations(body.locations)
-    format = state_format(
-        None if body.format is UNSET else body.format, None if body.type is UNSET else body.type
-    )
-    if body.ask and not format:
-        format = await ask_format([one.uri for one in locations], service.settings)
-    command = Mint(
-        by=token.name,
-        authority=authority,
-        uid=body.uid,
-        format=format,
-        locations=locations,
-        metadata=body.metadata,
-        day=auth.check_retrospection(service, token, authority, body.day) if body.day else "",
-        once=read_idempotency_key(request),
-    )
-    return await submit_command(service, request, "mint", command)
+
+    def plan_mint(sent: bytes) -> PlannedWrite | PlanLater:
+        body = _decode_body(sent, _MintBody)
+        locations = _make_locations(body.locations)
+        format = state_format(
+            None if body.format is UNSET else body.format, None if body.type is UNSET else body.type
+        )
+        command = Mint(
+            by=token.name,
+            authority=authority,
+            uid=body.uid,
+            format=format,
+            locations=locations,
+            metadata=body.metadata,
+            day=auth.check_retrospection(service, token, authority, body.day) if body.day else "",
+            once=read_idempotency_key(request),
+        )
+        if body.ask and not format:
+            return PlanLater(partial(ask_other, command))
+        return PlannedWrite("mint", command)
+
+    async def ask_other(command: Mint) -> PlannedWrite:
+        format = await ask_format([one.uri for one in command.locations], service.settings)
+        return PlannedWrite("mint", replace(command, format=format))
+
+    return OpenWrite(plan_mint)
 
 
-async def _register_name(service: Service, request: Request, identifier: Identifier) -> Answer:
+def _open_registration(service: Service, request: Request, identifier: Identifier) -> OpenWrite:
     token: Token = auth.find_bearer(service, request)
     auth.check_right(service, token, "register", identifier)
     record = service.find_record(identifier)
@@ -315,61 +327,24 @@ async def _register_name(service: Service, request: Request, identifier: Identif
         expect = read_expected_absence(request)
     else:
         expect = _find_expected(request, identifier, record)
-    body = _decode_body(await read_whole_body(request), _RegisterBody)
-    command = Register(
-        by=token.name,
-        identifier=identifier,
-        locations=_make_locations(body.locations),
-        metadata=body.metadata,
-        expect=expect,
-        once=read_idempotency_key(request),
-    )
-    return await submit_command(service, request, "register", command)
 
+    def plan_registration(sent: bytes) -> PlannedWrite:
+        body = _decode_body(sent, _RegisterBody)
+        command = Register(
+            by=token.name,
+            identifier=identifier,
+            locations=_make_locations(body.locations),
+            metadata=body.metadata,
+            expect=expect,
+            once=read_idempotency_key(request),
+        )
+        return PlannedWrite("register", command)
 
-async def submit_command(
-    service: Service,
-    request: Request,
-    verb: str,
-    command: Command,
-    dropped: tuple[str, ...] = (),
-) -> Answer:
-    """Submit a command, and answer with its receipt.
-
-    `dropped` names the members of a metadata record that a description cannot have.
-    """
-    receipt = await service.submit_command(command, command.by)
-    service.metrics.count_write(verb, receipt.outcome)
-    if dropped:
-        receipt = replace(receipt, dropped=dropped)
-    return make_receipt_answer(request.base_url, receipt)
+    return OpenWrite(plan_registration)
 
 
 # bodies
 # ------
-
-
-async def read_whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
-    """Read the complete body. Raises ContentNotSupported if it is encoded, TooLarge,
-    DigestMismatch, or Incomplete, because a truncated body may still be valid JSON, or empty if
-    every member is optional."""
-    refuse_coding(request)
-    found = bytearray()
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            expected = read_announced_length(request) or len(found) + 1
-            raise Incomplete(expected=expected, received=len(found))
-        found += message["body"]
-        more = message["more_body"]
-        if len(found) > limit:
-            raise BodyTooLarge(limit=limit)
-    for algorithm, promised in read_promised_digests(request):
-        received = hashlib.new(algorithm.replace("-", ""), found).digest()
-        if received != promised:
-            raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=received.hex())
-    return bytes(found)
 
 
 def _decode_body(body: bytes, shape: type[_T]) -> _T:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from perdure import errors
 from perdure.server.common.target_kinds import TargetKind
-from perdure.server.resource import metadata, methods, operating, reading
+from perdure.server.resource import changing, methods, operating, reading
 from perdure.server.routes.model import (
     ANYTHING,
     BARE,
@@ -195,7 +195,7 @@ def _make_write(
     return Route(
         methods=(method,),
         pattern=NAMES,
-        handler=metadata.answer_put if method == "PUT" else metadata.answer_post,
+        handler=changing.answer_put if method == "PUT" else changing.answer_post,
         operation="store" if method == "PUT" else "change",
         text=text,
         shown=shown,
@@ -225,7 +225,7 @@ _METADATA_CHANGE = BodyShape(
     "to change, as a JSON Merge Patch (RFC 7396).",
     content={
         ANYTHING: {},
-        metadata.MERGE_PATCH: {"type": "object", "description": "Members; `null` removes one."},
+        changing.MERGE_PATCH: {"type": "object", "description": "Members; `null` removes one."},
     },
 )
 _NOT_FOUND = "answers 404"
