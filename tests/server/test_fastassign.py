@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.server.conftest import Answer, parse_answers, received
+from tests.server.conftest import Answer, parse_answers
 from tests.server.deployment import Deployment, deployed
+from tests.server.write_ways import ask, ask_plainly, count_fast
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
@@ -60,29 +61,8 @@ def put(secret: str, handle: str, *fields: str, body: bytes = RECORD) -> bytes:
     return "\r\n".join(lines).encode("latin-1") + body
 
 
-def ask(site: Deployment, *requests: bytes) -> list[Answer]:
-    """The answers on one connection, which stays open until the last request asks to end it."""
-    with site.connect() as wire:
-        wire.sendall(b"".join(requests))
-        wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        return parse_answers(received(wire), ["PUT"] * len(requests))[:-1]
-
-
-def ask_plainly(site: Deployment, request: bytes) -> Answer:
-    """The answer on a connection that ends with it, which is never given without ASGI."""
-    head, _, body = request.partition(b"\r\n\r\n")
-    with site.connect() as wire:
-        wire.sendall(head + b"\r\nConnection: close\r\n\r\n" + body)
-        return parse_answers(received(wire), ["PUT"])[0]
-
-
 def count_taken(site: Deployment) -> int:
-    """The number of writes that were carried out without ASGI."""
-    exposed = site.get("/metrics").body.decode()
-    found = re.search(
-        r'^perdure_fast_answers_total\{kind="assign"\} ([0-9.]+)$', exposed, re.MULTILINE
-    )
-    return int(float(found[1])) if found else 0
+    return count_fast(site, "assign")
 
 
 def comparable(answer: Answer) -> tuple[int, list[tuple[str, str]], str]:

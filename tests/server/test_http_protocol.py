@@ -808,14 +808,14 @@ def test_fast_answers_before_the_end() -> None:
 def test_a_promised_answer_comes_after_the_end() -> None:
     promised: list[Callable[[bytes], None]] = []
 
-    def fast_put(
-        target: bytes, fields: bytes, body: bytes, answer: Callable[[bytes], None]
+    def fast_write(
+        method: bytes, target: bytes, fields: bytes, body: bytes, answer: Callable[[bytes], None]
     ) -> bool:
         promised.append(answer)
         return True
 
     async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
-        protocol._fast_put, protocol.access_log = fast_put, False
+        protocol._fast_write, protocol.access_log = fast_write, False
         protocol.data_received(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
         assert protocol.eof_received()
         assert not wire.closed

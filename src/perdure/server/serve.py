@@ -91,8 +91,8 @@ class Worker:
         self._application = Application(self._service, self._cold)
         self.fast = FastPath(self._registry, self._generation, health, self._cold)
         self.fast.drop_outdated()
-        self.fast_put = FastWrites(self._service)
-        self._service.metrics.watch_fast_paths(self.fast, self.fast_put.mint, self.fast_put.assign)
+        self.fast_write = FastWrites(self._service, self._cold)
+        self._service.metrics.watch_fast_path(self.fast)
 
     @property
     def settings(self) -> Settings:
@@ -191,7 +191,7 @@ class _Config(uvicorn.Config):
         logged = logs.logs_requests()
         made = make_protocol_class(
             None if logged else worker.fast.answer_request,
-            None if logged else worker.fast_put,
+            None if logged else worker.fast_write,
             client_seconds=worker.settings.client_seconds,
             limits=worker.limits,
         )

@@ -49,17 +49,18 @@ class FastCounts(Protocol):
     sent: int
 
 
-class MintCounts(Protocol):
-    """The plain integers in which `perdure.server.fast.mint` counts."""
+class FastWriteCounts:
+    """The plain integers in which `perdure.server.fast.writes` counts."""
 
-    minted: int
-    received: int
-
-
-class AssignCounts(Protocol):
-    """The plain integer in which `perdure.server.fast.assign` counts."""
-
-    assigned: int
+    def __init__(self) -> None:
+        self.minted = 0
+        """Documents minted since this was set to 0."""
+        self.received = 0
+        """Bytes of uploads since then."""
+        self.assigned = 0
+        """Writes to handles through their API since then."""
+        self.operated = 0
+        """Operations on identifiers since then."""
 
 
 class Metrics:
@@ -68,8 +69,7 @@ class Metrics:
     def __init__(self, limits: ClientLimits | None = None) -> None:
         self._limits = limits
         self._fast_path: FastCounts | None = None
-        self._fast_mint: MintCounts | None = None
-        self._fast_assign: AssignCounts | None = None
+        self.fast_writes = FastWriteCounts()
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "perdure_requests",
@@ -132,13 +132,9 @@ class Metrics:
         """Note how late a timer was served: to measure each fast answer would slow it down."""
         self._delay.observe(max(seconds, 0.0))
 
-    def watch_fast_paths(
-        self, fast_path: FastCounts, fast_mint: MintCounts, fast_assign: AssignCounts
-    ) -> None:
-        """Set the counters of answers without ASGI."""
+    def watch_fast_path(self, fast_path: FastCounts) -> None:
+        """Set the counters of redirects and bytes without ASGI."""
         self._fast_path = fast_path
-        self._fast_mint = fast_mint
-        self._fast_assign = fast_assign
 
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
@@ -150,22 +146,24 @@ class Metrics:
             self._refused.labels("mints").inc(self._limits.mints_refused)
             self._limits.mints_refused = 0
         fast = self._fast_path
-        if fast is None:
-            return
-        self._fast.labels("redirect").inc(fast.redirects)
-        self._fast.labels("bytes").inc(fast.bodies)
-        self._sent.inc(fast.sent)
-        fast.redirects = fast.bodies = fast.sent = 0
-        mint = self._fast_mint
-        if mint is not None and mint.minted:
-            self._fast.labels("mint").inc(mint.minted)
-            self._writes.labels("mint", Outcome.CREATED.value).inc(mint.minted)
-            self._received.inc(mint.received)
-            mint.minted = mint.received = 0
-        assign = self._fast_assign
-        if assign is not None and assign.assigned:
-            self._fast.labels("assign").inc(assign.assigned)
-            assign.assigned = 0
+        if fast is not None:
+            self._fast.labels("redirect").inc(fast.redirects)
+            self._fast.labels("bytes").inc(fast.bodies)
+            self._sent.inc(fast.sent)
+            fast.redirects = fast.bodies = fast.sent = 0
+        self._gather_writes()
+
+    def _gather_writes(self) -> None:
+        writes = self.fast_writes
+        if writes.minted:
+            self._fast.labels("mint").inc(writes.minted)
+            self._writes.labels("mint", Outcome.CREATED.value).inc(writes.minted)
+            self._received.inc(writes.received)
+        if writes.assigned:
+            self._fast.labels("assign").inc(writes.assigned)
+        if writes.operated:
+            self._fast.labels("operation").inc(writes.operated)
+        writes.minted = writes.received = writes.assigned = writes.operated = 0
 
     def _count_request(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)

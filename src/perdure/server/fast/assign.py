@@ -49,14 +49,13 @@ BELOW = f"/{PATH}/".encode()
 class FastAssign:
     """Takes plain writes below `BELOW`, and returns False for all others.
 
-    See `perdure.server.protocol.http.FastPut`.
+    See `perdure.server.protocol.http.FastWrite`.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._headers = RepeatedHeaders(self._find_digest)
-        self.assigned = 0
-        """Writes carried out since this was set to 0."""
+        self._counts = service.metrics.fast_writes
 
     def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
         if b"%" in target or not values.is_quickly_read(body):
@@ -106,7 +105,7 @@ class FastAssign:
     ) -> Answer | None:
         """Return the answer of the plain way, or None if the write was handed in again."""
         if isinstance(outcome, Receipt):
-            self.assigned += 1
+            self._counts.assigned += 1
             return change.take_receipt(outcome)
         if not isinstance(outcome, PreconditionFailed):
             self._service.note_refusal(outcome)

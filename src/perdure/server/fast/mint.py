@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,13 +28,12 @@ from perdure.model.commands import Answer, Mint, Receipt
 from perdure.model.records import Token
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import write_answer
-from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.fast.bearer import read_plain_bearer
 from perdure.server.fast.headers import find_public_base
+from perdure.server.fast.requests import make_request
 from perdure.server.fast.writer_headers import RepeatedHeaders
 from perdure.server.protocol.head import split_fields
-from perdure.server.protocol.http import EXTENSION
 from perdure.server.resource.writing import (
     LARGE,
     make_receipt_answer,
@@ -87,7 +86,7 @@ class _AnswerTemplate(NamedTuple):
 class FastMint:
     """Takes plain uploads, and returns False for all others.
 
-    See `perdure.server.protocol.http.FastPut`.
+    See `perdure.server.protocol.http.FastWrite`.
     """
 
     def __init__(self, service: Service) -> None:
@@ -99,10 +98,7 @@ class FastMint:
         self._headers = RepeatedHeaders(self._judge_header)
         self._allowed_last: _MintingRight | None = None
         self._given: dict[tuple[bytes, str, str, int], _AnswerTemplate] = {}
-        self.minted = 0
-        """Documents minted since this was set to 0."""
-        self.received = 0
-        """Bytes of uploads since then."""
+        self._counts = service.metrics.fast_writes
 
     def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
         service = self._service
@@ -116,7 +112,7 @@ class FastMint:
         token = self._find_token(usual.digest, series)
         if token is None or service.limits.find_mint_wait(token.name):
             return False
-        self.received += len(body)
+        self._counts.received += len(body)
         document = make_content(
             body,
             format=usual.format,
@@ -188,11 +184,13 @@ class FastMint:
         self, target: bytes, fields: bytes, usual: UsualUpload, send: Send, outcome: Answer
     ) -> None:
         if isinstance(outcome, Receipt):
-            self.minted += 1
+            self._counts.minted += 1
             send(self._write_answer(target, usual, outcome))
             return
         self._service.note_refusal(outcome)
-        request = _make_request(target, fields, self._service.settings.base_url)
+        request = make_request(
+            b"PUT", target, split_fields(fields), self._service.settings.base_url
+        )
         answer = problems.answer_problem(problems.log_problem(outcome, request.method), request)
         send(write_answer(answer))
 
@@ -208,19 +206,3 @@ class FastMint:
             self._given.clear()
         self._given[like] = _AnswerTemplate(name, answer)
         return answer
-
-
-def _make_request(target: bytes, fields: bytes, base_url: str) -> Request:
-    """Make the request that the plain way would see. Its body has been read."""
-    scope = {
-        "method": "PUT",
-        "http_version": "1.1",
-        "scheme": "http",
-        "headers": split_fields(fields),
-        "extensions": {EXTENSION: {"raw": target}},
-    }
-    return Request(scope, _refuse_reading, base_url)
-
-
-async def _refuse_reading() -> NoReturn:
-    raise RuntimeError("the body of this request was read")

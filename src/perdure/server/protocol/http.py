@@ -18,10 +18,10 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 4. One message at a time: the next head is read when the previous answer is complete. Pipelined
    requests wait as bytes.
 5. A GET or HEAD without a body may be answered at once, without scope, task or event, by a function
-   passed to `make_protocol_class`, or later if the function must wait (`AnswerLater`); a PUT whose
-   body came with its head may go to another function, which answers later. llhttp is not fed again
-   the header fields that it has just read on the same connection, since its input would be these
-   fields and a constant. For such a PUT, the length may differ.
+   passed to `make_protocol_class`, or later if the function must wait (`AnswerLater`). A PUT or
+   POST whose body came with its head may go to another function, which answers later. llhttp is
+   not fed again the header fields that it has just read on the same connection, since its input
+   would be these fields and a constant. For such a write, the length may differ.
 6. `perdure.server.protocol.ending` defines how a connection ends.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
@@ -79,11 +79,12 @@ The header fields that the server adds to every answer (Date, Server) are insert
 line. `fast` must not block, must raise nothing but `AnswerLater`, must leave out the body for HEAD,
 and must set Content-Length whenever its status allows a body."""
 
-FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
-"""`fast_put(target, fields, body, answer)`: True if it takes the PUT. It then calls `answer` once,
-later, in the event loop, with a complete response as above. If False, the application answers.
-Called only if the complete body has arrived together with the head. The Content-Length among the
-fields may be that of an earlier message whose other fields were the same."""
+FastWrite = Callable[[bytes, bytes, bytes, bytes, Callable[[bytes], None]], bool]
+"""`fast_write(method, target, fields, body, answer)`: True if it takes the message. It then calls
+`answer` once, later, in the event loop, with a complete response as above. If False, the
+application answers. Called only for PUT and POST, and only if the complete body has arrived
+together with the head. The Content-Length among the fields may be that of an earlier message whose
+other fields were the same."""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
@@ -94,6 +95,7 @@ _LENGTH = re.compile(rb"[1-9][0-9]{0,8}+")
 _CHUNKED = -1
 _LONGEST_FAMILIAR = 2048  # bytes, kept by each connection
 _SAFE = frozenset((b"GET", b"HEAD"))
+_WRITES = frozenset((b"PUT", b"POST"))
 
 
 def get_raw_target(scope: Mapping[str, Any]) -> bytes:
@@ -141,7 +143,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
-    fast_put: ClassVar[FastPut | None] = None
+    fast_write: ClassVar[FastWrite | None] = None
     head_seconds: ClassVar[float] = 10.0
     watch: ClassVar[StallWatch | None] = None
     limits: ClassVar[ClientLimits | None] = None
@@ -167,14 +169,14 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._client: str | None = None  # whose limits hold for a message with the fields `_judged`
         self._judged: bytes | None = None
         self._fast = type(self).fast
-        self._fast_put = type(self).fast_put
+        self._fast_write = type(self).fast_write
         # The fields of the last message without a body that others could follow. llhttp is always
         # fed the same request line, and such a message does not change its state: if a client sends
         # the same fields again, as clients do, its judgement is known.
         self._familiar = b""
-        # The same for the last fast PUT: its fields, and the parts of them before and after its
+        # The same for the last fast write: its fields, and the parts of them before and after its
         # length, which differs from body to body.
-        self._familiar_put = b"", b"", b""
+        self._familiar_write = b"", b"", b""
         # of the message being read
         self._expected = False  # llhttp is about to begin it
         self._persistent: bool | None = None  # others may follow it; None until its head is read
@@ -201,7 +203,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
                 self._complete = self._persistent = True
                 self._take_message(line[1], line[2], line[3], self._familiar)
                 return
-            if line[1] == b"PUT" and self._take_familiar_put(data, line):
+            if line[1] in _WRITES and self._take_familiar_write(data, line):
                 return
         self._rest = data
         self._feed_received()
@@ -319,7 +321,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
                 return
         headers = split_fields(fields)
         refusal = None if self._complete else self._expect_body(minor, headers)
-        if refusal is None and self._take_put(method, target, fields):
+        if refusal is None and self._take_write(method, target, fields):
             return
         if refusal is None:
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
@@ -353,25 +355,25 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if self._client is not None and self._limits is not None:
             self._limits.charge_bytes(self._client, sent)
 
-    def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
-        """Answer a small upload without the application. Return False if the application should."""
+    def _take_write(self, method: bytes, target: bytes, fields: bytes) -> bool:
+        """Answer a small write without the application. Return False if the application should."""
         length = self._body_left
         whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
-        if self._fast_put is None or method != b"PUT" or not whole:
+        if self._fast_write is None or method not in _WRITES or not whole:
             return False
-        if not self._fast_put(target, fields, self._rest[:length], self._answer_put):
+        if not self._fast_write(method, target, fields, self._rest[:length], self._answer_write):
             return False
         self._take_body()
         self._answering = self._promised = True
         told = _LENGTH_FIELD.search(fields)
         if told is not None and len(fields) <= _LONGEST_FAMILIAR and _has_one_length(fields):
-            self._familiar_put = fields, fields[: told.start(1)], fields[told.end(1) :]
+            self._familiar_write = fields, fields[: told.start(1)], fields[told.end(1) :]
         return True
 
-    def _take_familiar_put(self, data: bytes, line: re.Match[bytes]) -> bool:
+    def _take_familiar_write(self, data: bytes, line: re.Match[bytes]) -> bool:
         """Do the same for a message like the last one, with a body of any length."""
-        fields, before, behind = self._familiar_put
-        if self._fast_put is None or not before or not data.startswith(before, line.end() - 2):
+        fields, before, behind = self._familiar_write
+        if self._fast_write is None or not before or not data.startswith(before, line.end() - 2):
             return False
         length = _LENGTH.match(data, line.end() - 2 + len(before))
         if length is None or not data.startswith(behind, length.end()):
@@ -381,16 +383,17 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             return False
         if self._limits is not None and self._exceeds_limits(fields):
             return True
-        if not self._fast_put(line[2], fields, body, self._answer_put):
+        if not self._fast_write(line[1], line[2], fields, body, self._answer_write):
             return False
         self._complete = self._persistent = True
         self._answering = self._promised = True
         return True
 
-    def _answer_put(self, answer: bytes) -> None:
+    def _answer_write(self, answer: bytes) -> None:
         self._promised = False
         if not self._deaf and not self.transport.is_closing():
             self._write_answer(answer)
+            self._charge_bytes(len(answer))
             if self._last:
                 self.transport.close()
         self.on_response_complete()
@@ -662,7 +665,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
 def make_protocol_class(
     fast: Fast | None,
-    fast_put: FastPut | None = None,
+    fast_write: FastWrite | None = None,
     *,
     head_seconds: float = 10.0,
     client_seconds: float | None = None,
@@ -678,7 +681,7 @@ def make_protocol_class(
         pass
 
     ConfiguredProtocol.fast = fast
-    ConfiguredProtocol.fast_put = fast_put
+    ConfiguredProtocol.fast_write = fast_write
     ConfiguredProtocol.head_seconds = head_seconds
     ConfiguredProtocol.watch = StallWatch(client_seconds) if client_seconds else None
     ConfiguredProtocol.limits = limits
