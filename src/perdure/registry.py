@@ -35,6 +35,7 @@ from perdure.writing.copy_fence import CopyFence
 if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and cut no part
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
+    from perdure.reading.assertions import Assertions
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.documents import Documents
@@ -199,6 +200,13 @@ class Registry:
             authorities=self.settings.time_authorities,
             clock=self.clock,
         )
+
+    @cached_property
+    def assertions(self) -> Assertions:
+        """Finds the assertions about names."""
+        from perdure.reading.assertions import Assertions
+
+        return Assertions(self.reading, self.listings)
 
     @cached_property
     def citations(self) -> CitationChecker:

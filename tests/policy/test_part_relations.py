@@ -24,7 +24,7 @@ from perdure.parts import (
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
 
-SAME, INSIDE, AROUND, APART, UNKNOWN = PartRelation
+SAME, INSIDE, AROUND, APART, OVERLAPPING, UNKNOWN = PartRelation
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ SAME, INSIDE, AROUND, APART, UNKNOWN = PartRelation
     [
         (CharRange(3, 7), CharRange(3, 7), SAME),
         (CharRange(3, 7), CharRange(7, 9), APART),
-        (CharRange(3, 8), CharRange(7, 9), UNKNOWN),
+        (CharRange(3, 8), CharRange(7, 9), OVERLAPPING),
         (CharRange(3, 3), CharRange(1, 9), UNKNOWN),
         (CharRange(3, 7), ByteRange(8, 9), UNKNOWN),
         (Octets(3, None), Octets(5, 9), AROUND),
         (Octets(3, 5), Octets(5, None), APART),
         (TextRange("line", None, 3), TextRange("line", 3, None), APART),
         (TextRange("line", None, 3), TextRange("char", 3, None), UNKNOWN),
-        (TagRange(1, 2), TagRange(2, 3), UNKNOWN),
+        (TagRange(1, 2), TagRange(2, 3), OVERLAPPING),
         (TagRange(1, 2), TagRange(3, 3), APART),
         (Page(1), Page(1), SAME),
         (Page(1), Page(2), APART),

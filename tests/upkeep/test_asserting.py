@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import json
+from pathlib import Path
+
 import pytest
 from tests.conftest import TODAY, Desk, text
 
-from perdure.errors import NotFound
-from perdure.errors.assertions import AssertionMalformed
+from perdure.errors import NoSuchVersion, NotFound, PartOutOfRange
+from perdure.errors.assertions import AssertionMalformed, RetractionForeign
 from perdure.ids import parse
-from perdure.model.assertions import write_assertion
+from perdure.model.assertions import MEDIA_TYPE, write_assertion
 from perdure.model.commands import Restrict
+from perdure.model.queries import LOCAL_READER
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.reading.assertions import Assertions, HeldAssertion
+from perdure.reading.assertions import AssertionQuery, HeldAssertion
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
-from perdure.upkeep.asserting import retract_assertion, store_assertion
+from perdure.upkeep.asserting import (
+    make_assertion_content,
+    retract_assertion,
+    store_assertion,
+    store_assertions,
+)
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 from perdure.upkeep.transfer.renewal import rebuild_registry
 
 NAME = f"{TODAY}/1"
@@ -29,8 +40,7 @@ def letter(desk: Desk) -> Desk:
 
 
 def list_about(desk: Desk, name: str) -> list[HeldAssertion]:
-    registry = desk.registry
-    return Assertions(registry.reading, registry.listings).list_assertions(parse(name))
+    return desk.registry.assertions.list_assertions(parse(name))
 
 
 def find_names(desk: Desk, name: str) -> list[str]:
@@ -48,15 +58,19 @@ def test_an_assertion_is_a_document_found_by_what_it_is_about(letter: Desk) -> N
     assert whole == f"{TODAY}/2.jsonld.1"
     about_both = store(letter, f"{TODAY}/2", "hdl:1839/x")
     assert find_names(letter, NAME) == [whole, part]
-    assert find_names(letter, PART) == [part]
+    assert find_names(letter, PART) == [whole, part]
+    assert [str(one.scope) for one in list_about(letter, PART)] == ["whole", "same"]
     assert find_names(letter, f"{TODAY}/2") == find_names(letter, "hdl:1839/x") == [about_both]
     assert letter.record(NAME) == before
-    assert [(one.by, one.retracted_by) for one in list_about(letter, PART)] == [("ann", ())]
+    assert [(one.by, one.retracted_by) for one in list_about(letter, PART)] == [("ann", ())] * 2
 
 
 def test_a_retraction_by_the_same_actor_marks_an_assertion(letter: Desk) -> None:
     name = store(letter, NAME)
-    retract_assertion(letter.registry, parse(name), "not mine", by="bob")
+    with pytest.raises(RetractionForeign):
+        retract_assertion(letter.registry, parse(name), "not mine", by="bob")
+    data = write_assertion((name,), ("retracts",))  # as anybody can assert
+    store_assertion(letter.registry, data, by="bob")
     assert list_about(letter, NAME)[0].retracted_by == ()
     retraction = retract_assertion(letter.registry, parse(name), "I was wrong", by="ann")
     (held,) = list_about(letter, NAME)
@@ -89,3 +103,125 @@ def test_assertions_are_found_after_a_rebuild_from_the_segments_alone(letter: De
     list(rebuild_registry(letter.root, SqliteStore(), Segments, now="2026-11-22T00:00:00Z"))
     letter.reopen()
     assert find_names(letter, NAME) == find_names(letter, "hdl:1839/x") == [name]
+
+
+@pytest.mark.parametrize("about", ["char=2,6", "char=0,100", "char=3,4"])
+def test_assertions_about_a_part_are_found_by_any_part_that_overlaps_it(
+    desk: Desk, about: str
+) -> None:
+    desk.mint(text("x" * 500))
+    name = store(desk, f"{NAME}.text.1#{about}")
+    assert find_names(desk, f"{NAME}.text.1#char=3,5") == [name]
+    assert find_names(desk, f"{NAME}.text.1#char=100,300") == []
+    assert find_names(desk, f"{NAME}.text.1#char=0,500") == [name]
+    assert find_names(desk, f"{NAME}.text.1#byte=3,5") == []
+
+
+def test_the_scopes_of_an_answer_can_be_chosen(letter: Desk) -> None:
+    whole, part = store(letter, NAME), store(letter, f"{NAME}.text.1#char=2,6")
+    of_day = store(letter, f"{TODAY}/")
+    found = {str(one.identifier): str(one.scope) for one in list_about(letter, PART)}
+    assert found == {whole: "whole", part: "overlapping", of_day: "set"}
+    query = AssertionQuery(name=parse(PART), scopes=frozenset(("overlapping",)))  # type: ignore[arg-type]
+    page = letter.registry.assertions.list_page(query, limit=9)
+    assert [str(one.identifier) for one in page.assertions] == [part]
+
+
+def test_pages_by_actor_and_motivation(letter: Desk) -> None:
+    names = [store(letter, NAME, by="ann" if at % 2 else "bob") for at in range(5)]
+    everything = letter.registry.assertions
+    query = AssertionQuery(name=parse(NAME), by="ann")
+    assert [str(one.identifier) for one in everything.walk_assertions(query)] == names[1::2]
+    first = everything.list_page(AssertionQuery(name=parse(NAME)), limit=3)
+    assert first.after is not None
+    second = everything.list_page(AssertionQuery(name=parse(NAME), after=first.after), limit=3)
+    assert [str(one.identifier) for one in (*first.assertions, *second.assertions)] == names
+    assert second.after is None
+    disputing = AssertionQuery(name=parse(NAME), motivation="http://purl.org/spar/cito/disputes")
+    assert list(everything.walk_assertions(disputing)) == []
+    retract_assertion(letter.registry, parse(names[1]), by="ann")
+    standing = AssertionQuery(name=parse(NAME), is_standing=True)
+    assert len(list(everything.walk_assertions(standing))) == 4
+
+
+@pytest.mark.parametrize(
+    ("about", "error"),
+    [
+        (f"{NAME}.text.2", NoSuchVersion),
+        (f"{NAME}.text.1#char=3,99", PartOutOfRange),
+        (f"{TODAY}/9.text.1@1={NAME}.text.1", NotFound),
+        ("pdi://oma.eop.gov.us/1999/*/*/1", NotFound),
+    ],
+)
+def test_an_assertion_about_something_that_cannot_be_is_refused(
+    letter: Desk, about: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        store(letter, about)
+    assert letter.mint(text("next")).identifier == f"{TODAY}/2.text.1"
+
+
+def test_a_million_assertions_do_not_hide_a_signature(letter: Desk) -> None:
+    """Signatures and assertions are found by references of their own."""
+    name = store(letter, NAME)
+    assert [
+        str(one.identifier) for one in letter.registry.listings.find_targeting(parse(NAME))
+    ] == []
+    assert letter.record(name).targets == (NAME,)
+
+
+@pytest.mark.parametrize("way", ["mint", "commit", "register", "import", "rebuild"])
+def test_every_way_into_the_registry_finds_the_targets_in_the_bytes(
+    letter: Desk, way: str, tmp_path: Path
+) -> None:
+    data = write_assertion((PART,), ("commenting",))
+    content = make_assertion_content(data)
+    name = f"{TODAY}/2"
+    if way == "commit":
+        letter.mint(text("{}"))
+        letter.commit(name, content)
+    elif way == "register":
+        name = "hdl:1839/note"
+        letter.register(name, content)
+    elif way == "import":
+        name = "pdi://oma.eop.gov.us/2020/01/01/5"
+        line = {"id": f"{name}.jsonld.1", "content": {"text": data.decode(), "type": MEDIA_TYPE}}
+        source = ImportSource(io.BytesIO(json.dumps(line).encode()), tmp_path)
+        list(import_lines(letter.registry, source, processes=0))
+    else:
+        letter.mint(content)
+    if way == "rebuild":
+        letter.registry.close()
+        (letter.root / FILE).unlink()
+        list(rebuild_registry(letter.root, SqliteStore(), Segments, now="2026-11-22T00:00:00Z"))
+        letter.reopen()
+    assert letter.record(name).targets == (PART,)
+    (held,) = letter.registry.assertions.list_assertions(parse(PART))
+    assert held.identifier.resource == parse(name)
+    assert held == letter.registry.assertions.find_assertion(parse(name), LOCAL_READER)
+
+
+def test_the_one_who_commits_a_version_asserts_it(letter: Desk) -> None:
+    name = store(letter, NAME, by="ann")
+    data = write_assertion((NAME,), ("commenting",), body="Other words.")
+    letter.commit(name.removesuffix(".jsonld.1"), make_assertion_content(data), by="bob")
+    (held,) = list_about(letter, NAME)
+    assert (held.by, held.assertion.body_text) == ("bob", "Other words.")
+    assert str(held.identifier).endswith(".jsonld.2")
+
+
+def test_lines_are_stored_together_and_refused_alone(letter: Desk) -> None:
+    lines = [write_assertion((NAME,), body=f"{at}").replace(b"\n", b"") for at in range(450)]
+    lines[7] = b"{}"
+    lines[8] = b""
+    lines[9] = write_assertion((f"{TODAY}/99",)).replace(b"\n", b"")
+    stored = list(store_assertions(letter.registry, lines, by="ann"))
+    assert [one.number for one in stored if one.receipt is None] == [8, 10]
+    assert len(stored) == 449
+    assert [one.number for one in stored] == sorted(one.number for one in stored)
+    assert len(list_about(letter, NAME)) == 447
+
+
+def test_what_is_withdrawn_names_the_assertions_about_it(letter: Desk) -> None:
+    name = store(letter, PART)
+    assert letter.withdraw(NAME).written_about == (name.removesuffix(".jsonld.1"),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
+from perdure.errors.rights import Forbidden
 from perdure.errors.root import quote
 from perdure.errors.stored import TooLarge
 
@@ -50,6 +51,18 @@ class MotivationUnknown(InvalidRequest):
             f"its motivation {quote(self.motivation)} is not known; use one of {known}, a term "
             "such as cito:disputes, or an absolute IRI"
         )
+
+
+class RetractionForeign(Forbidden):
+    """Only the actor who made an assertion can retract it, or replace it by a further version."""
+
+    identifier: str
+    by: str
+    """The actor who made it."""
+
+    @property
+    def needed(self) -> str:
+        return f"to be {quote(self.by)}, who made {quote(self.identifier)}"
 
 
 class AssertionTooLong(TooLarge):

@@ -175,6 +175,9 @@ class Identifier(Protocol):
     def key_range(self) -> tuple[str, str]:
         """Return the first key and the end (exclusive) of the keys that the identifier names."""
 
+    def list_pattern_keys(self) -> tuple[str, ...]:
+        """Return the keys of all patterns that name this resource and others."""
+
     def matches(self, other: Identifier) -> bool:
         """Return True if this identifier names everything that `other` names."""
 

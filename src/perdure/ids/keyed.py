@@ -177,6 +177,10 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """Return the range that contains only the key of this name."""
         return self.key, f"{self.key}\0"
 
+    def list_pattern_keys(self) -> tuple[str, ...]:
+        """Return nothing: the usual scheme has no patterns."""
+        return ()
+
     def matches(self, other: Identifier) -> bool:
         """Return True if the key is the same: the usual name matches only itself."""
         return other.kind == self.kind and other.key == self.key

@@ -29,6 +29,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 import msgspec
@@ -361,6 +362,24 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     # comparison by meaning
     # ---------------------
+
+    def list_pattern_keys(self) -> tuple[str, ...]:
+        """Return the keys of the intervals that contain this resource, and of the patterns with
+        wildcards that match it.
+
+        >>> parse_pdi("pdi://a.us/1997/09/01/1").list_pattern_keys()[:4]
+        ('a.us/', 'a.us/1997', 'a.us/199709', 'a.us/19970901')
+        """
+        date = self.date.split("/") if self.date else []
+        found = [
+            make_resource_key(self.series, "/".join(date[:depth]) or None, None)
+            for depth in range(len(date) + 1)
+        ]
+        if self.uid is not None:
+            choices = product(*((one, "*") for one in (*date, self._normal_uid or self.uid)))
+            found += (make_resource_key(self.series, "/".join(on), uid) for *on, uid in choices)
+        own = self.key
+        return tuple(one for one in dict.fromkeys(found) if one != own)
 
     def matches(self, other: Identifier) -> bool:
         """Return True if this PDI, read as a pattern, names everything that `other` names.

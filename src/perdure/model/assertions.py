@@ -66,6 +66,7 @@ MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
 }
 """The IRI of each word that is a motivation."""
 
+_WORDS = {iri: word for word, iri in MOTIVATIONS.items()}
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`\x00-\x20]+')
 _TERM = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
 _GROUPS = ("Choice", "Composite", "Independents", "List")
@@ -95,6 +96,27 @@ class Assertion(msgspec.Struct, frozen=True, kw_only=True):
         """The identifiers that it is about, each with its version, format and part."""
         named = (one.identifier for one in self.targets if one.identifier is not None)
         return tuple(dict.fromkeys(named))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The motivations as people write them: `commenting`, `cito:disputes`, or an IRI."""
+        return tuple(map(spell_motivation, self.motivations))
+
+    @property
+    def body_text(self) -> str:
+        """The text of its first body that is one; empty if there is none."""
+        value = self.document.get("bodyValue")
+        if isinstance(value, str):
+            return value
+        for one in _list_values(self.document.get("body")):
+            text = one.get("value") if isinstance(one, dict) else None
+            if isinstance(text, str):
+                return text
+        return ""
+
+    def retracts(self, name: Identifier) -> bool:
+        """Return whether it retracts the assertion that a name with format and version names."""
+        return RETRACTS in self.motivations and any(one.matches(name) for one in self.about)
 
 
 # reading
@@ -144,6 +166,20 @@ def find_iri(motivation: str) -> str:
     if prefix in PREFIXES or not _IRI.fullmatch(motivation):
         raise MotivationUnknown(motivation=motivation, known=tuple(MOTIVATIONS))
     return motivation
+
+
+def spell_motivation(iri: str) -> str:
+    """Return the word or the term for an IRI, or the IRI itself.
+
+    >>> spell_motivation("http://purl.org/spar/cito/disputes")
+    'cito:disputes'
+    """
+    if iri in _WORDS:
+        return _WORDS[iri]
+    for prefix, beginning in PREFIXES.items():
+        if iri.startswith(beginning) and _TERM.fullmatch(iri, len(beginning)):
+            return f"{prefix}:{iri[len(beginning) :]}"
+    return iri
 
 
 def _read_motivation(given: object) -> str:

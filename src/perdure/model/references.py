@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from perdure.ids import parse
 from perdure.model.records import Record
+from perdure.model.target_references import find_target_kind, list_target_references
 
 _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
 PROPOSAL = "proposal:"
 """The reference by which the records with a proposed withdrawal are found."""
-TARGET = "target:"
-"""Before a key: the reference by which the records are found whose content is about a name."""
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
 
@@ -28,8 +27,10 @@ def list_references(record: Record) -> set[str]:
             found.add(f"sha512:{location.sha512}")
     for alias in record.aliases:
         found.add(f"alias:{parse(alias).key}")
-    for target in record.targets:
-        found.add(TARGET + parse(target).key)
+    if record.targets:
+        kind = find_target_kind(record)
+        for target in record.targets:
+            found.update(list_target_references(kind, parse(target)))
     if record.proposal is not None:
         found.add(PROPOSAL)
     for value in record.values:

@@ -15,6 +15,7 @@ OPERATIONS = (
     "describe",
     "read",
     "restrict",
+    "assert",
     "withdraw",
     "erase",
     "delegate",

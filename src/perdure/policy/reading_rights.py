@@ -61,8 +61,10 @@ class PartRelation(enum.Enum):
     """The second is inside the first, and smaller."""
     APART = "apart"
     """No byte, pixel or sample is in both."""
+    OVERLAPPING = "overlapping"
+    """Each has something that the other one has not, and something is in both."""
     UNKNOWN = "unknown"
-    """They overlap partly, or cannot be compared."""
+    """They cannot be compared, and may overlap."""
 
 
 Relate = Callable[[str, str], PartRelation]

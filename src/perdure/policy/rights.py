@@ -107,6 +107,18 @@ def check_right(chain: Sequence[Token], operation: str, what: Object, now: str) 
             raise RightMissing(who=token.name, needed=needed)
 
 
+def check_asserting(chain: Sequence[Token], about: Sequence[Identifier], now: str) -> None:
+    """Raise Unauthenticated or Forbidden unless the chain may assert something about each name.
+
+    About an interval or a pattern, the right must cover all of it.
+    """
+    for name in about:
+        if name.is_pattern:
+            check_scope(chain, "assert", str(name.resource), now)
+        else:
+            check_right(chain, "assert", make_object(name), now)
+
+
 def check_scope(chain: Sequence[Token], operation: str, scope: str, now: str) -> None:
     """Raise Unauthenticated or Forbidden unless the chain allows an operation on all of a scope.
 

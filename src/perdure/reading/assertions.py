@@ -1,8 +1,10 @@
 """The assertions about a name: which documents say something about it, and whether they stand.
 
 How it works: an assertion is a document of its own; its record has the names that it is about as
-targets (`Record.targets`). `list_assertions` reads the assertions about a name. A retraction is a
-further assertion about an assertion; it counts if it has the same actor.
+targets (`Record.targets`), and is found by them and, if they are parts, by their places
+(`perdure.model.target_references`). What a target has to do with the requested name says
+`perdure.policy.assertion_scope`. A retraction is a further assertion about an assertion; it counts
+if it has the same actor.
 
 What must stay true: assertions are read through the read door, so nothing that was withdrawn or is
 closed to a reader is shown, nor an assertion about something closed.
@@ -10,20 +12,28 @@ closed to a reader is shown, nor an assertion about something closed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
 import msgspec
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.formats.essence import strip_parameters
-from perdure.ids import Identifier
-from perdure.model.assertions import LONGEST, MEDIA_TYPE, RETRACTS, Assertion, read_assertion
+from perdure.ids import Identifier, parse
+from perdure.model.assertions import LONGEST, MEDIA_TYPE, Assertion, read_assertion
 from perdure.model.queries import PUBLIC_READER, Reader
-from perdure.model.records import IdentifiedRecord
+from perdure.model.records import Record
+from perdure.model.target_references import TargetUse, list_part_references
+from perdure.policy.assertion_scope import AssertionScope, find_scope
+from perdure.policy.naming import identify_record
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.targeting import fetch_document, is_open
 
-MOST = 1000
-"""Assertions about one name that are read."""
+_ESSENCE = strip_parameters(MEDIA_TYPE)
+_MOST_RETRACTIONS = 1000
+"""Assertions about one assertion that are read to know whether it was retracted."""
 
 
 class HeldAssertion(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +42,38 @@ class HeldAssertion(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     """Of the assertion, with format and version."""
     assertion: Assertion
+    data: bytes
+    """The document, byte for byte."""
     by: str
-    """The actor who minted it."""
+    """The actor who made it."""
     at: str
+    scope: AssertionScope = AssertionScope.SAME
     retracted_by: tuple[Identifier, ...] = ()
     """The retractions of it that count."""
+
+
+class AssertionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A question for the assertions about a name, or for some of them."""
+
+    name: Identifier
+    reader: Reader = PUBLIC_READER
+    by: str = ""
+    """The actor; empty for all."""
+    motivation: str = ""
+    """An IRI (`perdure.model.assertions.find_iri`); empty for all."""
+    scopes: frozenset[AssertionScope] = frozenset(AssertionScope)
+    is_standing: bool = False
+    """Leave out those that were retracted."""
+    after: str = ""
+    """The key of the last assertion of the page before."""
+
+
+class AssertionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of the assertions that a query finds."""
+
+    assertions: tuple[HeldAssertion, ...]
+    after: str | None
+    """Where the next page begins; None if this is the last one."""
 
 
 class Assertions:
@@ -46,50 +83,130 @@ class Assertions:
         self._door = door
         self._listings = listings
 
+    def list_page(self, query: AssertionQuery, *, limit: int) -> AssertionPage:
+        """Return at most `limit` assertions, in the order of their names."""
+        found = tuple(islice(self.walk_assertions(query), limit + 1))
+        more = len(found) > limit
+        shown = found[:limit]
+        after = shown[-1].identifier.key if more and shown else None
+        return AssertionPage(assertions=shown, after=after)
+
+    def walk_assertions(self, query: AssertionQuery) -> Iterator[HeldAssertion]:
+        """Yield the assertions that a query finds, in the order of their names.
+
+        An assertion about a part of what is asked about is found, and one about its whole, about a
+        part that overlaps it, and about a set that it belongs to. Those that were retracted are
+        marked.
+        """
+        for key in self._list_keys(query.name):
+            held = self._read_fitting(key, query) if key > query.after else None
+            if held is not None:
+                yield held
+
+    def has_assertions(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
+        """Return whether `walk_assertions` would yield any."""
+        query = AssertionQuery(name=name, reader=reader)
+        return next(self.walk_assertions(query), None) is not None
+
     def list_assertions(
         self, name: Identifier, reader: Reader = PUBLIC_READER
     ) -> list[HeldAssertion]:
-        """Return the assertions about a name, and about every version, format and part of it.
+        """Return all assertions about a name, and about every version, format and part of it."""
+        return list(self.walk_assertions(AssertionQuery(name=name, reader=reader)))
 
-        They are in the order of their names. Those that were retracted are marked.
-        """
-        held = self._find_about(name, reader)
-        return [
-            msgspec.structs.replace(one, retracted_by=self._find_retractions(one, reader))
-            for one in held
-        ]
+    def find_assertion(
+        self, name: Identifier, reader: Reader = PUBLIC_READER
+    ) -> HeldAssertion | None:
+        """Return the assertion that a name names; None if the name names something else."""
+        record = self._listings.find_record(name)
+        if record is None or not record.targets:
+            return None
+        held = self._read_held(name, record, reader)
+        return held and self._mark_retractions(held, reader)
 
-    def _find_about(self, name: Identifier, reader: Reader) -> list[HeldAssertion]:
-        found = []
-        for one in self._listings.find_targeting(name)[:MOST]:
-            held = self._read_held(one, reader)
-            if held is not None and any(map(name.matches, held.assertion.about)):
-                found.append(held)
-        return found
+    def _list_keys(self, name: Identifier) -> list[str]:
+        """The keys of the records that may be assertions about a name, in order."""
+        kind = TargetUse.ASSERTED
+        by_part = None if name.fragment is None else list_part_references(kind, name)
+        references = [f"{kind}:{name.key}"] if by_part is None else by_part
+        references += (f"{kind}:{key}" for key in name.list_pattern_keys())
+        find = self._listings.records.find_referring
+        return sorted({key for one in references for key in find(one)})
 
-    def _find_retractions(self, held: HeldAssertion, reader: Reader) -> tuple[Identifier, ...]:
-        others = self._find_about(held.identifier.resource, reader)
-        return tuple(
-            other.identifier
-            for other in others
-            if RETRACTS in other.assertion.motivations and other.by == held.by
-        )
+    def _read_fitting(self, key: str, query: AssertionQuery) -> HeldAssertion | None:
+        """Read an assertion; None if the record is not one, or does not fit a query."""
+        record = self._listings.records.find_record(key)
+        if record is None or _find_closest(map(parse, record.targets), query.name) is None:
+            return None
+        held = self._read_held(identify_record(key, record), record, query.reader)
+        if held is None or query.by not in ("", held.by):
+            return None
+        scope = _find_closest(held.assertion.about, query.name)
+        if scope is None or scope not in query.scopes:
+            return None
+        if query.motivation and query.motivation not in held.assertion.motivations:
+            return None
+        held = self._mark_retractions(replace(held, scope=scope), query.reader)
+        return None if query.is_standing and held.retracted_by else held
 
-    def _read_held(self, one: IdentifiedRecord, reader: Reader) -> HeldAssertion | None:
+    def _read_held(self, name: Identifier, record: Record, reader: Reader) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or is not for this reader."""
-        step = fetch_document(self._door, one.identifier, reader, longest=LONGEST)
-        if step is None:
+        step = fetch_document(self._door, name, reader, longest=LONGEST)
+        if step is None or strip_parameters(step.representation.media_type) != _ESSENCE:
             return None
-        if strip_parameters(step.representation.media_type) != strip_parameters(MEDIA_TYPE):
-            return None
+        data = self._listings.read_bytes(step.representation)
         try:
-            assertion = read_assertion(self._listings.read_bytes(step.representation))
+            assertion = read_assertion(data)
         except PerdureError:  # another document about the name
             return None
         if not all(is_open(self._door, about, reader) for about in assertion.about):
             return None
-        past = self._listings.records.list_revisions(one.identifier.key)
-        first = past[0] if past else one.record
+        first = self._find_first(name, record, step.identifier.version)
         return HeldAssertion(
-            identifier=step.identifier, assertion=assertion, by=first.by, at=first.at
+            identifier=step.identifier,
+            assertion=assertion,
+            data=data,
+            by=first.by,
+            at=first.at,
         )
+
+    def _find_first(self, name: Identifier, record: Record, version: object) -> Record:
+        """Return the first revision with a version: it says who asserted it, and when."""
+        if record.revision == 1:
+            return record
+        for past in self._listings.records.list_revisions(name.key):
+            if any(one.number == version for one in past.versions):
+                return past
+        return record
+
+    def _mark_retractions(self, held: HeldAssertion, reader: Reader) -> HeldAssertion:
+        """Note the assertions by the same actor that retract an assertion."""
+        key, records = held.identifier.key, self._listings.records
+        found: list[Identifier] = []
+        for other in records.find_referring(f"{TargetUse.ASSERTED}:{key}")[:_MOST_RETRACTIONS]:
+            record = records.find_record(other)
+            if record is None or other == key:
+                continue
+            said = self._read_held(identify_record(other, record), record, reader)
+            if said is not None and said.by == held.by and said.assertion.retracts(held.identifier):
+                found.append(said.identifier)
+        return replace(held, retracted_by=tuple(found)) if found else held
+
+
+def _find_closest(abouts: Iterable[Identifier], asked: Identifier) -> AssertionScope | None:
+    """Return how the closest of the targets of an assertion is about a name."""
+    found = {find_scope(about, asked) for about in abouts}
+    return next((scope for scope in AssertionScope if scope in found), None)
+
+
+def describe_assertion(held: HeldAssertion) -> dict[str, object]:
+    """Return what the registry knows of an assertion, as every interface shows it in JSON."""
+    return {
+        "identifier": str(held.identifier),
+        "scope": str(held.scope),
+        "by": held.by,
+        "at": held.at,
+        "motivations": list(held.assertion.motivations),
+        "targets": [one.iri for one in held.assertion.targets],
+        "retracted_by": [str(one) for one in held.retracted_by],
+    }

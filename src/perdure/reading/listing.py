@@ -23,7 +23,8 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.urls import list_spellings
 from perdure.model.queries import ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Location, Record, Representation
-from perdure.model.references import PROPOSAL, TARGET
+from perdure.model.references import PROPOSAL
+from perdure.model.target_references import TargetUse
 from perdure.policy.equality import find_same_record
 from perdure.policy.naming import identify_record, list_members, qualify_identifier, read_qualifiers
 from perdure.policy.proposals import find_standing
@@ -283,13 +284,15 @@ class Listings:
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
 
-    def find_targeting(self, name: Identifier) -> tuple[IdentifiedRecord, ...]:
+    def find_targeting(
+        self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
+    ) -> tuple[IdentifiedRecord, ...]:
         """The records whose content is about a name, or about a version, format or part of it.
 
         They are in the order of their keys, which is that of their minting within a series.
         """
         found = []
-        for other in self._find_referring(TARGET + name.key):
+        for other in self._find_referring(f"{kind}:{name.key}"):
             record = self.find_record(other)
             if record and any(parse(target).key == name.key for target in record.targets):
                 found.append(IdentifiedRecord(other, record))

@@ -30,14 +30,11 @@ from perdure.policy.rules import bury_version, with_representations
 from perdure.signing import document
 from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Renewal
 from perdure.storage.reference_hashes import reference_hash
+from perdure.writing.content_targets import LONGEST, read_targets
 
 _PAGE = 1000
-_LONGEST = max(assertions.LONGEST, document.LONGEST)
-_TARGET_READERS: dict[str, Callable[[bytes], tuple[str, ...]]] = {
-    strip_parameters(assertions.MEDIA_TYPE): assertions.find_targets,
-    document.MEDIA_TYPE: document.find_targets,
-}
-"""What finds the targets of a document in its bytes, by media type."""
+_WITH_TARGETS = (strip_parameters(assertions.MEDIA_TYPE), document.MEDIA_TYPE)
+"""The types of documents that may be about other names."""
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
 
@@ -202,9 +199,8 @@ def _replay_record(
         if version is not None and version.find_representation(kept.representation.format):
             return iter(())
         changed = with_representations(record, kept.version, (kept.representation,), kept.at)
-        if kept.version == 1:
-            targets = (*changed.targets, *_read_targets(held, kept.representation))
-            changed = msgspec.structs.replace(changed, targets=tuple(dict.fromkeys(targets)))
+        targets = (*changed.targets, *_read_targets(held, kept.representation))
+        changed = msgspec.structs.replace(changed, targets=tuple(dict.fromkeys(targets)))
         for correction in waiting.pop((key, kept.version, kept.representation.format), ()):
             changed = _correct_version(changed, kept.version, correction) or changed
     elif kept.correction is not None:
@@ -223,11 +219,10 @@ def _replay_record(
 
 def _read_targets(held: Bytes, one: Representation) -> tuple[str, ...]:
     """Return the names that a document is about by its own bytes, or none if it is damaged."""
-    find_targets = _TARGET_READERS.get(strip_parameters(one.media_type))
-    if find_targets is None or one.length > _LONGEST:
+    if one.length > LONGEST or strip_parameters(one.media_type) not in _WITH_TARGETS:
         return ()
     with suppress(Corrupt):
-        return find_targets(held.read_bytes(one))
+        return read_targets(one.media_type, held.read_bytes(one))
     return ()
 
 

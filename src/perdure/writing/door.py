@@ -15,7 +15,8 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from threading import get_ident
 
 from perdure.errors import PerdureError
@@ -77,6 +78,27 @@ class Door(abc.ABC):
         self.enqueue_command(command, deliver_answer)
         done.wait()
         return unwrap_receipt(answers[0])
+
+    def execute_all(self, commands: Sequence[Command]) -> list[Answer]:
+        """Carry out commands together, and wait for the receipt or the error of each."""
+        done = threading.Event()
+        answers: list[Answer | None] = [None] * len(commands)
+        waiting = len(commands)
+
+        def deliver_answers(arrived: Iterable[tuple[Then, Answer]]) -> None:
+            nonlocal waiting
+            for then, answer in arrived:
+                if not isinstance(then, asyncio.Future):
+                    then(answer)
+                waiting -= 1
+            if not waiting:
+                done.set()
+
+        if commands:
+            takers = (partial(answers.__setitem__, at) for at in range(len(commands)))
+            self.enqueue_turn(list(zip(commands, takers, strict=True)), deliver_answers)
+            done.wait()
+        return [one for one in answers if one is not None]
 
     def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""

@@ -27,6 +27,7 @@ from perdure.model.commands import (
 )
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
+from perdure.writing.content_targets import may_have_targets
 from perdure.writing.ledger import MINT, DocumentRun, Ledger
 from perdure.writing.shares import Shares
 
@@ -53,7 +54,7 @@ def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
     ):
         return None
     for content in command.contents:
-        if content.spooled is not None:
+        if content.spooled is not None or may_have_targets(content):
             return None
     return command.authority if command.contents or command.metadata else command
 

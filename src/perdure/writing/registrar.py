@@ -78,6 +78,7 @@ from perdure.policy.private_locations import LocationRule
 from perdure.settings import Settings
 from perdure.storage.ports import Bytes, Journal, storage_errors
 from perdure.writing import numbering
+from perdure.writing.content_targets import find_targets
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
 from perdure.writing.new_names import choose_name
@@ -588,7 +589,12 @@ class Registrar:
             )
             for content in plan.fresh
         )
-        return rules.with_representations(record, plan.version, added, self._ledger.now)
+        changed = rules.with_representations(record, plan.version, added, self._ledger.now)
+        targets = find_targets(plan.fresh)
+        if not targets:
+            return changed
+        targets = tuple(dict.fromkeys((*record.targets, *targets)))
+        return msgspec.structs.replace(changed, targets=targets)
 
     # Names
     # -----

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,7 +25,8 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.records import Proposal, Record, Representation, Tombstone
-from perdure.model.references import TARGET, list_references
+from perdure.model.references import list_references
+from perdure.model.target_references import TargetUse
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
 from perdure.policy.showing import find_withdrawal
@@ -349,7 +351,8 @@ class Withdrawing:
 
     def _list_written_about(self, identifier: Identifier, version: int | None) -> Iterator[str]:
         """The documents about what is withdrawn that are still served."""
-        for key in self._ledger.find_referring(TARGET + identifier.key):
+        references = (f"{kind}:{identifier.key}" for kind in TargetUse)
+        for key in chain.from_iterable(map(self._ledger.find_referring, references)):
             record = self._ledger.find_record(key)
             if record is None or record.tombstone or key == identifier.key:
                 continue

@@ -67,6 +67,7 @@ from perdure.upkeep.transfer.lines import (
     LinePlace,
     PlainLine,
 )
+from perdure.writing.content_targets import find_targets, may_have_targets
 
 BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
@@ -166,8 +167,13 @@ def _make_document_row(identifier: Pdi, held: LineContent, number: int, terms: T
     record = _document_template(terms.now, one.format, one.media_type, one.charset, one.language)
     key = make_resource_key(identifier.series, identifier.date, identifier.uid)
     text = record(one.length, one.sha512, NOWHERE, 0)
-    refers = (reference_hash(f"sha512:{one.sha512}"),)
-    return LoadRow(key, text.encode(), number, refers, ((1, one),))
+    refers: tuple[int, ...] = (reference_hash(f"sha512:{one.sha512}"),)
+    encoded = text.encode()
+    if may_have_targets(one) and (targets := find_targets((one,))):
+        full = replace(stored.decode_stored(text), targets=targets)
+        encoded = stored.encode_stored(full)
+        refers = tuple(map(reference_hash, sorted(list_references(full))))
+    return LoadRow(key, encoded, number, refers, ((1, one),))
 
 
 @lru_cache(maxsize=1024)
@@ -229,6 +235,8 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         else:  # a version may have a format twice, or a location have promised other bytes
             for each in versions:
                 record = join_records(identifier, record, Record(versions=(each,)))
+        targets = (*record.targets, *find_targets(one.content for one in taken))
+        record = replace(record, targets=tuple(dict.fromkeys(targets)))
         record = _end_versions(identifier, record, line, terms)
         refused.pop_all()
     contents = tuple((one.version, one.content) for one in taken)

@@ -1,0 +1,68 @@
+"""The scope of an assertion, compared with a requested name: the same, a part, the whole. Pure.
+
+What must stay true: an assertion about a part that is apart from the requested one, or about
+another version or format, is not about it.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from perdure import formats
+from perdure.errors import PerdureError
+from perdure.ids import Identifier
+from perdure.parts import Selector, select_part
+from perdure.policy.part_relations import relate_parts
+from perdure.policy.reading_rights import PartRelation
+
+
+class AssertionScope(enum.StrEnum):
+    """The things that an assertion is about, compared with the requested one."""
+
+    SAME = "same"
+    PART = "part"
+    """Something inside it: a version, a format, a part, a citation in it."""
+    OVERLAPPING = "overlapping"
+    """A part that has something in common with it."""
+    WHOLE = "whole"
+    """Something around it: a larger part, the complete document, all its versions."""
+    SET = "set"
+    """An interval or a pattern that it belongs to."""
+
+
+_OF_PARTS = {
+    PartRelation.SAME: AssertionScope.SAME,
+    PartRelation.INSIDE: AssertionScope.PART,
+    PartRelation.AROUND: AssertionScope.WHOLE,
+    PartRelation.OVERLAPPING: AssertionScope.OVERLAPPING,
+}
+
+
+def find_scope(about: Identifier, asked: Identifier) -> AssertionScope | None:
+    """Return how an assertion about `about` is about `asked`, or None if it is not.
+
+    >>> from perdure.ids import parse
+    >>> text = "pdi://oma.eop.gov.us/1994/03/21/1.text.1"
+    >>> str(find_scope(parse(f"{text}#char=3,9"), parse(f"{text}#char=8,12")))
+    'overlapping'
+    """
+    if about == asked:
+        return AssertionScope.SAME
+    if asked.matches(about):
+        return AssertionScope.PART
+    if about.matches(asked):
+        return AssertionScope.SET if about.is_pattern else AssertionScope.WHOLE
+    if about.key != asked.key or not (about.whole.matches(asked) or asked.whole.matches(about)):
+        return None
+    one, other = _find_part(about), _find_part(asked)
+    if one is None or other is None:
+        return None
+    return _OF_PARTS.get(relate_parts(one, other))
+
+
+def _find_part(name: Identifier) -> Selector | None:
+    known = formats.find_media_type(name.format) if name.format else None
+    try:
+        return select_part(name, known.essence if known else "")
+    except PerdureError:
+        return None

@@ -1,0 +1,52 @@
+"""The names that a document is about, as its own bytes say: targets of its record.
+
+How it works: an assertion is recognised by its media type, a signed statement by its first line. A
+mint, a commit, an import and a rebuild all ask here, so that they agree.
+
+What must stay true: a document that names nothing has no targets, whatever its type says; a long
+one is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from perdure.formats.essence import strip_parameters
+from perdure.model import assertions
+from perdure.model.commands import Content
+from perdure.signing.statement import DOMAIN
+
+LONGEST = assertions.LONGEST
+"""Bytes of a document that is read for its targets."""
+_ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
+_STATEMENT = DOMAIN.encode() + b"\n"
+
+
+def may_have_targets(content: Content) -> bool:
+    """Return False if a content has no targets for sure. It is asked for every new document."""
+    data = content.data
+    if data is None:
+        return False
+    return content.media_type.startswith(_ASSERTION) or data.startswith(_STATEMENT)
+
+
+def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:
+    """Return the names that documents are about, each once."""
+    found: dict[str, None] = {}
+    for content in contents:
+        if content.data is not None and may_have_targets(content):
+            found.update(dict.fromkeys(read_targets(content.media_type, content.data)))
+    return tuple(found)
+
+
+def read_targets(media_type: str, data: bytes) -> tuple[str, ...]:
+    """Return the names that a document is about."""
+    if len(data) > LONGEST:
+        return ()
+    if data.startswith(_STATEMENT):
+        from perdure.signing import document  # loads the forms of signatures, which few need
+
+        return document.find_targets(data)
+    if strip_parameters(media_type) == _ASSERTION:
+        return assertions.find_targets(data)
+    return ()

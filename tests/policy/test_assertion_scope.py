@@ -1,0 +1,59 @@
+"""How an assertion about one name is about another one: examples of each relation."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.ids import parse
+from perdure.policy.assertion_scope import find_scope
+
+SERIES = "pdi://oma.eop.gov.us/"
+DAY = f"{SERIES}1994/03/21/"
+
+
+@pytest.mark.parametrize(
+    ("about", "asked", "scope"),
+    [
+        ("1.text.1", "1.text.1", "same"),
+        ("1.text.1#char=3,5", "1.text.1#char=3,5", "same"),
+        ("1.text.1", "1", "part"),
+        ("1.text.1#char=3,5", "1", "part"),
+        ("1.text.1#char=3,5", "1.text.1", "part"),
+        ("1.text.1#char=3,5", "1.text.1#char=0,9", "part"),
+        ("1.text.1@7=pdi://a.b.us/1994/03/21/2.text.1#char=1,2", "1.text.1", "part"),
+        ("1.text.1#char=3,5", "1.text.1#char=4,9", "overlapping"),
+        ("1.text.1#char=0,9", "1.text.1#char=4,6", "whole"),
+        ("1.text.1", "1.text.1#char=4,6", "whole"),
+        ("1", "1.text.1#char=4,6", "whole"),
+        ("1.text#char=0,9", "1.text.1#char=4,6", "whole"),
+        ("1.mpeg.1#sec=2,5", "1.mpeg.1#msec=2000,5000", "same"),
+        ("1.text.1#char=3,5", "1.text.1#char=5,9", None),
+        ("1.text.1#char=3,5", "1.text.2#char=3,5", None),
+        ("1.text.1", "1.text.2", None),
+        ("1.text.1", "1.html.1", None),
+        ("1.text.1#char=3,5", "1.text.1#byte=3,5", None),
+        ("1.html.1#name=a,b", "1.html.1#name=a,c", None),
+        ("1.text.1#page=3", "1.text.1#char=3,4", None),
+        ("2", "1", None),
+    ],
+)
+def test_scopes(about: str, asked: str, scope: str | None) -> None:
+    assert find_scope(parse(DAY + about), parse(DAY + asked)) == scope
+
+
+@pytest.mark.parametrize(
+    "about", ["", "1994/", "1994/03/", "1994/03/21/", "1994/*/21/1", "*/03/21/*"]
+)
+def test_a_set_is_about_its_members(about: str) -> None:
+    member, pattern = parse(f"{DAY}1"), parse(SERIES + about)
+    assert find_scope(pattern, member) == "set"
+    assert find_scope(pattern, pattern) == "same"
+    assert pattern.key in member.list_pattern_keys()
+
+
+def test_the_keys_of_patterns_are_those_that_match() -> None:
+    """ "the keys of all patterns that name this resource and others"."""
+    keys = parse(f"{DAY}1").list_pattern_keys()
+    assert len(keys) == len(set(keys)) == 4 + 15  # left prefixes, and each component or a wildcard
+    assert parse(f"{SERIES}1994/").list_pattern_keys() == (parse(SERIES).key,)
+    assert parse("hdl:1839/x").list_pattern_keys() == ()
