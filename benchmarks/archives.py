@@ -31,7 +31,7 @@ from perdure.archives.index.adding import FileAddition
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 from perdure.registry import Registry, initialise
 from perdure.settings import Settings
 

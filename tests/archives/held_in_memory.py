@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from perdure.archives.dates import parse_second
 from perdure.archives.index.cdxj import format_listed_place, is_moved
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 
 
 def capture(uri: str, date: str, **fields: object) -> Capture:

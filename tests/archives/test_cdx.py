@@ -16,8 +16,8 @@ from tests.archives.held_in_memory import SortedCaptures, capture
 
 from perdure.archives.index import cdx, cdxj, filters, ranges, revisits
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
 from perdure.errors import InvalidRequest, OverBudget
+from perdure.ids.urlkey import make_url_key
 
 HELD = [
     capture("http://www.dr.dk/", "2016-01-22T11:20:29Z", digest="sha1:A", length=5, offset=7),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perdure.archives.derivatives import find_page, is_made_by, list_ranges
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 
 PAGE = "http://a.example/jane?x=1"
 MADE = (

@@ -13,7 +13,6 @@ from perdure.archives.port import Capture
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
     Judgement,
-    find_span,
     format_distance,
     interpret_pwid,
     interpret_uri_at,
@@ -23,6 +22,7 @@ from perdure.archives.pwid.verdict import (
     measure_delta,
 )
 from perdure.ids.pwid import parse_pwid
+from perdure.model.timestamps import find_span
 
 DR = "http://www.dr.dk/"
 

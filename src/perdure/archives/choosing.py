@@ -33,7 +33,7 @@ from perdure.archives.pwid.verdict import (
     rank_distance,
     suits_coverage,
 )
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 
 _MOST_SEARCHED = 4096  # captures around one that cannot be used
 _MOST_OPENED = 256  # redirects among them

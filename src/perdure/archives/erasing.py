@@ -40,9 +40,9 @@ from perdure.archives.index import ranges
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY, Library, is_package
 from perdure.archives.port import Capture, CaptureBlanking
-from perdure.archives.urlkey import make_url_key
 from perdure.archives.withholding import Withholding
 from perdure.errors import Corrupt, NotFound, Unavailable
+from perdure.ids.urlkey import make_url_key
 from perdure.storage.checked_file import load_checked, save_checked
 
 _log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from perdure.archives.dates import parse_second
 from perdure.archives.files.chunks import remove_chunks
 from perdure.archives.files.request_bodies import LONGEST_BODY, read_method, write_query
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
 from perdure.formats import decode_unlabelled
 from perdure.formats.essence import strip_parameters
+from perdure.ids.urlkey import make_url_key
 
 LONGEST_HEAD = 64 << 10
 """Bytes of the head of a record, or of the archived HTTP message in it."""

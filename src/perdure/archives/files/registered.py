@@ -27,10 +27,10 @@ from perdure.archives.files.windows import (
     open_whole,
 )
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
 from perdure.errors.archive_corruption import CaptureReplaced, OffsetOutside
 from perdure.errors.lookup import NoSuchArchiveFile
 from perdure.errors.processes import FileUnusable
+from perdure.ids.urlkey import make_url_key
 
 
 class Places(Protocol):

@@ -49,8 +49,6 @@ from perdure.archives.index.ranges import (
 )
 from perdure.archives.index.revisits import resolve_revisits
 from perdure.archives.port import Capture, Captures
-from perdure.archives.pwid.verdict import find_span
-from perdure.archives.urlkey import make_url_key
 from perdure.errors.captures import (
     ClosestNotExact,
     ForeignResumeKey,
@@ -64,7 +62,9 @@ from perdure.errors.captures import (
 )
 from perdure.errors.limits import CapturesTooMany
 from perdure.errors.requests import MalformedNumber, MissingParameter
+from perdure.ids.urlkey import make_url_key
 from perdure.model.parameters import Parameters
+from perdure.model.timestamps import find_span
 
 MOST_READ = 1_000_000  # captures
 BLOCK = 3000  # captures; the lines of a block that clients assume

@@ -17,7 +17,7 @@ import msgspec
 from perdure.archives.dates import format_second
 from perdure.archives.files.request_bodies import append_request
 from perdure.archives.port import Capture
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 
 
 class _Fields(msgspec.Struct, omit_defaults=True):

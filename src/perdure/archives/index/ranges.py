@@ -25,9 +25,9 @@ from typing import NamedTuple
 from perdure.archives.dates import seconds_between
 from perdure.archives.index.cdxj import format_listed_place, is_moved
 from perdure.archives.port import Capture, Captures
-from perdure.archives.urlkey import make_url_key
 from perdure.errors.captures import UnknownMatchType
 from perdure.errors.limits import SecondTooFull
+from perdure.ids.urlkey import make_url_key
 
 KINDS = ("exact", "prefix", "host", "domain")
 _BATCH = 512  # captures

@@ -20,8 +20,8 @@ from perdure.archives import digests
 from perdure.archives.dates import parse_second
 from perdure.archives.index import ranges
 from perdure.archives.port import ArchiveFiles, Capture, Captures
-from perdure.archives.urlkey import make_url_key
 from perdure.errors.limits import RevisitsTooMany
+from perdure.ids.urlkey import make_url_key
 
 MOST_SEARCHED = 4096
 """Captures of one URL that are searched on either side."""

@@ -15,7 +15,6 @@ unless the caller requested the nearest. docs/decisions/exactness.md
 
 from __future__ import annotations
 
-import calendar
 import enum
 import re
 from itertools import islice
@@ -27,8 +26,9 @@ from perdure.archives.index import ranges
 from perdure.archives.index.ranges import IndexRange
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.making import spell_item
-from perdure.archives.urlkey import make_url_key
 from perdure.ids.pwid import Pwid
+from perdure.ids.urlkey import make_url_key
+from perdure.model.timestamps import find_span
 
 MOST_CHOICES = 256
 """Captures listed as fitting one reference; a year of a busy page has more."""
@@ -137,18 +137,6 @@ def interpret_pwid(pwid: Pwid) -> WantedCapture:
 def interpret_uri_at(uri: str, time: str) -> WantedCapture:
     """Return the capture that a URI at a 14-digit time asks for, as replay does."""
     return WantedCapture(uri=uri, first=time, last=time, date=format_second(time))
-
-
-def find_span(date: str) -> tuple[str, str]:
-    """Return the first and the last second of a time of any precision, in 14 digits each.
-
-    A fraction is within its second; the second 60 is a second of its own.
-    """
-    digits = re.sub("[^0-9]", "", date)[:14]
-    last = digits + "99991231235959"[len(digits) :]
-    if len(digits) == len("201602"):
-        last = f"{digits}{calendar.monthrange(int(digits[:4]), int(digits[4:6]))[1]:02}235959"
-    return digits + "00000101000000"[len(digits) :], last
 
 
 def look_up_evidence(captures: Captures, wanted: WantedCapture) -> Evidence:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import surt  # type: ignore[import-untyped]  # it has no types
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perdure.archives.urlkey import make_url_key
+from perdure.ids.urlkey import make_url_key
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
 
@@ -65,6 +65,31 @@ def test_keys_are_those_of_surt(url: str) -> None:
         assert make_url_key(url) == surt.surt(url)
     else:
         make_url_key(url)
+
+
+NUMBERS = st.integers(0, 2**33).flatmap(
+    lambda number: st.sampled_from((f"{number}", f"0{number:o}", f"0{number}", f"00{number:o}"))
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4).map(".".join))
+@example("1.2")
+@example("1.2.3")
+@example("256.1.1.1")
+@example("1.0777")
+@example("1.09")
+@example("1.65536.1")
+@example("0.0.0.0")
+@example("1.2.3.400000000000000")
+def test_digits_are_read_as_the_library_of_c_does(host: str) -> None:
+    """The judge is `inet_aton` of the C library. A sole number wraps around, as in `surt`."""
+    if "." not in host:
+        return
+    try:
+        dotted = socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        dotted = host
+    assert make_url_key(f"http://{host}/") == f"{','.join(reversed(dotted.split('.')))})/"
 
 
 @settings(max_examples=300)

@@ -9,13 +9,12 @@ one match of one pattern; the others go through the rules one by one.
 
 What must stay true: the key only finds candidates, the recorded URI decides; time is linear in the
 length of the URL; a key has no space and no control character; the network is never used (`surt`
-asks a name server about `1.2`; perdure takes the C library's reading of the digits).
+asks a name server about `1.2`; perdure reads the digits as the C function `inet_aton` does).
 """
 
 from __future__ import annotations
 
 import re
-import socket
 from collections import deque
 from contextlib import suppress
 from functools import lru_cache
@@ -37,6 +36,9 @@ _SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PROTOCOLS = re.compile(rb"(https?://)+")
 _PARTS = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _NUMERIC_HOST = re.compile(rb"(?:[1-9][0-9]*|0[0-7]*)(?:\.[0-9]+){0,3}")
+_OCTAL = re.compile(rb"[0-7]+")
+_LONGEST_NUMBER = 11
+"""Digits of 2^32 as an octal number."""
 _OCTAL_HOST = re.compile(rb"0[0-7]*(?:\.[0-7]+){0,3}")
 _WWW_BYTES = re.compile(rb"www\d*\.")
 _PATH_SESSIONS = (
@@ -174,13 +176,34 @@ def _read_address(host: bytes) -> bytes:
         return b""
     if host.isdigit():
         # Python does not convert more than 4,300 digits, and no such host exists.
-        return socket.inet_ntoa((int(host[-4000:]) & 0xFFFFFFFF).to_bytes(4, "big")).encode()
+        return _write_address(int(host[-4000:]) & 0xFFFFFFFF)
     if _NUMERIC_HOST.fullmatch(host) and (host[0] != 48 or _OCTAL_HOST.fullmatch(host)):
-        try:
-            return socket.inet_ntoa(socket.inet_aton(host.decode("ascii"))).encode()
-        except OSError:
-            return b""
+        return _read_dotted(host.split(b"."))
     return b""
+
+
+def _read_dotted(parts: list[bytes]) -> bytes:
+    """Read numbers as `inet_aton` does: the last one fills all bytes that the others leave.
+
+    A number that begins with 0 is octal. Returns nothing if a number is too large, or malformed.
+    """
+    address = 0
+    for at, part in enumerate(parts):
+        is_octal = part[:1] == b"0" and len(part) > 1
+        if len(part.lstrip(b"0")) > _LONGEST_NUMBER or (
+            is_octal and _OCTAL.fullmatch(part) is None
+        ):
+            return b""
+        number = int(part, 8 if is_octal else 10)
+        width = 8 if at + 1 < len(parts) else 8 * (5 - len(parts))
+        if number >> width:
+            return b""
+        address = address << width | number
+    return _write_address(address)
+
+
+def _write_address(address: int) -> bytes:
+    return b".".join(b"%d" % byte for byte in address.to_bytes(4, "big"))
 
 
 def _canonicalise_path(path: bytes, *, hosted: bool) -> bytes:
