@@ -23,7 +23,7 @@ from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
 from perdure.errors.configuring import StoreUnknown
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
-from perdure.model.queries import PUBLIC_READER
+from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.timestamps import format_timestamp
 from perdure.plugins import choose_point, load_point, select_entry_points
 from perdure.policy.access import may_read_captures
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
     from perdure.reading.assertions import Assertions
+    from perdure.archives.readable import ReadableArchive
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.documents import Documents
@@ -159,7 +160,8 @@ class Registry:
         """Answers queries about names."""
         from perdure.reading.resolve import ReadDoor
 
-        return ReadDoor(self.records, self.settings.templates, clock=self.clock)
+        own = (self.settings.archive_id, *self.settings.archive_aliases)
+        return ReadDoor(self.records, self.settings.templates, clock=self.clock, archives=own)
 
     @property
     def door(self) -> SharedDoor:
@@ -228,6 +230,17 @@ class Registry:
         from perdure.archives.library import Library
 
         return Library(self.root, self.settings, guard=self.fence.check_original)
+
+    def read_archive(
+        self, reader: Reader, note: Callable[[], None] = lambda: None
+    ) -> ReadableArchive:
+        """Return the captures that a reader may read. `note` is called if a rule is about some."""
+        guard = self.reading.find_capture_guard(reader, note)
+        if guard is None:
+            return self.archive
+        from perdure.archives.readable import GuardedArchive
+
+        return GuardedArchive(self.archive, guard)
 
     @cached_property
     def web_archives(self) -> Archives:

@@ -57,6 +57,15 @@ def test_a_line_that_was_cut_off_never_held(path: Path) -> None:
     assert list_there(path) == (ONE, TWO, ONE)
 
 
+@pytest.mark.parametrize("uri", ["", "x.html", "?q=1", "sub/?q=1"])
+def test_a_folder_is_taken_down_with_its_own_page_and_its_queries(tmp_path: Path, uri: str) -> None:
+    withheld = Withholdings(tmp_path)
+    withheld.add(ONE)
+    at = "20140126200624"
+    assert withheld.find_covering(f"{ONE.uri}{uri}", at, at) is not None
+    assert withheld.find_covering("http://a.example/secrets", at, at) is None
+
+
 @contextmanager
 def limit_files(length: int) -> Iterator[None]:
     """No file can grow beyond a length, as on a full disk: what fits is written."""

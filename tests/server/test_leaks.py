@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from tests.archives.warcs import Warc
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text, today
+from tests.server.test_withholding import configure
 
 from perdure.ids import parse
 from perdure.model.commands import Alias, Assign, Describe, Restrict
@@ -31,6 +33,9 @@ TABLE: dict[str, Any] = json.loads(
 MARKER = "xyzzymarker"
 LOCATION = f"https://example.org/{MARKER}"
 HANDLE = "hdl:1839/closed"
+ARCHIVE = "archive.example.org"
+HOST = "http://a.example/"
+CAPTURE = f"{HOST}{MARKER}/x.html"
 ALIAS = "hdl:1839/other"
 
 
@@ -87,13 +92,25 @@ def open_part(site: Deployment) -> str:
     return name
 
 
+def make_captures(site: Deployment, place: Path) -> None:
+    """A closed page that says the marker, what a crawler made of it, and an open page."""
+    warc = Warc(place / "a.warc.gz")
+    warc.response(CAPTURE, "2014-01-26T20:06:24Z", f"<title>{MARKER}</title>".encode())
+    warc.response(HOST, "2014-01-26T20:06:24Z", b"<title>open</title>")
+    warc.resource(f"urn:text:{CAPTURE}", "2014-01-26T20:06:25Z", MARKER.encode(), "text/plain")
+    site.registry.archive.add_file(warc.finish())
+    restrict(site, f"{HOST}{MARKER}/", match="prefix", by_token=True)
+
+
 def restrict(site: Deployment, about: str, **fields: Any) -> None:
     site.do(Restrict(rule=ReadingRule(about=about, access=Access.CLOSED, **fields)))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("leaks") / "registry") as running:
+    root = configure(tmp_path_factory.mktemp("leaks") / "registry")
+    with deployed(root) as running:
+        make_captures(running, tmp_path_factory.mktemp("files"))
         make_handle(running)
         restrict(running, HANDLE, by_token=True)
         yield running
@@ -119,6 +136,12 @@ def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
         "escaped": quote(whole, safe=""),
         "handle_path": HANDLE.removeprefix("hdl:"),
         "pdi_path": f"pdi/{whole.removeprefix('pdi://')}",
+        "archive": ARCHIVE,
+        "capture": CAPTURE,
+        "capture_host": HOST,
+        "pwid": f"urn:pwid:{ARCHIVE}:2014-01-26T20:06:24Z:part:{CAPTURE}",
+        "page_pwid": f"urn:pwid:{ARCHIVE}:2014-01-26T20:06:24Z:page:{CAPTURE}",
+        "site_pwid": f"urn:pwid:{ARCHIVE}:2014-01-26T20:06:24Z:site:{HOST}",
     }
 
 
@@ -145,7 +168,7 @@ def has_marker(answer_text: str, target: str) -> bool:
     """Return True if an answer says the marker, other than by repeating the request."""
     for said in (target, quote(target, safe=""), quote(target), target.split("?")[-1]):
         answer_text = answer_text.replace(said, "")
-    for said in (LOCATION, f"{LOCATION}/pdi"):
+    for said in (LOCATION, f"{LOCATION}/pdi", CAPTURE):
         if said in target:
             answer_text = answer_text.replace(said, "")
     return MARKER in answer_text.lower()
@@ -177,6 +200,13 @@ def test_a_reader_with_the_right_sees_it(site: Deployment, words: dict[str, str]
         if has_marker(said, target):
             seen.add(target)
             assert answer.headers["cache-control"] == "private, no-store", (target, answer)
-    for needed in ("/{name}", "/{name}?info", "/{day}?info", "/{day}?locations"):
+    for needed in (
+        "/{name}",
+        "/{name}?info",
+        "/{day}?info",
+        "/{day}?locations",
+        "/{pwid}",
+        "/cdx?url={capture_host}*",
+    ):
         assert needed.format(**words) in seen
     assert len(seen) > 50

@@ -312,6 +312,9 @@ def test_a_reading_rule_is_a_change_of_the_registry(journal: Journal, reader: Re
     assert reader.find_rules("hdl:1/1", 1) == [third]
     assert reader.find_rules("") == [second]
     assert reader.find_rules("hdl:1/2") == []
+    assert reader.find_rules_below("hdl:1/") == reader.find_rules_below("hdl:") == [first, third]
+    assert reader.find_rules_below("hdl:1/", 1) == [third]
+    assert reader.find_rules_below("hdl:2/") == reader.find_rules_below("hdl:1/1/") == []
     assert reader.list_rules(1, limit=1) == [second]
     change = reader.list_changes(ChangeMark(1, 1), limit=10)[0]
     assert (change.act, change.first, change.revision) == (RULE, "rule:1", 1)

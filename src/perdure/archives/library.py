@@ -37,7 +37,8 @@ from perdure.archives.index.runs import LocalCaptures
 from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
 from perdure.archives.index.untold import ToldCaptures
 from perdure.archives.port import Capture, Captures
-from perdure.archives.withholding import PermittedCaptures, Withholding, Withholdings
+from perdure.archives.readable import SelectedCaptures
+from perdure.archives.withholding import Withholding, Withholdings
 from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.captures import IndexNotTaken
 from perdure.settings import Settings
@@ -105,12 +106,21 @@ class Library:
 
             self.captures = MergedCaptures([self.captures, RemoteCaptures(settings.capture_index)])
         self.withheld = Withholdings(root)
-        self.captures = PermittedCaptures(self.captures, self.withheld)
+        self.captures = SelectedCaptures(
+            self.captures, self.withheld.select_served, is_limited=self.withheld.__bool__
+        )
         self.files = RegisteredFiles(self._index)
 
     def list_files(self) -> list[ArchiveFile]:
         """Return all archive files, in the order in which they were added."""
         return self._index.list_files()
+
+    def require_served(self, identifier: str, uri: str, first: str, last: str) -> None:
+        """See `perdure.archives.readable.ReadableArchive`."""
+        self.withheld.require_served(identifier, uri, first, last)
+
+    def explain_absence(self, identifier: str, uri: str, first: str, last: str) -> None:
+        """Do nothing: people on the machine itself read everything."""
 
     def take_down(self, one: Withholding) -> None:
         """Take captures down, durably. Raises InvalidRequest, OSError, or what the guard raises."""

@@ -3,14 +3,13 @@
     {"uri":"http://a.example/private/","match":"prefix","first":"20140101000000",…,"sum":"…"}
 
 How it works: the file `withheld.jsonl` in the registry directory has one line for each takedown:
-a URI, how captures match it, and a span of time. `PermittedCaptures` wraps every index of captures
-and leaves out what is withheld, so that no PWID, replay, listing, Memento, revisit or extraction
-finds it. The archive files themselves stay as they are, until an erasure
-(`perdure.archives.erasing`). Every process reads the file again when it
-has grown. A line with `lifts` ends an earlier takedown of the same captures, and says who did that,
-when and why. Withdrawing a PWID of one's own archive adds a line, too
-(`perdure.writing.withdrawing`). With a page go the texts and pictures that a crawler made of it
-(`perdure.archives.derivatives`).
+a URI, how captures match it, and a span of time. The index of the library
+(`perdure.archives.library`) leaves out what is withheld, so that no PWID, replay, listing, Memento,
+revisit or extraction finds it. The archive files themselves stay as they are, until an erasure
+(`perdure.archives.erasing`). Every process reads the file again when it has grown. A line with
+`lifts` ends an earlier takedown of the same captures, and says who did that, when and why.
+Withdrawing a PWID of one's own archive adds a line, too (`perdure.writing.withdrawing`). With a
+page go the texts and pictures that a crawler made of it (`perdure.archives.derivatives`).
 
 What must stay true: a takedown holds from the moment its line is durable, also for archive files
 that are added later; a line is never changed; a line that cannot be read, or does not have its
@@ -23,7 +22,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -31,14 +30,14 @@ import msgspec
 
 from perdure.archives import places
 from perdure.archives.derivatives import find_page, is_made_by
-from perdure.archives.index.ranges import IndexRange, make_range, walk_range
-from perdure.archives.port import Capture, Captures
+from perdure.archives.index.ranges import IndexRange, make_range
+from perdure.archives.port import Capture
 from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import WantedCapture, interpret_pwid, is_same_uri
-from perdure.archives.urlkey import make_url_key
 from perdure.errors import CaptureWithdrawn
 from perdure.errors.processes import FileUnusable
 from perdure.ids.pwid import Pwid
+from perdure.ids.urlkey import make_url_key
 from perdure.model.records import Tombstone
 from perdure.storage.checked_file import sum_bytes
 from perdure.storage.durable import sync_directory, write_all
@@ -86,7 +85,9 @@ class Withholding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.match != "prefix" or not self.uri.endswith("/"):
             return (found,)
         key = make_url_key(self.uri)  # of the folder itself: keys have no slash at the end
-        return (IndexRange(f"{key} ", f"{key}!"), found) if key[-1] != "/" else (found,)
+        if key[-1] == "/":
+            return (found,)
+        return IndexRange(f"{key} ", f"{key}!"), found, IndexRange(f"{key}?", f"{key}@")
 
     def covers(self, uri: str, first: str, last: str) -> bool:
         """Return whether it is about all of a span of time of a URI within its ranges."""
@@ -280,33 +281,3 @@ def _read_lines(path: Path) -> tuple[Withholding, ...]:
         except ValueError as error:
             raise FileUnusable(file=f"{FILE} line {number}", fault=str(error)) from error
     return tuple(found)
-
-
-class PermittedCaptures:
-    """An index without the captures that were taken down; implements `Captures`."""
-
-    def __init__(self, captures: Captures, withheld: Withholdings) -> None:
-        self._captures = captures
-        self._withheld = withheld
-
-    def scan_range(
-        self, low: str, high: str, *, backwards: bool = False, limit: int
-    ) -> list[Capture]:
-        """See `Captures`."""
-        if not self._withheld:
-            return self._captures.scan_range(low, high, backwards=backwards, limit=limit)
-        found = walk_range(self._captures, IndexRange(low, high), backwards=backwards, batch=limit)
-        return list(islice(self._withheld.select_served(found), limit))
-
-    def scan_by_request(
-        self, low: str, high: str, *, backwards: bool = False, limit: int
-    ) -> list[Capture]:
-        """See `Captures`."""
-        stretch = IndexRange(low, high)
-        found = walk_range(
-            self._captures, stretch, backwards=backwards, batch=limit, by_request=True
-        )
-        return list(islice(self._withheld.select_served(found), limit))
-
-    def count_captures(self) -> int:
-        return self._captures.count_captures()

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from perdure.archives.library import AddedFile
     from perdure.archives.port import Capture, Captures
     from perdure.archives.withholding import Match, Withholding
+    from perdure.registry import Registry
 
 _SHOWN = 20
 _EVERY = 1024  # lines between two steps of a progress bar
+_public = click.option("--public", is_flag=True, help="Only the captures that everyone may read.")
 
 
 @click.group(cls=PerdureGroup)
@@ -181,17 +183,29 @@ def list_archive_files() -> None:
     metavar="NUMBER",
     help="At most this many captures, without --at. Default: 1000.",
 )
-def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
+@_public
+def find(url: str, at: str | None, *, nearest: bool, limit: int, public: bool) -> None:
     """Find the captures of URL, or the one at a given time.
 
     With --at, a capture is printed only if its URL and time are exactly those, or with --nearest.
     Otherwise the command exits with 10 and lists the closest captures on stderr.
     """
     with here().open_registry() as registry:
+        captures = _choose_captures(registry, public=public)
         if at is None:
-            _print_all_captures(registry.archive.captures, url, limit)
+            _print_all_captures(captures, url, limit)
         else:
-            _print_capture_at(registry.archive.captures, url, at, nearest=nearest)
+            _print_capture_at(captures, url, at, nearest=nearest)
+
+
+def _choose_captures(registry: Registry, *, public: bool) -> Captures:
+    """Return the captures that everyone may read, or all of them."""
+    from perdure.errors import ArchiveClosed
+    from perdure.model.queries import LOCAL_READER, PUBLIC_READER
+
+    if public and not registry.has_open_captures:
+        raise ArchiveClosed(archive=registry.settings.archive_id)
+    return registry.read_archive(PUBLIC_READER if public else LOCAL_READER).captures
 
 
 @archive.command(cls=PerdureCommand)
@@ -262,20 +276,14 @@ def withhold(
 
 def _read_span(time: str | None, option: str) -> tuple[str, str]:
     """Return the first and the last second of a time of any precision, or of all time."""
-    from perdure.archives.dates import seconds_between
-    from perdure.archives.pwid.verdict import find_span
+    from perdure.model.timestamps import read_span
 
     if time is None:
         return "0" * 14, "9" * 14
-    digits = "".join(one for one in time if one.isdigit())
     try:
-        if len(digits) not in range(4, 15, 2):
-            raise ValueError(time)
-        span = find_span(digits)
-        seconds_between(*span)
+        return read_span(time)
     except ValueError:
         raise click.BadParameter(f"{time[:40]!r} is not a time", param_hint=option) from None
-    return span
 
 
 def _withholding_fields(one: Withholding) -> dict[str, object]:
@@ -367,14 +375,15 @@ def check(names: tuple[str, ...]) -> None:
 @click.option(
     "--all", "every", is_flag=True, help="Include requests and other records about captures."
 )
-def export_cdxj(output: str, *, every: bool) -> None:
+@_public
+def export_cdxj(output: str, *, every: bool, public: bool) -> None:
     """Write the index as sorted CDXJ, which pywb and other programs read."""
     from perdure.archives.index.exporting import export_lines
     from perdure.cli.output import output_file
 
     written = 0
     with here().open_registry() as registry, output_file(output) as into:
-        captures = registry.archive.captures
+        captures = _choose_captures(registry, public=public)
         with show_progress("captures", total=captures.count_captures(), unit="captures") as bar:
             for line in export_lines(captures, every=every):
                 into.write(line)
@@ -400,13 +409,14 @@ def _print_all_captures(captures: Captures, url: str, limit: int) -> None:
 def _print_capture_at(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
     from perdure.archives.dates import format_second, parse_second
     from perdure.archives.pwid import verdict
+    from perdure.model.timestamps import find_span
 
     try:
         parse_second(at)
     except ValueError:
         raise click.BadParameter(f"{at[:40]!r} is not a time", param_hint="--at") from None
     date = format_second(at) if at.isdigit() and len(at) == 14 else at
-    first, last = verdict.find_span(date)
+    first, last = find_span(date)
     wanted = verdict.WantedCapture(uri=url, first=first, last=last, date=date)
     judged = verdict.judge_evidence(
         wanted, verdict.look_up_evidence(captures, wanted), nearest=nearest

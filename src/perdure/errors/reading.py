@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.invalid import InvalidRequest
+from perdure.errors.invalid import InvalidRequest, UnknownChoice
 from perdure.errors.root import count_things, quote
 
 
@@ -15,6 +15,49 @@ class MalformedSubject(InvalidRequest):
     @property
     def what(self) -> str:
         return f"subject {quote(self.about)}"
+
+
+class UnknownMatch(UnknownChoice):
+    """The way in which a rule matches the addresses of captures is unknown."""
+
+    kind = "match"
+
+
+class MalformedCaptureAddress(InvalidRequest):
+    """A rule about captures has no address that captures can have."""
+
+    about: str
+    reason = "it must be an address such as https://a.example/private/, without blanks"
+
+    @property
+    def what(self) -> str:
+        return f"address {quote(self.about)}"
+
+
+class CapturesHaveNoParts(InvalidRequest):
+    """A rule about captures names a part."""
+
+    part: str
+    reason = "a rule about captures is about all of them; leave out the part"
+
+    @property
+    def what(self) -> str:
+        return f"part {quote(self.part)}"
+
+
+class MalformedSpan(InvalidRequest):
+    """A span of time of captures is malformed, ends before it begins, or is not about captures."""
+
+    first: str
+    last: str
+    reason = (
+        "a rule about captures is about those from a time to a later one, of any precision: 2014, "
+        "2014-02, 20140226201530; other rules have no such times"
+    )
+
+    @property
+    def what(self) -> str:
+        return f"span from {quote(self.first)} to {quote(self.last)}"
 
 
 class MalformedDay(InvalidRequest):
@@ -68,6 +111,21 @@ class ReasonTooLong(InvalidRequest):
     @property
     def reason(self) -> str:
         return f"it must not be longer than {count_things(self.limit, 'character')}"
+
+
+class RuleLineUnusable(InvalidRequest):
+    """A line of a file of reading rules is not a rule; `fault` says why. Nothing was imported."""
+
+    line: int
+    fault: str
+
+    @property
+    def what(self) -> str:
+        return f"line {self.line}"
+
+    @property
+    def reason(self) -> str:
+        return f"{self.fault}; no rule was imported"
 
 
 class RuleUnknown(InvalidRequest):

@@ -1,7 +1,8 @@
 """Reading rules as values: a rule says who may read what, and when.
 
 A rule is about a document, a version, a format or a part of it, or about all names in a scope: a
-series, an interval, a pattern, the beginning of names, or everything. By these rules,
+series, an interval, a pattern, the beginning of names, or everything. Or it is about the captures
+of this registry's web archive with certain addresses, in a span of time. By these rules,
 `perdure.policy.reading_rights` decides which reader may read.
 
 What must stay true: the JSON form of a rule is stored on disk, so fields may be added with a
@@ -13,6 +14,9 @@ from __future__ import annotations
 import enum
 
 from perdure.model.records import LOCAL, StoredValue
+
+MATCHES = ("exact", "prefix", "host", "domain")
+"""All spellings of one address; all addresses that begin with it; its host; its domain."""
 
 
 class Access(enum.StrEnum):
@@ -33,9 +37,16 @@ class ReadingRule(StoredValue, frozen=True, kw_only=True):
     """
 
     about: str
-    """The canonical text of a name, with its version, format and part, or of a scope."""
+    """The canonical text of a name, with its version, format and part, or of a scope; the address
+    of captures if there is a `match`."""
     part: str = ""
     """The text of a part that the name cannot include."""
+    match: str = ""
+    """For a rule about captures: how their addresses match `about`, as a member of `MATCHES`."""
+    first: str = ""
+    """For a rule about captures: the first second, in 14 digits; empty for all until `last`."""
+    last: str = ""
+    """The last second; empty for all since `first`."""
     access: Access
     until: str = ""
     """For a closed rule: the first day on which everyone may read (`2026-11-21`, UTC)."""

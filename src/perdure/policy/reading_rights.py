@@ -41,6 +41,7 @@ from perdure.policy.naming import same_format
 from perdure.policy.network_addresses import parse_networks
 from perdure.policy.reading_rules import (
     RuleSubject,
+    SubjectIdentity,
     find_rule_key,
     identify_subject,
     read_rule_subject,
@@ -187,7 +188,7 @@ def _list_contained(
     rules: Iterable[ReadingRule], wanted: ReadObject, relate: Relate
 ) -> list[ReadingRule]:
     """The rules about parts that may be among the bytes of what is wanted, each part's newest."""
-    found: dict[tuple[str, Level], ReadingRule] = {}
+    found: dict[SubjectIdentity, ReadingRule] = {}
     for rule in rules:
         level = _read_subject(rule).level
         if not level.part or _governs(rule, wanted, relate):

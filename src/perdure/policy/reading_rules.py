@@ -10,6 +10,9 @@ a scope, written as in tokens (`perdure.policy.rights`). From the most to the le
     pdi://a.us/1997/09/                       a scope; of two, the one that fixes more characters
     a.us  *.us  *                             of all the names that it contains
 
+A rule with a `match` is about captures instead (`perdure.policy.capture_subjects`): of two such
+rules the one with the longer address is more specific, then the one with the shorter span of time.
+
 What must stay true: if one rule is about everything that another one is about, and about more, the
 other one is more specific.
 """
@@ -25,21 +28,33 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.errors.reading import (
+    CapturesHaveNoParts,
+    MalformedCaptureAddress,
     MalformedDay,
     MalformedNetwork,
+    MalformedSpan,
     MalformedSubject,
     PointlessCondition,
     ReasonTooLong,
+    UnknownMatch,
 )
 from perdure.ids import Identifier, parse
-from perdure.model.reading_rules import Access, ReadingRule
+from perdure.ids.urlkey import make_url_key
+from perdure.model.reading_rules import MATCHES, Access, ReadingRule
 from perdure.model.records import WHOLE_RESOURCE, Level
+from perdure.model.timestamps import read_span
+from perdure.policy.capture_subjects import (
+    CaptureSubject,
+    find_capture_subject,
+    has_host,
+)
 from perdure.policy.levels import find_level
 from perdure.policy.named_parts import join_part
 from perdure.policy.network_addresses import parse_networks
 from perdure.policy.rights import Object, covers_object, is_scope
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ADDRESS = re.compile(r"[^\x00-\x20\x7f]+")
 _LONGEST_REASON = 1000  # characters
 _LONGEST_ABOUT = 4000  # characters
 Specificity = tuple[int, int, int, int]
@@ -47,15 +62,16 @@ Specificity = tuple[int, int, int, int]
 
 
 class RuleSubject(msgspec.Struct, frozen=True):
-    """The thing that a rule is about: a level of one resource, or a scope of resources."""
+    """The subject of a rule: a level of one resource, a scope of resources, or captures."""
 
     about: str
-    """The canonical text of the name or of the scope."""
+    """The canonical text of the name or of the scope, or the address of captures."""
     key: str = ""
     """The key of the rules about the resource; empty for a scope."""
     level: Level = WHOLE_RESOURCE
     part: str = ""
     """The text of a part that the name cannot include."""
+    captures: CaptureSubject | None = None
 
     @property
     def is_scope(self) -> bool:
@@ -73,6 +89,14 @@ class RuleSubject(msgspec.Struct, frozen=True):
     def covers(self, what: Object, key: str) -> bool:
         """Return True if a resource is the one that it is about, or in the scope."""
         return covers_object(self.about, what) if self.is_scope else self.key == key
+
+
+def read_rule(rule: ReadingRule) -> RuleSubject:
+    """Return what a rule is about. Raises as `read_subject` if it is not about captures."""
+    if rule.match:
+        captures = find_capture_subject(rule)
+        return RuleSubject(rule.about, captures.key, captures=captures)
+    return read_rule_subject(rule.about, rule.part)
 
 
 def read_subject(about: str, part: str | None = None) -> RuleSubject:
@@ -139,10 +163,13 @@ def _count_fixed(scope: str) -> int:
     return 2 * sum(one not in "*/" for one in text) + (not is_below)
 
 
-def identify_subject(rule: ReadingRule) -> tuple[str, Level]:
-    """Return what a rule is about, the same for all spellings of a name."""
-    subject = read_rule_subject(rule.about, rule.part)
-    return subject.key or subject.about, subject.level
+SubjectIdentity = tuple[str, Level | CaptureSubject]
+
+
+def identify_subject(rule: ReadingRule) -> SubjectIdentity:
+    """Return what a rule is about, the same for all spellings of a name or an address."""
+    subject = read_rule(rule)
+    return subject.key or subject.about, subject.captures or subject.level
 
 
 def select_in_force(rules: Iterable[ReadingRule]) -> list[ReadingRule]:
@@ -153,12 +180,34 @@ def select_in_force(rules: Iterable[ReadingRule]) -> list[ReadingRule]:
     )
 
 
+def select_about(rules: Iterable[ReadingRule], subject: str) -> list[ReadingRule]:
+    """Return the rules about a name and levels of it, a scope, or captures of an address.
+
+    Raises MalformedSubject.
+    """
+    if subject[:7].lower() in ("http://", "https:/"):
+        place = f"{make_url_key(subject)} "
+        return [
+            rule
+            for rule in rules
+            if rule.match and place.startswith(find_capture_subject(rule).beginnings)
+        ]
+    about = read_subject(subject)
+    known = ((rule, read_rule(rule)) for rule in rules)
+    return [
+        rule
+        for rule, other in known
+        if other.captures is None
+        and (other.about == about.about or (about.key and other.key == about.key))
+    ]
+
+
 def check_rule(rule: ReadingRule) -> ReadingRule:
     """Return the rule with its subject in canonical form.
 
     Raises InvalidRequest if it is malformed, or if its conditions contradict its access.
     """
-    subject = read_subject(rule.about, rule.part)
+    rule = check_captures(rule) if rule.match else _check_names(rule)
     if rule.access is not Access.CLOSED or rule.lifted:
         for name in ("until", "by_token", "networks"):
             if getattr(rule, name):
@@ -169,7 +218,33 @@ def check_rule(rule: ReadingRule) -> ReadingRule:
         _check_network(network)
     if len(rule.reason) > _LONGEST_REASON:
         raise ReasonTooLong(limit=_LONGEST_REASON)
+    return rule
+
+
+def _check_names(rule: ReadingRule) -> ReadingRule:
+    if rule.first or rule.last:
+        raise MalformedSpan(first=rule.first, last=rule.last)
+    subject = read_subject(rule.about, rule.part)
     return msgspec.structs.replace(rule, about=subject.about, part=subject.part)
+
+
+def check_captures(rule: ReadingRule) -> ReadingRule:
+    """Return a rule about captures with times in 14 digits. Raises InvalidRequest."""
+    if rule.match not in MATCHES:
+        raise UnknownMatch(text=rule.match, known=MATCHES)
+    is_address = len(rule.about) <= _LONGEST_ABOUT and _ADDRESS.fullmatch(rule.about)
+    if not is_address or (rule.match in ("host", "domain") and not has_host(rule.about)):
+        raise MalformedCaptureAddress(about=rule.about)
+    if rule.part:
+        raise CapturesHaveNoParts(part=rule.part)
+    try:
+        first = rule.first and read_span(rule.first)[0]
+        last = rule.last and read_span(rule.last)[1]
+        if first and last and last < first:
+            raise ValueError(last)
+    except ValueError:
+        raise MalformedSpan(first=rule.first, last=rule.last) from None
+    return msgspec.structs.replace(rule, first=first, last=last)
 
 
 def _is_day(text: str) -> bool:

@@ -73,6 +73,16 @@ class _ScopeRules:
             found = [self._newest[scope] for scope in self._index.find_scopes(what)]
         return [rule for rule in found if not rule.lifted]
 
+    def list_below(self, beginning: str) -> list[ReadingRule]:
+        """Return the rules in force about scopes with names that begin with a text."""
+        with self._guarding:
+            known = [(scope[:-1], rule) for scope, rule in self._newest.items() if scope[-1] == "*"]
+        return [
+            rule
+            for text, rule in known
+            if not rule.lifted and (text.startswith(beginning) or beginning.startswith(text))
+        ]
+
 
 class ReadingRules:
     """The rules of one registry. Safe to use from several threads."""
@@ -106,6 +116,13 @@ class ReadingRules:
         if not self._scopes.has_scopes():
             return found
         return [*found, *self._scopes.list_covering(make_object(resource))]
+
+    def list_below(self, beginning: str) -> list[ReadingRule]:
+        """Return the rules in force about scopes with names that begin with a text.
+
+        Call `refresh` first. A pattern of PDIs has no names that begin otherwise than PDIs do.
+        """
+        return self._scopes.list_below(beginning)
 
     def make_guard(
         self, identifier: Identifier, part: str | None, reader: Reader, now: str

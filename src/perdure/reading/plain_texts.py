@@ -18,9 +18,9 @@ from contextlib import closing
 from pathlib import Path
 
 from perdure.archives.files.heads import find_value
-from perdure.archives.library import Library
 from perdure.archives.opening import open_capture
 from perdure.archives.port import Capture
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import InvalidRequest
 from perdure.errors.cutting import TextElsewhere, TextNotSupported
 from perdure.errors.limits import PlainTextTooLong
@@ -89,13 +89,15 @@ def read_plain_text(
     return whole.text[place.start : place.stop]
 
 
-def read_capture_text(extraction: PartExtraction, library: Library, capture: Capture) -> str:
+def read_capture_text(
+    extraction: PartExtraction, archive: ReadableArchive, capture: Capture
+) -> str:
     """Return the plain text of a capture.
 
     Raises TextNotSupported if it has none, and what `open_capture` and `PartExtraction.read_text`
     raise.
     """
-    opened = open_capture(library.captures, library.files, capture)
+    opened = open_capture(archive.captures, archive.files, capture)
     with closing(opened.record) as record:
         kind = _read_type(find_value(opened.headers, "Content-Type") or capture.media_type)
         text = _read_bytes(extraction, record.read_payload(), kind, capture.uri)

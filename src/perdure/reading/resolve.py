@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -53,7 +55,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import LOCAL, IdentifiedRecord, Level, Location, Record, Value
-from perdure.model.timestamps import format_timestamp
+from perdure.model.timestamps import find_span, format_timestamp
 from perdure.policy.citing import list_sides, require_citation
 from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.equality import find_equal_record
@@ -68,6 +70,9 @@ from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
 from perdure.reading.guarding import Guard, ReadingRules
 from perdure.storage.ports import Records
+
+if TYPE_CHECKING:
+    from perdure.reading.capture_guarding import CaptureGuard, CaptureRules
 
 _MOST_ALIASES = 8
 """The most HS_ALIAS values that are followed, one after the other."""
@@ -395,11 +400,14 @@ class ReadDoor:
         *,
         delegate: Delegate = delegate_nothing,
         clock: Callable[[], datetime] = _find_time,
+        archives: tuple[str, ...] = (),
     ) -> None:
+        """`archives` are the ids of the web archive of this registry."""
         self._records = records
         self._delegate = delegate
         self._clock = clock
         self.rules = ReadingRules(records)
+        self._archives = archives
         self._unfolding = Unfolding(records.find_record, templates)
 
     def resolve(self, query: Query) -> Resolved:
@@ -427,6 +435,28 @@ class ReadDoor:
             return None
         return self.rules.make_guard(name, None, reader, self._find_moment())
 
+    @cached_property
+    def capture_rules(self) -> CaptureRules:
+        """The reading rules about captures."""
+        from perdure.reading.capture_guarding import CaptureRules  # few registries have captures
+
+        return CaptureRules(self._records, self.rules, self._archives)
+
+    def has_capture_rules(self) -> bool:
+        """Return True if a reading rule may be about captures."""
+        return bool(self._records.find_last_rule()) and self.capture_rules.refresh()
+
+    def find_capture_guard(
+        self, reader: Reader, note: Callable[[], None] = lambda: None
+    ) -> CaptureGuard | None:
+        """Return the guard of all captures, or None if the reader may read all of them.
+
+        `note` is called as soon as a rule matters.
+        """
+        if reader.name == LOCAL or not self._records.find_last_rule():
+            return None
+        return self.capture_rules.make_guard(reader, self._find_moment(), note)
+
     def _find_moment(self) -> str:
         return format_timestamp(self._clock().astimezone(UTC))
 
@@ -435,6 +465,7 @@ class ReadDoor:
         if not self.rules.refresh() or (resolved.names is not None and resolved.record is None):
             return resolved
         now = self._find_moment()
+        self._check_capture(resolved, reader, now)
         if resolved.via is not None:
             other = self.rules.make_guard(resolved.via, None, reader, now)
             if other is not None:
@@ -456,6 +487,17 @@ class ReadDoor:
             holder=None if holder is None else show_holder(holder),
             guard=guard,
         )
+
+    def _check_capture(self, resolved: Resolved, reader: Reader, now: str) -> None:
+        """Apply the rules about a capture in our own archive, whether its PWID has a record or not.
+
+        Raises Forbidden or Unauthenticated.
+        """
+        pwid = resolved.asked
+        if isinstance(pwid, Pwid) and pwid.archive.removeprefix("~") in self._archives:
+            guard = self.capture_rules.make_guard(reader, now)
+            if guard is not None:
+                guard.require_readable(str(pwid), pwid.item, *find_span(pwid.time))
 
     def _resolve_citation(self, asked: Identifier, query: Query) -> Resolved:
         """Resolve both sides of a citation, so that a side that does not exist is an error.

@@ -205,6 +205,9 @@ class Records(Protocol):
         the number `after` are left out.
         """
 
+    def find_rules_below(self, beginning: str, after: int = 0) -> list[ReadingRule]:
+        """The reading rules with keys that begin with a text, which is not empty, likewise."""
+
     def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
         """At most `limit` reading rules after the number `after`, of all keys, likewise."""
 

@@ -179,6 +179,9 @@ class MemoryRecords:
     def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
         return [rule for of, rule in self._state.rules[after:] if of == key]
 
+    def find_rules_below(self, beginning: str, after: int = 0) -> list[ReadingRule]:
+        return [rule for of, rule in self._state.rules[after:] if of.startswith(beginning)]
+
     def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
         return [rule for _, rule in self._state.rules[after : after + limit]]
 

@@ -13,7 +13,7 @@ from perdure.model.reading_rules import ReadingRule
 from perdure.policy.reading_rules import (
     check_rule,
     identify_subject,
-    read_subject,
+    read_rule,
     select_in_force,
 )
 from perdure.writing.ledger import Ledger
@@ -25,7 +25,7 @@ def restrict_reading(ledger: Ledger, command: Restrict) -> Receipt:
     Raises InvalidRequest if the rule is malformed, or RuleUnknown if there is none to lift.
     """
     rule = replace(check_rule(command.rule), at=ledger.now, by=command.by, number=0)
-    key = read_subject(rule.about, rule.part).key
+    key = read_rule(rule).key
     about = identify_subject(rule)
     known = select_in_force(ledger.journal.find_rules(key))
     before = next((one for one in known if identify_subject(one) == about), None)

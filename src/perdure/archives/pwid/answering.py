@@ -16,7 +16,6 @@ import msgspec
 
 from perdure.archives.capture.pages import PageInventory, SiteMember, list_members
 from perdure.archives.choosing import choose_capture, prefer_intact
-from perdure.archives.library import Library
 from perdure.archives.port import Capture
 from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.known import Archive, Archives
@@ -31,6 +30,7 @@ from perdure.archives.pwid.verdict import (
     look_up_evidence,
     measure_delta,
 )
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
@@ -58,22 +58,24 @@ def is_scope(pwid: Pwid) -> bool:
     return pwid.coverage in ("subsite", "site")
 
 
-def answer_locally(library: Library, pwid: Pwid, *, nearest: bool) -> Judgement:
+def answer_locally(archive: ReadableArchive, pwid: Pwid, *, nearest: bool) -> Judgement:
     """Return the verdict on a PWID of this registry, with the capture.
 
     A `site` or `subsite` names a set: if anything in it was captured, the verdict is about its own
     address, perhaps without a capture. Raises CaptureWithdrawn if what the PWID names was taken
-    down, NotCaptured if no capture fits; that error lists the captures nearest to it.
+    down; Forbidden or Unauthenticated if the reader may not read it; NotCaptured if no capture
+    fits: that error lists the captures nearest to it.
     """
-    captures, files = library.captures, library.files
+    captures, files = archive.captures, archive.files
     wanted = interpret_pwid(pwid)
-    library.withheld.require_served(str(pwid), pwid.item, wanted.first, wanted.last)
+    archive.require_served(str(pwid), pwid.item, wanted.first, wanted.last)
     judgement = judge_evidence(wanted, look_up_evidence(captures, wanted))
     if nearest and judgement.verdict is not CaptureVerdict.EXACT:
         judgement = choose_capture(captures, files, wanted)
     if judgement.capture is None and is_scope(pwid) and list_members(captures, wanted, limit=1)[0]:
         return judgement  # ruling: pwid-scope
     if judgement.capture is None:
+        archive.explain_absence(str(pwid), pwid.item, wanted.first, wanted.last)
         once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
         distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]
         raise NotCaptured(

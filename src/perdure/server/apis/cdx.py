@@ -23,10 +23,12 @@ import msgspec
 
 from perdure.archives.index import cdx, cdx_lines
 from perdure.archives.port import Captures
+from perdure.archives.readable import ReadableArchive
 from perdure.errors.requests import PageBeyondEnd
+from perdure.policy.capture_subjects import FIRST, LAST
 from perdure.registry import Registry
 from perdure.server.apis import memento
-from perdure.server.common import problems
+from perdure.server.common import asking, problems
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -47,7 +49,8 @@ async def list_captures(service: Service, request: Request) -> Answer:
     found = answer_at_once(service.registry, query)
     if found is not None:
         return found
-    captures = service.registry.archive.captures
+    archive = asking.read_archive(service, request, is_list=True)
+    captures = archive.captures
     if query.counts:
         paging = await asyncio.to_thread(cdx.count_pages, captures, query)
         document = {"pages": paging.pages, "pageSize": paging.size, "blocks": paging.blocks}
@@ -57,7 +60,7 @@ async def list_captures(service: Service, request: Request) -> Answer:
     first = await asyncio.to_thread(next, pieces)
     second = await asyncio.to_thread(next, pieces, b"")
     if not first:
-        return await _answer_empty(captures, query, request)
+        return await _answer_empty(archive, query, request)
     media_type = cdx_lines.MEDIA_TYPES[query.output]
     if not second:
         return make_answer(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
@@ -68,11 +71,12 @@ async def list_captures(service: Service, request: Request) -> Answer:
 def answer_at_once(registry: Registry, query: cdx.CdxQuery) -> Answer | None:
     """Answer at once a query for a few captures of one URL that are kept here.
 
-    Returns None for all other queries. Raises Unavailable.
+    Returns None for all other queries, and if there are reading rules about captures. Raises
+    Unavailable.
     """
     if not query.is_direct or query.counts or registry.settings.capture_index:
         return None
-    if not registry.has_open_captures:
+    if not registry.has_open_captures or registry.reading.has_capture_rules():
         return None
     found = list(islice(cdx.select_captures(registry.archive.captures, query), _FEW + 1))
     if not found or len(found) > _FEW or query.shows_resume:
@@ -104,12 +108,17 @@ async def _stream_pieces(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator
         yield piece
 
 
-async def _answer_empty(captures: Captures, query: cdx.CdxQuery, request: Request) -> Answer:
-    """Answer 404 because there are no captures, or 400 if the page does not exist."""
+async def _answer_empty(archive: ReadableArchive, query: cdx.CdxQuery, request: Request) -> Answer:
+    """Answer 404 because there are no captures, or 400 if the page does not exist.
+
+    Raises Forbidden or Unauthenticated if the reader may not read the captures of the URL.
+    """
     if query.page:
-        paging = await asyncio.to_thread(cdx.count_pages, captures, query)
+        paging = await asyncio.to_thread(cdx.count_pages, archive.captures, query)
         if query.page >= paging.pages:
             raise PageBeyondEnd(page=query.page, pages=paging.pages)
+    if query.is_exact:
+        archive.explain_absence(query.url, query.url, query.first or FIRST, query.last or LAST)
     problem = problems.make_problem(memento.make_not_captured(query.url))
     message = f"No Captures found for: {query.url}"  # pywb's words, which clients look for
     members = problem.members | {"message": message}

@@ -29,7 +29,6 @@ import msgspec
 from perdure.archives.choosing import choose_capture
 from perdure.archives.dates import format_second
 from perdure.archives.index.ranges import IndexRange, make_range, walk_range
-from perdure.archives.library import Library
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
@@ -37,11 +36,13 @@ from perdure.archives.pwid.verdict import (
     interpret_uri_at,
     suits_coverage,
 )
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import ArchiveClosed, NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
+from perdure.policy.capture_subjects import FIRST, LAST
 from perdure.reading.targets import is_escaped
 from perdure.server import pages
-from perdure.server.common import problems
+from perdure.server.common import asking, problems
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -63,6 +64,7 @@ _LINES = 500
 _MOST = 1_000_000  # mementos of one TimeMap
 _SHOWN = 10_000  # captures on a page
 _FORMS = ("link", "json", "html")
+_ALL_TIME = (FIRST, LAST)
 
 
 _PATHS = ("timegate/", "timemap/", "replay/")
@@ -218,11 +220,12 @@ def require_open(service: Service) -> None:
     raise ArchiveClosed(archive=service.settings.archive_id)
 
 
-def has_captures(service: Service, text: str) -> bool:
+def has_captures(service: Service, request: Request, text: str) -> bool:
     """Return whether a text is the address of a page that was captured here, open to the public."""
     if not text.startswith(("http://", "https://")) or not service.serves_captures():
         return False
-    return _find_first(service.registry.archive.captures, make_range(text, "exact")) is not None
+    archive = asking.read_archive(service, request)
+    return _find_first(archive.captures, make_range(text, "exact")) is not None
 
 
 # the TimeGate
@@ -234,9 +237,10 @@ async def find_memento(service: Service, request: Request) -> Answer:
     require_open(service)
     wanted = read_original_uri(request, "timegate/")
     time = _read_accept_datetime(request.read_field(b"accept-datetime"))
-    library = service.registry.archive
-    found = await asyncio.to_thread(_relate_captures, library, wanted, time)
+    archive = asking.read_archive(service, request)
+    found = await asyncio.to_thread(_relate_captures, archive, wanted, time)
     if found is None:
+        archive.explain_absence(wanted, wanted, *_ALL_TIME)
         problem = problems.make_problem(make_not_captured(wanted))
         fields = (*problem.fields, _VARY, *join_links(link_original(service, request, wanted)))
         return problems.answer_problem(msgspec.structs.replace(problem, fields=fields), request)
@@ -272,11 +276,11 @@ def _read_accept_datetime(text: str) -> str:
 
 
 def _relate_captures(
-    library: Library, wanted: str, time: str
+    archive: ReadableArchive, wanted: str, time: str
 ) -> tuple[Capture, dict[Capture, list[str]]] | None:
     """The capture nearest to a time, and the relations of it and its neighbours (section 2.2.1)."""
-    captures = library.captures
-    judgement = choose_capture(captures, library.files, interpret_uri_at(wanted, time))
+    captures = archive.captures
+    judgement = choose_capture(captures, archive.files, interpret_uri_at(wanted, time))
     if judgement.capture is None:
         return None
     chosen = judgement.capture
@@ -317,15 +321,17 @@ async def list_mementos(service: Service, request: Request) -> Answer:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     require_open(service)
     wanted = read_original_uri(request, f"timemap/{form}/")
-    captures = service.registry.archive.captures
+    archive = asking.read_archive(service, request, is_list=True)
+    captures = archive.captures
     whole = make_range(wanted, "exact")
     first, last = await asyncio.to_thread(
         lambda: (_find_first(captures, whole), _find_first(captures, whole, backwards=True))
     )
     if first is None or last is None:
+        archive.explain_absence(wanted, wanted, *_ALL_TIME)
         raise make_not_captured(wanted)
     if form == "html":
-        return await asyncio.to_thread(_show_captures, service, request, wanted, whole)
+        return await asyncio.to_thread(_show_captures, service, request, captures, wanted, whole)
     write = _write_links if form == "link" else _write_json
     pieces = write(service, request, wanted, _select_mementos(captures, whole), first, last)
     begun = await asyncio.to_thread(_join_pieces, pieces)
@@ -334,9 +340,11 @@ async def list_mementos(service: Service, request: Request) -> Answer:
     return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(begun, pieces))
 
 
-def _show_captures(service: Service, request: Request, wanted: str, whole: IndexRange) -> Answer:
+def _show_captures(
+    service: Service, request: Request, captures: Captures, wanted: str, whole: IndexRange
+) -> Answer:
     """A page with the captures of a URI, the first `_SHOWN` of them."""
-    found = list(islice(_select_mementos(service.registry.archive.captures, whole), _SHOWN + 1))
+    found = list(islice(_select_mementos(captures, whole), _SHOWN + 1))
     rows = [
         {
             "date": one.date,

@@ -24,11 +24,13 @@ from urllib.parse import quote as escape
 import msgspec
 
 from perdure.archives.capture import pages
+from perdure.archives.opening import open_capture
 from perdure.archives.port import Capture
 from perdure.archives.pwid import answering
 from perdure.archives.pwid.answering import ForeignPlayback
 from perdure.archives.pwid.scopes import find_scope
 from perdure.archives.pwid.verdict import CaptureVerdict, Judgement, interpret_pwid
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import (
     ArchiveClosed,
     NotCaptured,
@@ -42,7 +44,7 @@ from perdure.reading.targets import Question, spell_path
 from perdure.server import pages as templates
 from perdure.server.apis import memento, pwid_links, replay
 from perdure.server.apis.replay import is_digest
-from perdure.server.common import payloads, problems
+from perdure.server.common import asking, payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_answer
 from perdure.server.common.negotiate import choose_type, prefers_types
 from perdure.server.common.request import Request
@@ -88,7 +90,7 @@ async def locate_pwid(service: Service, request: Request, pwid: Pwid) -> Foreign
     if not (answering.is_ours(service.settings, pwid) and service.serves_captures()):
         return answering.answer_elsewhere(service.registry.web_archives, service.settings, pwid)
     judgement = await asyncio.to_thread(
-        answering.answer_locally, service.registry.archive, pwid, nearest=False
+        answering.answer_locally, asking.read_archive(service, request), pwid, nearest=False
     )
     return ForeignPlayback(
         judgement=judgement, archive=None, url=f"{request.base_url}/{spell_path(pwid)}"
@@ -125,17 +127,17 @@ def redirect_reader(
 async def _answer_local(
     service: Service, request: Request, pwid: Pwid, question: Question
 ) -> Answer:
-    captures, files = service.registry.archive.captures, service.registry.archive.files
+    archive = asking.read_archive(service, request)
     try:
         judgement = await asyncio.to_thread(
-            answering.answer_locally, service.registry.archive, pwid, nearest=question.nearest
+            answering.answer_locally, archive, pwid, nearest=question.nearest
         )
     except NotCaptured as error:
         return _answer_not_captured(service, request, pwid, error)
     if question.verb == "linkset":
         return _answer_links(service, request, pwid, judgement)
     if answering.is_scope(pwid) and question.verb != "info":
-        return await _list_members(service, request, pwid, judgement, question)
+        return await _list_members(service, request, archive, pwid, judgement, question)
     capture = judgement.capture
     if capture is None:
         return _answer_document(service, request, pwid, judgement)
@@ -147,21 +149,28 @@ async def _answer_local(
     if question.verb == "text":
         fields = [memento.write_verdict(judgement), _VARY]
         fields += join_links(pwid_links.link_name(request, pwid))
-        return await plain_text.answer_capture_text(service, request, capture, fields)
+        return await plain_text.answer_capture_text(service, request, archive, capture, fields)
     if pwid.coverage in ("page", None) and pages.has_resources(capture):
-        page = await asyncio.to_thread(pages.list_resources, captures, files, capture)
+        page = await asyncio.to_thread(
+            pages.list_resources, archive.captures, archive.files, capture
+        )
         more = answering.page_fields(pwid, page)
         return _answer_document(service, request, pwid, judgement, more)
     if prefers_types(request.accept, TYPES) and "json" not in capture.media_type:
         return _answer_document(service, request, pwid, judgement)
-    return await _send_payload(service, request, pwid, judgement, capture)
+    return await _send_payload(service, request, archive, pwid, judgement, capture)
 
 
 async def _send_payload(
-    service: Service, request: Request, pwid: Pwid, judgement: Judgement, capture: Capture
+    service: Service,
+    request: Request,
+    archive: ReadableArchive,
+    pwid: Pwid,
+    judgement: Judgement,
+    capture: Capture,
 ) -> Answer:
     """Send the payload, whatever its archived status."""
-    archived = await asyncio.to_thread(replay.open_archived, service, capture)
+    archived = await asyncio.to_thread(open_capture, archive.captures, archive.files, capture)
     fields = replay.list_fields(service, request, archived, *pwid_links.link_name(request, pwid))
     fields.append(memento.write_verdict(judgement))
     if archived.status is not None:
@@ -170,7 +179,12 @@ async def _send_payload(
 
 
 async def _list_members(
-    service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
+    service: Service,
+    request: Request,
+    archive: ReadableArchive,
+    pwid: Pwid,
+    judgement: Judgement,
+    question: Question,
 ) -> Answer:
     """List the captures in the scope of a site, page by page.
 
@@ -182,7 +196,7 @@ async def _list_members(
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     found, after = await asyncio.to_thread(
         pages.list_members,
-        service.registry.archive.captures,
+        archive.captures,
         wanted,
         after=cursor,
         limit=limit,

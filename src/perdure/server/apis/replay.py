@@ -32,24 +32,24 @@ from perdure.archives.capture import pages, references
 from perdure.archives.capture.references import Address
 from perdure.archives.choosing import choose_capture, prefer_intact
 from perdure.archives.files import heads
-from perdure.archives.library import Library
 from perdure.archives.opening import REDIRECTS, OpenedCapture, open_capture
-from perdure.archives.port import ArchivedRecord, Capture
+from perdure.archives.port import ArchivedRecord
 from perdure.archives.pwid.comparing import compare_fits
 from perdure.archives.pwid.verdict import (
     CaptureVerdict,
     Judgement,
-    find_span,
     interpret_uri_at,
     is_same_uri,
     judge_evidence,
     look_up_evidence,
 )
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import quote
 from perdure.errors.captures import MalformedDigest, MalformedTime, UnknownModifier
 from perdure.formats.essence import strip_parameters
+from perdure.model.timestamps import find_span
 from perdure.server.apis import memento
-from perdure.server.common import payloads, problems
+from perdure.server.common import asking, payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
 from perdure.server.common.problems import Problem
 from perdure.server.common.request import Request
@@ -106,7 +106,8 @@ async def replay_capture(service: Service, request: Request) -> Answer:
     raw = path[2] is not None
     if not raw and not is_replay_origin(service, request):
         return _redirect_to_origin(service, request, path[1], sent)
-    judgement, archived = await asyncio.to_thread(_open_exact, service, sent, path, raw=raw)
+    archive = asking.read_archive(service, request)
+    judgement, archived = await asyncio.to_thread(_open_exact, archive, sent, path, raw=raw)
     capture = judgement.capture
     if capture is None or (raw and judgement.verdict is not CaptureVerdict.EXACT):
         return problems.answer_problem(
@@ -197,26 +198,26 @@ def _judge_refusal(judgement: Judgement) -> CaptureVerdict:
 
 
 def _open_exact(
-    service: Service, sent: str, path: re.Match[str], *, raw: bool
+    archive: ReadableArchive, sent: str, path: re.Match[str], *, raw: bool
 ) -> tuple[Judgement, OpenedCapture | None]:
     """The capture that a path names and, if it is exact, its open payload.
 
-    Raises CaptureWithdrawn, OriginalMissing, Corrupt or Unavailable.
+    Raises CaptureWithdrawn, Forbidden, Unauthenticated, OriginalMissing, Corrupt or Unavailable.
     """
     span = find_span(path[1])
     for text in _list_readings(sent):
-        service.registry.archive.withheld.require_served(text, text, *span)
-    judgement = _find_capture(
-        service.registry.archive, sent, path[1], raw=raw, any_method=path[3] is not None
-    )
+        archive.require_served(text, text, *span)
+    judgement = _find_capture(archive, sent, path[1], raw=raw, any_method=path[3] is not None)
     if path[3] is not None:
-        judgement = _choose_by_digest(service, judgement, path[3])
+        judgement = _choose_by_digest(archive, judgement, path[3])
     capture = judgement.capture
     if capture is None or judgement.verdict is not CaptureVerdict.EXACT:
+        if capture is None or raw:
+            archive.explain_absence(sent, sent, *span)
         return judgement, None
     if not raw and capture.time != path[1]:
         return judgement, None
-    return judgement, open_archived(service, capture)
+    return judgement, open_capture(archive.captures, archive.files, capture)
 
 
 def _list_readings(sent: str) -> tuple[str, ...]:
@@ -228,14 +229,14 @@ def _list_readings(sent: str) -> tuple[str, ...]:
 
 
 def _find_capture(
-    library: Library, sent: str, time: str, *, raw: bool, any_method: bool
+    archive: ReadableArchive, sent: str, time: str, *, raw: bool, any_method: bool
 ) -> Judgement:
     """The capture that a replay path names. `sent` is its URI as the path spells it.
 
     A page is shown with a capture that can be used; the bytes are those of the exact capture. With
     `any_method`, they can be the answer to another request than GET.
     """
-    captures, files = library.captures, library.files
+    captures, files = archive.captures, archive.files
     first, last = find_span(time)
     found: Judgement | None = None
     for text in _list_readings(sent):
@@ -263,22 +264,13 @@ def is_digest(text: str) -> bool:
     return re.fullmatch(memento.DIGEST, text) is not None
 
 
-def _choose_by_digest(service: Service, judgement: Judgement, digest: str) -> Judgement:
+def _choose_by_digest(archive: ReadableArchive, judgement: Judgement, digest: str) -> Judgement:
     """The fitting capture with this digest. The verdict is ABSENT if none has it."""
-    known = compare_fits(service.registry.archive.files, judgement).fits
+    known = compare_fits(archive.files, judgement).fits
     capture = next((one for one in known if one.digest == digest), None)
     if capture is None:
         return Judgement(verdict=CaptureVerdict.ABSENT)
     return msgspec.structs.replace(judgement, capture=capture)
-
-
-def open_archived(service: Service, capture: Capture) -> OpenedCapture:
-    """Open a capture for reading. Its payload may be in another record.
-
-    Raises OriginalMissing if that record is missing, Corrupt or Unavailable.
-    """
-    library = service.registry.archive
-    return open_capture(library.captures, library.files, capture)
 
 
 # answering

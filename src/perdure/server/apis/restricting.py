@@ -4,7 +4,8 @@
     POST /restrictions   sets the rule about a name or a scope, or lifts it
 
 How it works: every caller sends a token with the right `restrict`, which must cover the complete
-name or scope that the rule is about.
+name or scope that the rule is about. For a rule about captures it must cover all names of captures
+in this registry's own archive, `pwid:<archive>:*`.
 
 What must stay true: a caller sees no rule about anything that the token does not cover.
 """
@@ -28,7 +29,12 @@ from perdure.model.parameters import Parameters
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Token
 from perdure.policy import rights
-from perdure.policy.reading_rules import RuleSubject, read_subject, select_in_force
+from perdure.policy.reading_rules import (
+    RuleSubject,
+    check_captures,
+    read_rule,
+    select_in_force,
+)
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
@@ -50,6 +56,9 @@ class Restriction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: str
     access: Access = Access.CLOSED
     part: str = ""
+    match: str = ""
+    first: str = ""
+    last: str = ""
     until: str = ""
     by_token: bool = False
     networks: tuple[str, ...] = ()
@@ -80,7 +89,7 @@ def _select_covered(
     for rule in select_in_force(records.list_rules(limit=records.find_last_rule())):
         if rule.number > after:
             with suppress(Forbidden):
-                _check_subject(chain, read_subject(rule.about, rule.part), now)
+                _check_subject(service, chain, read_rule(rule), now)
                 found.append(rule)
         if len(found) == limit:
             break
@@ -100,7 +109,8 @@ async def restrict_reading(service: Service, request: Request) -> Answer:
     rule = ReadingRule(**fields, lifted=lifted)
     if lifted:
         rule = replace(rule, access=Access.OPEN)
-    _check_subject(chain, read_subject(rule.about, rule.part), auth.current_time(service))
+    subject = read_rule(check_captures(rule) if rule.match else rule)
+    _check_subject(service, chain, subject, auth.current_time(service))
     command = Restrict(by=chain[0].name, rule=rule, once=read_idempotency_key(request))
     receipt = await service.submit_command(command, chain[0].name)
     service.metrics.count_write(RIGHT, receipt.outcome)
@@ -120,9 +130,17 @@ def _find_chain(service: Service, request: Request) -> tuple[Token, ...]:
     return chain
 
 
-def _check_subject(chain: tuple[Token, ...], subject: RuleSubject, now: str) -> None:
-    """Raise Forbidden if the tokens do not cover a subject."""
-    if subject.is_scope:
+def _check_subject(
+    service: Service, chain: tuple[Token, ...], subject: RuleSubject, now: str
+) -> None:
+    """Raise Forbidden if the tokens do not cover a subject.
+
+    A rule about captures needs the right to all names of captures in the registry's own archive.
+    """
+    if subject.captures is not None:
+        own = service.settings.archive_id
+        rights.check_scope(chain, RIGHT, f"pwid:{own}:*" if own else "*", now)
+    elif subject.is_scope:
         rights.check_scope(chain, RIGHT, subject.about, now)
     else:
         rights.check_right(chain, RIGHT, rights.make_object(parse(subject.about)), now)

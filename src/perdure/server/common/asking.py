@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from perdure.archives.readable import ReadableArchive
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
@@ -122,6 +123,21 @@ def is_admitted(service: Service, request: Request, name: Identifier) -> bool:
     """Return True if the reader of a request may read the named thing."""
     guard = find_guard(service, request, name)
     return guard is None or guard.is_admitted()
+
+
+def read_archive(service: Service, request: Request, *, is_list: bool = False) -> ReadableArchive:
+    """Return the captures that the reader of a request may read.
+
+    If a rule matters to the answer, no cache stores it; nor any list that is sent piece by piece
+    (`is_list`) if there are rules.
+    """
+
+    def note_rule() -> None:
+        request.is_governed = True
+
+    archive = service.registry.read_archive(find_reader(service, request), note_rule)
+    request.is_governed |= is_list and archive is not service.registry.archive
+    return archive
 
 
 def spell_resolved(resolved: Resolved) -> str:

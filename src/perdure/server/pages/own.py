@@ -40,7 +40,7 @@ async def show_start(service: Service, request: Request) -> Answer:
     asked = Parameters(parse_qsl(request.target.question or "")).get("identifier")
     if asked:
         text = asked.strip()
-        if await asyncio.to_thread(memento.has_captures, service, text):
+        if await asyncio.to_thread(memento.has_captures, service, request, text):
             place = escape_uri(f"/timemap/html/{memento.escape_for_path(text)}")
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", place))
         name = read_pasted(asked, read_name, lambda: (request.base_url,))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 
 from perdure.archives.port import Capture
+from perdure.archives.readable import ReadableArchive
 from perdure.extractors.port import Part
 from perdure.model.queries import Gone
 from perdure.parts import Octets
@@ -61,11 +62,15 @@ async def answer_text(service: Service, request: Request, resolved: Resolved) ->
 
 
 async def answer_capture_text(
-    service: Service, request: Request, capture: Capture, fields: Fields
+    service: Service,
+    request: Request,
+    archive: ReadableArchive,
+    capture: Capture,
+    fields: Fields,
 ) -> Answer:
     """Answer with the text of a capture. Raises the errors of opening and reading it."""
     registry = service.registry
-    text = await service.run_cutter(read_capture_text, registry.parts, registry.archive, capture)
+    text = await service.run_cutter(read_capture_text, registry.parts, archive, capture)
     data = _encode(text)
     tag = _make_tag(data)
     fields = [*fields, (b"etag", tag), (b"x-content-type-options", b"nosniff")]

@@ -301,7 +301,8 @@ RIGHTS = (
         handler=restricting.restrict_reading,
         operation="restrictReading",
         text='sets a reading rule: `{"about", "access", "part", "until", "by_token", "networks", '
-        '"reason"}`, or lifts it: `{"about", "lift": true}`; with the right `restrict`',
+        '"reason"}`, with `match`, `first` and `last` about captures; or lifts it: '
+        '`{"about", "lift": true}`; with the right `restrict`',
         body=BodyShape(text="The rule to set.", content={JSON: restricting.Restriction}),
         answers=(
             AnswerShape(status=200, text="The changed rule.", content={JSON: _ENTITY}),

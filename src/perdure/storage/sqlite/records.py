@@ -371,6 +371,10 @@ class SqliteRecords:
             return []
         return self._decode_rules(self._ask_rules(rules.OF_KEY, (key, after)))
 
+    def find_rules_below(self, beginning: str, after: int = 0) -> list[ReadingRule]:
+        end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+        return self._decode_rules(self._ask_rules(rules.BELOW, (beginning, end, after)))
+
     def list_rules(self, after: int = 0, *, limit: int) -> list[ReadingRule]:
         return self._decode_rules(self._ask_rules(rules.AFTER, (after, limit)))
 

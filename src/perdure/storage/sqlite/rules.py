@@ -24,6 +24,9 @@ ABSENT = "no such table: rules"
 COLUMNS = "number, key, rule"
 LAST = "SELECT coalesce(max(number), 0) FROM rules"
 OF_KEY = "SELECT number, key, rule, sum FROM rules WHERE key=? AND number>? ORDER BY number"
+BELOW = (
+    "SELECT number, key, rule, sum FROM rules WHERE key>=? AND key<? AND number>? ORDER BY number"
+)
 ANY_OF_KEY = "SELECT 1 FROM rules WHERE key=? LIMIT 1"
 AFTER = "SELECT number, key, rule, sum FROM rules WHERE number>? ORDER BY number LIMIT ?"
 NUMBERED = "SELECT number, key, rule, sum FROM rules WHERE number=?"
