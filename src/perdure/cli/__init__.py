@@ -40,6 +40,7 @@ _MODULES = {
     "refuse": "withdrawing",
     "restrict": "restricting",
     "restrictions": "restricting",
+    "import-restrictions": "restricting",
     "get": "reading",
     "resolve": "reading",
     "list": "reading",
