@@ -35,8 +35,8 @@ from perdure.writing.copy_fence import CopyFence
 if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and cut no part
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
-    from perdure.reading.assertions import Assertions
     from perdure.archives.readable import ReadableArchive
+    from perdure.reading.assertions import Assertions
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.documents import Documents
