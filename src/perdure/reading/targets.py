@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
@@ -62,6 +62,7 @@ _ESCAPED = re.compile(
 )  # no name begins so; clients escape a colon, or leave it unchanged
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
+_SHORT = 32  # characters of a question that is remembered
 _MOST_HASHES = 4  # escaped ones that may begin a part
 _SENT_FORMAT = re.compile(r"\.[^.#@]*")
 _SENT_ESCAPE = re.compile("%25(?=2[35])")
@@ -191,6 +192,11 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     """
     if text is None:
         return Question()
+    # Clients repeat short questions, such as `bind`.
+    return (_recall_question if len(text) <= _SHORT else _read_question)(text, verbs)
+
+
+def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
     text = decode_names(text)
     if text in ABOUT and "info" in verbs:
         return Question(verb="info", inflection="" if text == "info" else f"?{text}")
@@ -220,6 +226,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         types=found.list_values("type"),
         attributes=_read_attributes(found),
     )
+
+
+_recall_question = lru_cache(maxsize=1024)(_read_question)
 
 
 def _sort_pieces(text: str, verbs: tuple[str, ...]) -> tuple[list[str], Parameters]:
