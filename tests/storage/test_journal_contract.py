@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.storage.stores import STORES
 
-from perdure.errors import Conflict, Unavailable
+from perdure.errors import Conflict
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
@@ -458,14 +458,15 @@ def test_a_copy_is_a_registry_of_its_own(store: Store, place: Path, journal: Jou
     work, target = place / "work", place / "target"
     for directory in (work, target):
         directory.mkdir()
-    assert list(store.back_up(place, work))[-1] == 1.0
-    file = store.find_file(work)
-    assert file is None or file.is_relative_to(work)
-    add(journal, "hdl:1/2")
-    assert store.is_past(target, work)
-    assert store.is_past(work, place)
-    assert not store.is_past(place, work)
-    store.install_registry(work, target)
+    with closing(store.begin_copy(place, work, target)) as copy:
+        assert list(copy.copy())[-1] == 1.0
+        add(journal, "hdl:1/2")
+        assert store.is_past(target, place)  # it has no registry
+        copy.install()
+    file = store.find_file(target)
+    assert file is None or file.is_relative_to(target)
+    assert store.is_past(target, place)
+    assert not store.is_past(place, target)
     with closing(store.open_records(target)) as copied:
         head = copied.find_head()
         assert isinstance(head, ChainHead)
@@ -511,12 +512,26 @@ def test_an_unfinished_copy_is_removed(store: Store, place: Path, journal: Journ
     add(journal, "hdl:1/1")
     work = place / "work"
     work.mkdir()
-    for _ in range(2):
-        list(store.back_up(place, work))
-        store.drop_copy(work)
-    assert store.is_past(work, place)  # it has no registry
-    with pytest.raises(Unavailable), closing(store.open_records(work)) as gone:
-        gone.find_record("hdl:1/1")
+    with closing(store.begin_copy(place, work, place / "target")) as copy:
+        list(copy.copy())
+    assert not any(work.iterdir())
+    assert store.is_past(place / "target", place)  # it has no registry
+
+
+def test_a_later_copy_replaces_an_earlier_one(store: Store, place: Path, journal: Journal) -> None:
+    work, target = place / "work", place / "target"
+    for directory in (work, target):
+        directory.mkdir()
+    for number in range(3):
+        add(journal, *(f"hdl:1/{number}-{other}" for other in range(9)))
+        with closing(store.begin_copy(place, work, target)) as copy:
+            add(journal, f"hdl:2/{number}")  # after the moment of the copy
+            list(copy.copy())
+            copy.install()
+        with closing(store.open_records(target)) as copied:
+            assert copied.count_records() == 10 * (number + 1) - 1
+            assert copied.find_stored(f"hdl:2/{number}") is None
+            assert copied.find_stored(f"hdl:1/{number}-8") == line()
 
 
 def test_content_of_a_salvaged_record(store: Store, place: Path, journal: Journal) -> None:

@@ -436,6 +436,25 @@ class Renewal(Journal, Protocol):
         """Begin a new epoch, with a change for each record that no earlier change wrote."""
 
 
+class RegistryCopy(Protocol):
+    """A copy of a registry as it was at one moment, while others write to it.
+
+    Methods raise StorageFailed or Unavailable.
+    """
+
+    def list_segments(self) -> list[tuple[int, int, str]]:
+        """Number, length and opening time of each segment at that moment."""
+
+    def copy(self) -> Iterator[float]:
+        """Copy what the target does not have, and yield the share done (0 to 1)."""
+
+    def install(self) -> None:
+        """Make the registry in the target the copied one, in one step that is durable."""
+
+    def close(self) -> None:
+        """Remove the files of an unfinished copy."""
+
+
 class Store(Protocol):
     """Keeps registries. Each entry point of the group `perdure.stores` loads a store.
 
@@ -457,17 +476,17 @@ class Store(Protocol):
     def open_salvage(self, root: Path) -> Salvage:
         """Open what is left of a damaged registry. Raises Unavailable if it is in use."""
 
-    def back_up(self, root: Path, target: Path) -> Iterator[float]:
-        """Copy a registry that is in use into a directory, and yield the share done (0 to 1)."""
+    def begin_copy(self, root: Path, work: Path, target: Path) -> RegistryCopy:
+        """Begin to copy a registry that is in use to `target`, which may have an earlier copy.
+
+        `work` is a directory on the same disk as `target`, for unfinished files.
+        """
 
     def is_past(self, earlier: Path, later: Path) -> bool:
         """Return True if every identifier of the registry in `earlier` is in the one in `later`.
 
         It is also True if `earlier` has no registry.
         """
-
-    def drop_copy(self, root: Path) -> None:
-        """Remove an unfinished copy."""
 
     def find_file(self, root: Path) -> Path | None:
         """The file that contains the records, or None if they are not in one file of `root`."""

@@ -527,6 +527,26 @@ class MemorySalvage:
         return find_highest_serials(keys, day)
 
 
+class MemoryCopy:
+    """A copy of a state, as the port `perdure.storage.ports.RegistryCopy`."""
+
+    def __init__(self, states: dict[Path, _State], state: _State, target: Path) -> None:
+        self._states, self._state, self._target = states, state, target
+
+    def list_segments(self) -> list[tuple[int, int, str]]:
+        rows = sorted(self._state.segments.items())
+        return [(number, length, opened) for number, (length, opened, _) in rows]
+
+    def copy(self) -> Iterator[float]:
+        yield 1.0
+
+    def install(self) -> None:
+        self._states[self._target] = self._state
+
+    def close(self) -> None:
+        pass
+
+
 class MemoryStore:
     """Keeps registries in memory, each under the directory with which it is opened."""
 
@@ -548,16 +568,12 @@ class MemoryStore:
     def open_salvage(self, root: Path) -> MemorySalvage:
         return MemorySalvage(self._states[root])
 
-    def back_up(self, root: Path, target: Path) -> Iterator[float]:
-        self._states[target] = self._states[root].copy_state()
-        yield 1.0
+    def begin_copy(self, root: Path, work: Path, target: Path) -> MemoryCopy:  # noqa: ARG002
+        return MemoryCopy(self._states, self._states[root].copy_state(), target)
 
     def is_past(self, earlier: Path, later: Path) -> bool:
         before = self._states.get(earlier)
         return before is None or set(before.keys) <= set(self._states[later].keys)
-
-    def drop_copy(self, root: Path) -> None:
-        self._states.pop(root, None)
 
     def find_file(self, root: Path) -> Path | None:  # noqa: ARG002  (as the port has it)
         return None

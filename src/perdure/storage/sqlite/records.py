@@ -525,3 +525,12 @@ class SqliteRecords:
             connection.close()
         self._connections.clear()
         self._local = threading.local()
+
+
+class PinnedRecords(SqliteRecords):
+    """Reads a registry in this thread on a connection of the caller, in its transaction."""
+
+    def __init__(self, root: Path, connection: apsw.Connection) -> None:
+        super().__init__(root)
+        self._local.connection = connection
+        self._local.form = _find_form(connection)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from perdure.storage.durable import replace_durably, sync_directory, sync_file
@@ -35,17 +34,12 @@ class SqliteStore:
     def open_salvage(self, root: Path) -> SqliteSalvage:
         return SqliteSalvage(root)
 
-    def back_up(self, root: Path, target: Path) -> Iterator[float]:
-        fresh = target / FILE
-        fresh.unlink(missing_ok=True)
-        yield from copies.copy_registry(root, fresh)
+    def begin_copy(self, root: Path, work: Path, target: Path) -> copies.SqliteCopy:
+        return copies.SqliteCopy(root, work / FILE, target / FILE)
 
     def is_past(self, earlier: Path, later: Path) -> bool:
         before = earlier / FILE
         return not before.exists() or copies.is_past(before, later / FILE)
-
-    def drop_copy(self, root: Path) -> None:
-        (root / FILE).unlink(missing_ok=True)
 
     def find_file(self, root: Path) -> Path | None:
         return root / FILE

@@ -2,10 +2,11 @@
 
 How it works: first the store copies the records as they are at one moment. Then the segments that
 this copy knows are copied, each up to the length that it records; later bytes are left out. A copy
-into the directory of an earlier backup copies only what is new, because a segment changes only at
-its end. The web archive is copied, too (`perdure.upkeep.transfer.captures`). The result is itself a
-registry directory: you can verify it, read it and, after a disaster, promote it. It carries a mark,
-so that nothing is written to it before (`perdure.writing.copy_fence`).
+into the directory of an earlier backup writes only what is new: a segment changes only at its end,
+and the store finds out what differs in its records. The web archive is copied, too
+(`perdure.upkeep.transfer.captures`). The result is itself a registry directory: you can verify it,
+read it and, after a disaster, promote it. It carries a mark, so that nothing is written to it
+before (`perdure.writing.copy_fence`).
 
 What must stay true: each file, and the mark, is complete and durable before the registry file that
 names it takes its place, so an interrupted backup leaves the earlier one usable. A backup
@@ -21,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.archives.places import DIRECTORY, INDEX, WITHHELD
-from perdure.errors import Conflict, PerdureError
+from perdure.errors import Conflict
 from perdure.errors.importing import (
     TargetInRegistry,
     TargetIsRegistry,
@@ -83,19 +84,14 @@ def back_up(
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
         opened.enter_context(hold_lock(work, BackupRunning(used=quote(target))))
-        for share in store.back_up(root, work):
+        copy = opened.enter_context(closing(store.begin_copy(root, work, target)))
+        known = copy.list_segments()
+        _check_past(held, root, target, known, store)
+        opened.enter_context(hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target))))
+        _check_past(held, root, target, known, store)  # again, now that nothing can be written
+        _check_home(target, CopyFence(target, store, copy_fence))
+        for share in copy.copy():
             yield BackupProgress(phase="registry", share=share)
-        try:
-            with closing(store.open_records(work)) as copy:
-                known = copy.list_segments()
-                _check_past(held, target, copy, store)
-                lock = hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target)))
-                opened.enter_context(lock)
-                _check_past(held, target, copy, store)  # again, now that nothing can be written
-                _check_home(target, CopyFence(target, store, copy_fence))
-        except PerdureError:
-            store.drop_copy(work)
-            raise
         home.mark_copy(target, home.BackupMark(registry=home.find_id(root), at=at))
         copied.create()
         total, done = max(sum(length for _, length, _ in known), 1), 0
@@ -107,7 +103,7 @@ def back_up(
         for directory in (*(target / name for name in _DIRECTORIES), target):
             sync_directory(directory)
         sync_directory(target.resolve().parent)
-        store.install_registry(work, target)
+        copy.install()
     if not CopyFence(root, store, copy_fence).list_signs():
         ended = Milestone(at=format_timestamp(utc_now()), target=str(target.resolve()))
         note_backup(root, ended)
@@ -141,24 +137,32 @@ def _check_home(target: Path, guard: CopyFence) -> None:
         raise TargetIsRegistry(target=str(target))
 
 
-def _check_past(held: Bytes, target: Path, copy: Records, store: Store) -> None:
+def _check_past(
+    held: Bytes, root: Path, target: Path, known: list[tuple[int, int, str]], store: Store
+) -> None:
     """Raise InvalidRequest unless `target` is empty or holds an earlier state of this registry.
 
     To overwrite another registry, or another course of this one, could destroy data that exists
     only there.  # ruling: copy-fence
     """
-    same = all(held.is_same_sealed(number, target) for number, _, _ in copy.list_segments())
-    if not (same and _is_past(target, copy, store)):
+    same = all(held.is_same_sealed(number, target) for number, _, _ in known)
+    if not (same and _is_past(root, target, store)):
         raise TargetOfOtherRegistry(target=str(target))
 
 
-def _is_past(target: Path, copy: Records, store: Store) -> bool:
-    """Return whether all changes in `target` are in the copy, too."""
+def _is_past(root: Path, target: Path, store: Store) -> bool:
+    """Return whether this registry has all changes of the one in `target`, too.
+
+    It only grows, so it has every change of the state that is copied.
+    """
     if not (target / SETTINGS_FILE).exists():  # a backup that was interrupted, or none at all
-        return store.is_past(target, target / "incoming")
+        return store.is_past(target, root)
     with closing(store.open_records(target)) as earlier:
         head = earlier.find_head()
-    return store.is_past(target, target / "incoming") if head is None else _has_head(copy, head)
+    if head is None:
+        return store.is_past(target, root)
+    with closing(store.open_records(root)) as records:
+        return _has_head(records, head)
 
 
 def _has_head(records: Records, head: ChainHead) -> bool:
