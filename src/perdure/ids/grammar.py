@@ -151,18 +151,20 @@ _EVERY_YEARS_DAY = (
     "(?:0[1-9]|1[0-2])/(?:0[1-9]|1[0-9]|2[0-8]|(?<!02/)(?:29|30)|(?:(?<=0[13578]/)|(?<=1[02]/))31)"
 )
 _PLAIN_DAY = rf"pdi://({_PLAIN_SERIES})/([1-9][0-9][0-9][0-9]/{_EVERY_YEARS_DAY})"
-_PLAIN_NAME = (
-    rf"([{UID_CHARACTERS}]{{1,255}}+)"
+_PLAIN_UID = rf"[{UID_CHARACTERS}]{{1,255}}+"
+_PLAIN_ENDING = (
     rf"(?:\.({_LOWER_CASE}(?:\+{_LOWER_CASE}|))"
     rf"(?:\.([1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}+)|)|)"
 )
-PLAIN_RESOURCE = re.compile(rf"{_PLAIN_DAY}/{_PLAIN_NAME}(?![^#@])", re.ASCII)
+PLAIN_RESOURCE = re.compile(rf"{_PLAIN_DAY}/({_PLAIN_UID}){_PLAIN_ENDING}(?![^#@])", re.ASCII)
 """Followed by a fragment, a citation or nothing. Groups: series, date, unique-id, format,
 version."""
 PLAIN_DAY = re.compile(_PLAIN_DAY, re.ASCII)
 """The text of a `PLAIN_RESOURCE` before its last slash. Groups: series, date."""
-PLAIN_NAME = re.compile(_PLAIN_NAME, re.ASCII)
-"""The text behind its last slash. Groups: unique-id, format, version."""
+PLAIN_UID = re.compile("[" + UID_CHARACTERS.replace(":", "") + "]{1,255}+", re.ASCII)
+"""A unique-id that cannot encapsulate an identifier."""
+PLAIN_ENDING = re.compile(_PLAIN_ENDING, re.ASCII)
+"""The text behind a unique-id. Groups: format, version."""
 
 # Every left prefix of a resource that ends in "/" names an interval.  # ruling: pdi-interval
 INTERVAL = re.compile(

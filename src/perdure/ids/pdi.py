@@ -549,10 +549,12 @@ def _is_same_citation(
 # -------
 
 _plain_resource = grammar.PLAIN_RESOURCE.match
-_plain_name = grammar.PLAIN_NAME.fullmatch
+_plain_uid = grammar.PLAIN_UID.fullmatch
 _resource = grammar.RESOURCE.match
 _MOST_DAYS = 4096  # whose keys are remembered
 _LONGEST_DAY = 300  # characters of such a day; so hostile texts cannot fill the memory
+_MOST_ENDINGS = 4096  # whose format and version are remembered
+_LONGEST_NAME = 255  # characters of a unique-id, which also bounds such an ending
 
 
 def parse_pdi(text: str) -> Pdi:
@@ -573,24 +575,23 @@ def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     """Return key, format and version of a PDI in canonical form without a part, as `parse_pdi`
     does.
 
-    None for any other text, if the unique-id may encapsulate a URL, or if the series is long. It
+    None for any other text, if the unique-id may encapsulate a URL, or if a component is long. It
     takes a third of the time of `parse_pdi`, for callers that look up millions of PDIs: most are of
-    a day seen before.
+    a day seen before, and end in a format and a version seen before.
 
     >>> read_plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
     ('oma.eop.gov.us/19970901/a1', 'text', '1')
     """
     day, _, name = text.rpartition("/")
-    if len(day) > _LONGEST_DAY:
+    uid, dot, ending = name.partition(".")
+    if len(day) > _LONGEST_DAY or len(name) > _LONGEST_NAME:
         return None
-    key = _make_day_key(day)
-    plain = _plain_name(name)
-    if key is None or plain is None:
+    key, qualifiers = _make_day_key(day), _read_ending(dot + ending)
+    if key is None or qualifiers is None:
         return None
-    uid, token, version = plain.groups()
-    if ":" in uid:
+    if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
         return None
-    return f"{key}/{make_uid_key(uid)}", token, version
+    return f"{key}/{make_uid_key(uid)}", *qualifiers
 
 
 @lru_cache(_MOST_DAYS)
@@ -598,6 +599,13 @@ def _make_day_key(day: str) -> str | None:
     """Return the key of a day in canonical form, which names of that day share, or None."""
     plain = grammar.PLAIN_DAY.fullmatch(day)
     return None if plain is None else make_plain_day_key(*plain.groups())
+
+
+@lru_cache(_MOST_ENDINGS)
+def _read_ending(ending: str) -> tuple[str | None, str | None] | None:
+    """Return format and version from the canonical text behind a unique-id, or None."""
+    plain = grammar.PLAIN_ENDING.fullmatch(ending)
+    return None if plain is None else (plain[1], plain[2])
 
 
 def _read_pdi(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:

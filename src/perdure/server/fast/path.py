@@ -104,6 +104,7 @@ class FastPath:
         """True if there may be reading rules: the plain way applies those about a name."""
         self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
+        self._keep_redirect = self._recent.keep_measured
         self._leads = Leads(self._lookups, generation.counts, settings)
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
@@ -139,11 +140,18 @@ class FastPath:
         if usual is None:
             return None
         found = self._find_answer(target)
-        if isinstance(found, LocationPattern):
-            found = self._find_answer((target, found.find_order(usual.wishes)))
-        elif isinstance(found, Lead) and not self._leads.is_current(found):
-            found = None
         if found is None:
+            found = self._find_new_answer(target, usual.wishes)
+        # Nearly every result is a redirect, so the type is compared with that first.
+        if type(found) is bytes:
+            self.redirects += 1
+            return found
+        if isinstance(found, LocationPattern):
+            order = found.find_order(usual.wishes)
+            found = self._find_answer((target, order)) or self._find_new_answer(
+                target, usual.wishes
+            )
+        elif isinstance(found, Lead) and not self._leads.is_current(found):
             found = self._find_new_answer(target, usual.wishes)
         if isinstance(found, ReadyRepresentation):
             return self._answer_bytes(method, found, usual)
@@ -164,6 +172,9 @@ class FastPath:
             found = self._resolve_target(target)
         except (PerdureError, *_MALFORMED):
             return None
+        if type(found) is bytes:
+            self._keep_redirect(target, found, len(target) + len(found))
+            return found
         if isinstance(found, OpenChoice):
             return self._choose_location(target, found, wishes)
         if found is not None:

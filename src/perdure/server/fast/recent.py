@@ -67,11 +67,13 @@ class RecentAnswers:
 
     def keep_answer(self, asked: bytes | AnswerKey, found: Kept) -> None:
         """Remember a result. Call it only after `find_answer` for the same request."""
-        size = _OVERHEAD + (len(asked) if isinstance(asked, bytes) else len(asked[0]))
-        size += _measure_result(found)
-        self._size += size
+        self.keep_measured(asked, found, _measure_entry(asked, found))
+
+    def keep_measured(self, asked: bytes | AnswerKey, found: Kept, size: int) -> None:
+        """Do the same for a known size: of a target and its answer, the sum of their lengths."""
+        self._size += size + _OVERHEAD
         if len(self._young) >= MOST_ANSWERS or self._size > MOST_BYTES:
-            self._old, self._young, self._size = self._young, {}, size
+            self._old, self._young, self._size = self._young, {}, size + _OVERHEAD
         self._young[asked] = found
 
     def drop_answers(self) -> None:
@@ -79,7 +81,8 @@ class RecentAnswers:
         self._young, self._old, self._size = {}, {}, 0
 
 
-def _measure_result(found: Kept) -> int:
+def _measure_entry(asked: bytes | AnswerKey, found: Kept) -> int:
+    size = len(asked) if isinstance(asked, bytes) else len(asked[0])
     if isinstance(found, bytes):
-        return len(found)
-    return len(found.head) + _OVERHEAD if isinstance(found, Lead) else _OBJECT
+        return size + len(found)
+    return size + (len(found.head) + _OVERHEAD if isinstance(found, Lead) else _OBJECT)

@@ -198,13 +198,15 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             return
         # Nearly always this is one complete head, with the same fields as the previous one.
         line = REQUEST_LINE.match(data)
-        if line is not None and line[3] == b"1":
-            if data[line.end() - 2 :] == self._familiar:
-                self._complete = self._persistent = True
-                self._take_message(line[1], line[2], line[3], self._familiar)
-                return
-            if line[1] in _WRITES and self._take_familiar_write(data, line):
-                return
+        if line is not None:
+            method, target, minor = line.groups()
+            if minor == b"1":
+                if data[line.end() - 2 :] == self._familiar:
+                    self._complete = self._persistent = True
+                    self._take_message(method, target, minor, self._familiar)
+                    return
+                if method in _WRITES and self._take_familiar_write(data, line):
+                    return
         self._rest = data
         self._feed_received()
 
