@@ -14,6 +14,7 @@ import abc
 import asyncio
 import contextlib
 import threading
+from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -23,7 +24,7 @@ from perdure.errors import PerdureError
 from perdure.model.commands import Answer, Command, Receipt
 
 Taker = Callable[[Answer], None]
-Then = Taker | asyncio.Future[Receipt]
+Then = Taker | Future[Receipt]
 """Takes the answer of a command: a function, or in an event loop a future."""
 Turn = list[tuple[Command, Then]]
 """Commands that were handed in together, each with what takes its answer."""
@@ -88,7 +89,7 @@ class Door(abc.ABC):
         def deliver_answers(arrived: Iterable[tuple[Then, Answer]]) -> None:
             nonlocal waiting
             for then, answer in arrived:
-                if not isinstance(then, asyncio.Future):
+                if not isinstance(then, Future):
                     then(answer)
                 waiting -= 1
             if not waiting:
@@ -100,13 +101,17 @@ class Door(abc.ABC):
             done.wait()
         return [one for one in answers if one is not None]
 
-    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
+    def submit_command(self, command: Command) -> Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
-        # As `_find_exchange` does, without its call: mints are that frequent.
-        found = self._exchanges.get(get_ident())
-        if found is None or not found.is_running():
-            found = self._find_exchange()
-        return found.submit_command(command)
+        # As `_find_exchange` and `hand_in` do, without their calls: mints are that frequent.
+        exchange = self._exchanges.get(get_ident())
+        if exchange is None or not exchange.is_running():
+            exchange = self._find_exchange()
+        future = exchange.create_future()
+        if not exchange.turn:
+            exchange.begin_turn()
+        exchange.turn.append((command, future))
+        return future
 
     def hand_in(self, command: Command, then: Taker) -> None:
         """Queue a command; the running event loop calls `then` with the answer."""
@@ -141,27 +146,25 @@ class _Exchange:
     ) -> None:
         self._loop = loop
         self._enqueue_turn = enqueue_turn
-        self._turn: Turn = []
+        self.turn: Turn = []
+        """The commands of this turn of the event loop."""
         self._ready: deque[Iterable[tuple[Then, Answer]]] = deque()
         self._woken = False
         self.is_running = loop.is_running
         """Tells if the event loop runs. When it does not, its thread may run another one."""
+        self.create_future: Callable[[], Future[Receipt]] = loop.create_future
 
     def hand_in(self, command: Command, then: Taker) -> None:
-        if not self._turn:
-            self._loop.call_soon(self._end_turn)
-        self._turn.append((command, then))
+        if not self.turn:
+            self.begin_turn()
+        self.turn.append((command, then))
 
-    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
-        turn = self._turn
-        if not turn:
-            self._loop.call_soon(self._end_turn)
-        future: asyncio.Future[Receipt] = self._loop.create_future()
-        turn.append((command, future))
-        return future
+    def begin_turn(self) -> None:
+        """Hand in the commands at the end of this turn of the event loop."""
+        self._loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
-        turn, self._turn = self._turn, []
+        turn, self.turn = self.turn, []
         self._enqueue_turn(turn, self._take_answers)
 
     def _take_answers(self, answers: Iterable[tuple[Then, Answer]]) -> None:
@@ -177,7 +180,7 @@ class _Exchange:
         while self._ready:
             for then, answer in self._ready.popleft():
                 try:  # without a function for one answer: its call would cost 2 % of a mint
-                    if not isinstance(then, asyncio.Future):
+                    if not isinstance(then, Future):
                         then(answer)
                     elif then.done():  # the caller no longer waits
                         continue

@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -95,10 +96,11 @@ class Serials:
         self.named = 0
         """Names of the day that are no numbers; they count, if the series has a quota."""
 
-    def list_following(self, count: int = 1) -> tuple[list[str], list[str]]:
+    def list_following(self, count: int = 1, ending: str = "") -> tuple[list[str], list[str]]:
         """The texts of the next `count` generic resources, and their keys.
 
-        Raises Conflict if fewer numbers are left, ShareUsedUp if the quota of the series is less.
+        The same ending follows each text. Raises Conflict if fewer numbers are left, ShareUsedUp if
+        the quota of the series is less.
         """
         first = self._last + 1
         self.check_quota(count)
@@ -107,11 +109,11 @@ class Serials:
             raise SerialsUsedUp(identifier=name)
         stem, before = self._stem, self._before
         numbers = list(map(str, range(first, first + count)))
-        stems = [stem + digits for digits in numbers]
+        names = [f"{stem}{digits}{ending}" for digits in numbers]
         if len(numbers[0]) == len(numbers[-1]):
             beginning = before[len(numbers[0])]
-            return stems, [beginning + digits for digits in numbers]
-        return stems, [before[len(digits)] + digits for digits in numbers]
+            return names, [beginning + digits for digits in numbers]
+        return names, [before[len(digits)] + digits for digits in numbers]
 
     def check_quota(self, count: int = 1) -> None:
         """Raise ShareUsedUp if the quota of the series is less than so many more names."""
@@ -297,9 +299,8 @@ class Ledger:
 
     def reserve_names(self, keys: Sequence[str], format: str, by: str) -> None:
         """Add new records that only say when and by whom their names were minted."""
-        record = Record(at=self.now, by=by, minted=format)
-        deed = Deed(RESERVE, self.now, by)
-        self.journal.add_alike(keys, stored.encode_stored(record).decode(), deed)
+        text = _write_reservation(self.now, by, format)
+        self.journal.add_alike(keys, text, Deed(RESERVE, self.now, by))
 
     def add_loaded(self, rows: list[Line], refers: list[tuple[int, str]], by: str) -> None:
         """Add new records of a bulk load, in the order of their keys, and stage their references.
@@ -514,6 +515,12 @@ class Ledger:
         if self.broken:  # the segments may contain more than was committed
             return []
         return self.bytes.list_sealable(now)
+
+
+@lru_cache(16)
+def _write_reservation(at: str, by: str, format: str) -> str:
+    """The record of a name that was only minted: the same for all names of a second."""
+    return stored.encode_stored(Record(at=at, by=by, minted=format)).decode()
 
 
 def _note_nothing(key: str, record: Record) -> None:

@@ -71,12 +71,12 @@ def reserve_names(
     shares.check_share(command.bearer, count)
     end = naming.spell_first_ending(command.format)
     serials = ledger.find_serials(command.authority, day)
-    stems, keys = serials.list_following(count)
+    names, keys = serials.list_following(count, end)
     ledger.reserve_names(keys, command.format, command.by)
     serials.use_numbers(count)
     shares.note_names(command.bearer, count)
     created = Outcome.CREATED
-    return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem in stems]
+    return [Receipt(outcome=created, identifier=name, revision=1) for name in names]
 
 
 def mint_run(

@@ -161,7 +161,6 @@ class Registrar:
         self._shares.begin_batch(moment.timestamp())
         try:
             ledger.begin_batch(now)
-            ledger.journal.prefetch_records(_list_keys(commands))
             answers = self._answer_all(commands)
             ledger.write_batch()
         except Exception as error:  # any error: every waiting caller gets an answer
@@ -202,6 +201,7 @@ class Registrar:
         in_common = partial(numbering.find_common, self._settings.series)
         if len(commands) == commands.count(commands[0]):  # the usual batch of names alone
             return self._answer_run(in_common(commands[0]), commands)
+        self._ledger.journal.prefetch_records(_list_keys(commands))
         answers: list[Answer] = []
         for common, some in groupby(commands, key=in_common):
             answers += self._answer_run(common, list(some))
