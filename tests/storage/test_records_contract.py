@@ -102,6 +102,22 @@ def test_a_scan_is_in_order_and_excludes_its_end(records: Records) -> None:
     ]
 
 
+def test_a_scan_of_runs_names_the_change_that_wrote_all_of_each(records: Records) -> None:
+    lines = records.scan_lines("", None, limit=100)
+    changes = {one.mark: one for one in records.list_changes(limit=100)}
+    for low, limit in (("", 100), ("", 3), (key(f"{TODAY}/2"), 2)):
+        runs = records.scan_runs(low, limit=limit)
+        assert runs is not None
+        assert [line for run in runs for line in run.lines] == [
+            line for line in lines or () if line[0] >= low
+        ][:limit]
+        for run in runs:
+            if run.change is not None:
+                assert run.lines == records.find_lines(changes[run.change])
+    assert [run.change is None for run in records.scan_runs("", limit=2) or ()] == [False, False]
+    assert records.scan_runs("~", limit=9) == []
+
+
 def test_a_scan_of_records_with_bytes_leaves_out_none_of_them(records: Records) -> None:
     every = records.scan_records("", "~", limit=100)
     some = records.scan_records("", "~", limit=100, with_bytes=True)

@@ -43,8 +43,8 @@ from perdure.model.commands import (
 )
 from perdure.model.records import Location, Token, Value
 from perdure.registry import Registry
+from perdure.storage.durable import WRITE_LOCK
 from perdure.writing.peers import (
-    LOCK,
     SOCKET,
     decode_answer,
     decode_command,
@@ -217,7 +217,7 @@ def test_what_a_leader_did_not_take_is_handed_over_only_if_it_says_so(
 ) -> None:
     """A leader that takes one of three commands and ends, saying that it did not take the others,
     or saying nothing: then nobody knows, and nothing is repeated in secret."""
-    lock = (root / LOCK).open("wb")
+    lock = (root / WRITE_LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(root / SOCKET))
@@ -380,7 +380,7 @@ def test_a_directory_may_lie_deeper_than_the_path_of_a_socket(pristine: Path, pl
 def test_what_another_leader_left_lying_is_in_nobodys_way(
     root: Path, open_registry: OpenRegistry
 ) -> None:
-    (root / LOCK).write_bytes(b"")
+    (root / WRITE_LOCK).write_bytes(b"")
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     dead.bind(str(root / SOCKET))
     dead.close()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
+    from perdure.upkeep.changes.intact import IntactChanges
 
 _MANY_VALUES = 50_000
 
@@ -149,19 +150,23 @@ def _verify_registry(
     is_full: bool,
 ) -> None:
     from perdure.upkeep import audit, full_audit
+    from perdure.upkeep.changes.intact import IntactChanges
 
     if pattern is not None:
         registry.listings.require_known(pattern)
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     checks_changes = pattern is None or against is not None
     bytes_only = pattern is None and not is_full and _has_changes(registry)
+    intact = IntactChanges(registry.records)
     count = size = bad = erased = 0
     named = set()
     with show_progress("verifying", total=total or None) as bar:
         if bytes_only:  # the store looks for them in one go, however many records have none
             bar(0, "looking for records with bytes")
         if is_full:
-            findings = full_audit.audit_registry(registry, within=pattern, report=bar)
+            findings = full_audit.audit_registry(
+                registry, within=pattern, report=bar, intact=intact
+            )
         else:
             findings = audit.verify_digests(
                 registry.records, registry.bytes, within=pattern, bytes_only=bytes_only
@@ -175,7 +180,7 @@ def _verify_registry(
                 named.add(found.identifier)
                 bad += 1
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
-    changes, note = _verify_changes(registry, against) if checks_changes else ({}, "")
+    changes, note = _verify_changes(registry, against, intact) if checks_changes else ({}, "")
     bad_changes = changes.pop("problems", 0)
     if bad_changes and bytes_only:  # now read the records that the store left out
         for found in audit.find_damaged(registry.records):
@@ -219,8 +224,13 @@ def _note_verification(registry: Registry, problems: int) -> None:
         note_verification(registry.root, Milestone(at=at, problems=problems))
 
 
-def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict[str, Any], str]:
-    """Check numbered changes and report each problem. Returns the totals for the final summary."""
+def _verify_changes(
+    registry: Registry, against: ChainHead | None, intact: IntactChanges
+) -> tuple[dict[str, Any], str]:
+    """Check numbered changes and report each problem. Returns the totals for the final summary.
+
+    The records of `intact` changes are not read again.
+    """
     from perdure.upkeep.changes.walking import check_changes
 
     head = registry.head()
@@ -228,7 +238,7 @@ def _verify_changes(registry: Registry, against: ChainHead | None) -> tuple[dict
         return {"changes": None}, "changes have no numbers yet; the next write gives them numbers"
     count = lost = bad = 0
     with show_progress("changes", total=None, unit="changes") as bar:
-        for found in check_changes(registry.records, against=against):
+        for found in check_changes(registry.records, against=against, intact=intact):
             lost += found.lost
             if found.problem:
                 bad += 1

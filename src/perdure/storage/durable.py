@@ -17,6 +17,8 @@ from perdure.errors.corruption import FileEndsEarly
 from perdure.errors.importing import DirectoryObstructed
 from perdure.errors.processes import InUse
 
+WRITE_LOCK = "writer.lock"
+"""The file in a registry directory that its only writer locks."""
 _PIECE = 1 << 20
 
 

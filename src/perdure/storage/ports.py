@@ -118,6 +118,14 @@ class RecordLookUp(Protocol):
         """Let look-ups see the newest acknowledged state again."""
 
 
+class LineRun(NamedTuple):
+    """Neighbouring records in their stored form."""
+
+    change: ChangeMark | None
+    """The change that wrote all of them, if the store says so."""
+    lines: list[Line]
+
+
 class Records(Protocol):
     """A registry, as readers see it. Every method sees all writes acknowledged before the call.
 
@@ -160,6 +168,12 @@ class Records(Protocol):
         """The same records in their stored form, which is not decoded.
 
         None if a row is damaged, so that only `scan_records` can read them.
+        """
+
+    def scan_runs(self, low: str, *, limit: int) -> list[LineRun] | None:
+        """The same from `low` on without an end, split where another change wrote the records.
+
+        If many changes wrote them, one run without a change has them all.
         """
 
     def find_first_key(self, low: str, high: str) -> str | None:
@@ -375,6 +389,8 @@ class SalvagedRecord(NamedTuple):
     """Its stored form."""
     position: int | None
     """That of its change. Only the store itself knows how to read it."""
+    sum: int | None = None
+    """The checksum that the store keeps of all this, if it was compared."""
 
 
 class Salvage(Protocol):

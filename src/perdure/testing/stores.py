@@ -15,7 +15,7 @@ import threading
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import groupby, islice
 from os import urandom
 from pathlib import Path
 from typing import Self
@@ -48,7 +48,7 @@ from perdure.model.changes import (
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.storage.lost_numbers import find_highest_serials
-from perdure.storage.ports import SERIALS_END, SalvagedRecord
+from perdure.storage.ports import SERIALS_END, LineRun, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
 
 _UNNOTED = -1  # place of a record that was not written by a change
@@ -143,6 +143,15 @@ class MemoryRecords:
     def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
         texts = self._state.records
         return [(key, texts[key]) for key in self._select_keys(low, high)[:limit]]
+
+    def scan_runs(self, low: str, *, limit: int) -> list[LineRun] | None:
+        state = self._state
+        return [
+            LineRun(state.changes[place - 1].mark, [(key, state.records[key]) for key in keys])
+            for place, keys in groupby(
+                self._select_keys(low, None)[:limit], state.places.__getitem__
+            )
+        ]
 
     def find_first_key(self, low: str, high: str) -> str | None:
         return next(iter(self._select_keys(low, high)), None)

@@ -51,6 +51,7 @@ from perdure.upkeep.audit import (
     read_page,
     walk_records,
 )
+from perdure.upkeep.changes.intact import IntactChanges
 
 _TOGETHER = 1000  # records that are read, and references that are looked up at a time
 _UNNAMED = Record()  # a record whose key spells its name
@@ -114,13 +115,19 @@ class _AwaitedReferences:
 
 
 def audit_registry(
-    registry: Registry, *, within: Identifier | NameSet | None = None, report: Report | None = None
+    registry: Registry,
+    *,
+    within: Identifier | NameSet | None = None,
+    report: Report | None = None,
+    intact: IntactChanges | None = None,
 ) -> Iterator[IntegrityFinding]:
     """Check everything, and yield a finding for each representation and for each problem.
 
     With `within`, check the records of an interval or pattern, and the segments of their bytes.
+    Without it, `intact` is given all sound records.
     """
-    yield from _Audit(registry, within, report or _report_nothing).run()
+    intact = intact or IntactChanges(registry.records)
+    yield from _Audit(registry, within, report or _report_nothing, intact).run()
 
 
 def _report_nothing(done: int, phase: str) -> None:
@@ -129,13 +136,18 @@ def _report_nothing(done: int, phase: str) -> None:
 
 class _Audit:
     def __init__(
-        self, registry: Registry, within: Identifier | NameSet | None, report: Report
+        self,
+        registry: Registry,
+        within: Identifier | NameSet | None,
+        report: Report,
+        intact: IntactChanges,
     ) -> None:
         self._registry = registry
         self._records = registry.records
         self._held = registry.bytes
         self._within = within
         self._report = report
+        self._intact = intact
         self._awaited = _AwaitedReferences()
         self._segments: dict[int, _ReadSegment] = {}
         self._damaged: dict[tuple[int, int], KeptRecord] = {}
@@ -242,24 +254,32 @@ class _Audit:
         """Check all records, and decode only those that the short way does not accept."""
         low: str | None = ""
         while low is not None:
-            lines = self._records.scan_lines(low, None, limit=_TOGETHER)
-            if lines is None or (lines and lines[-1][0] < low):  # something is damaged
+            runs = self._records.scan_runs(low, limit=_TOGETHER)
+            if runs is None or (runs and runs[-1].lines[-1][0] < low):  # something is damaged
                 page, low = read_page(self._records, low, None, limit=_TOGETHER)
                 yield from self._check_rows(page)
                 continue
-            if not self._accept_locations(lines):
-                unusual: list[str] = []
-                for key, text in lines:
-                    found = self._accept_line(key, text)
-                    if found is None:
-                        unusual.append(key)
-                        continue
-                    yield from self._check_keys(unusual)
-                    yield from found
-                yield from self._check_keys(unusual)
+            for change, lines in runs:
+                self._intact.add_lines(change, lines)
+                yield from self._check_run(lines)
             if len(self._awaited.keys) >= _TOGETHER:
                 yield from self._check_awaited()
-            low = lines[-1][0] + "\0" if len(lines) == _TOGETHER else None
+            is_full = sum(len(run.lines) for run in runs) == _TOGETHER
+            low = runs[-1].lines[-1][0] + "\0" if is_full else None
+        self._intact.end_run()
+
+    def _check_run(self, lines: Sequence[Line]) -> Iterator[IntegrityFinding]:
+        if self._accept_locations(lines):
+            return
+        unusual: list[str] = []
+        for key, text in lines:
+            found = self._accept_line(key, text)
+            if found is None:
+                unusual.append(key)
+                continue
+            yield from self._check_keys(unusual)
+            yield from found
+        yield from self._check_keys(unusual)
 
     def _accept_locations(self, lines: Sequence[Line]) -> bool:
         """Accept a page of records with serial numbers of one day and one location each.

@@ -43,11 +43,11 @@ from perdure.errors.tree import pack_error, unpack_error
 from perdure.ids import Identifier, parse
 from perdure.model import commands as model
 from perdure.model.commands import Answer, Command, Receipt
+from perdure.storage.durable import WRITE_LOCK
 from perdure.writing.committer import Committer
 from perdure.writing.door import Arrive, Door, Then, Turn
 from perdure.writing.frames import LARGEST, Frames
 
-LOCK = "writer.lock"
 SOCKET = "writer.sock"
 _ELECTION_SECONDS = 10.0
 _READY, _STOPPED = b"ready", b""
@@ -416,7 +416,7 @@ class SharedDoor(Door):
                     time.sleep(0.01)
 
     def _take_lock(self) -> bool:
-        path = self._root / LOCK
+        path = self._root / WRITE_LOCK
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:

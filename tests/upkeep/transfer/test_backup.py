@@ -19,14 +19,13 @@ from perdure.errors.processes import HasWriter
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry, initialise
 from perdure.settings import load_settings
-from perdure.storage.durable import hold_lock
+from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.backup import BackupProgress, back_up
 from perdure.upkeep.transfer.promoting import Promotion, promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
-from perdure.writing.peers import LOCK
 
 _CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
@@ -265,7 +264,7 @@ def test_a_copy_in_use_by_a_writer_is_not_overwritten(desk: Desk, place: Path) -
     desk.mint(text("one"))
     backed_up(desk, place / "copy")
     copy = opened(place / "copy")
-    with hold_lock(place / "copy" / LOCK, HasWriter(used="it")):
+    with hold_lock(place / "copy" / WRITE_LOCK, HasWriter(used="it")):
         desk.mint(text("two"))
         with pytest.raises(Unavailable, match="writing to it"):
             backed_up(desk, place / "copy")

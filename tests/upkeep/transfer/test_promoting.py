@@ -30,7 +30,7 @@ from perdure.model.records import Token
 from perdure.registry import initialise
 from perdure.settings import load_settings
 from perdure.storage import fence, handover, home
-from perdure.storage.durable import hold_lock
+from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.handover import Handover
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
@@ -46,7 +46,6 @@ from perdure.upkeep.transfer.predecessors import (
 )
 from perdure.upkeep.transfer.promoting import Promotion, promote_copy
 from perdure.upkeep.transfer.renewal import rebuild_registry
-from perdure.writing.peers import LOCK
 
 STORE = SqliteStore()
 NOW = "2026-11-21T12:00:00Z"
@@ -160,7 +159,7 @@ def test_the_registry_itself_is_not_promoted(desk: Desk, copied: Path) -> None:
 
 def test_a_writer_keeps_a_promotion_away(copied: Path) -> None:
     with (
-        hold_lock(copied / LOCK, HasWriter(used="it")),
+        hold_lock(copied / WRITE_LOCK, HasWriter(used="it")),
         pytest.raises(Unavailable, match="writing"),
     ):
         promote(copied)

@@ -58,7 +58,8 @@ PRAGMAS = {
     "secure_delete": "FAST",  # no page keeps an old text that an erasure could not find
 }
 """The settings of the connection that writes."""
-_TOGETHER = 32
+TOGETHER = 32
+"""The most rows of one statement: other threads run after each."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
 _ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
@@ -68,22 +69,22 @@ _UNREDACTED = "SELECT revision, record, position, {} FROM history WHERE key=?"
 _REDACT = "UPDATE history SET record=?, sum=? WHERE key=? AND revision=?"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
+_PAIRS = " VALUES" + ",".join(["(?,?)"] * TOGETHER)
 _ADD = "INSERT INTO records(key, record, position, sum) VALUES"
 _ADD_ALONE = _ADD + "(?,?,?,?)"
 _ADD_RUN = [
     _ADD
     + ",".join(f"(?{2 * at},?{2 * at + 1},?1,?{2 * count + 1 + at})" for at in range(1, count + 1))
-    for count in range(_TOGETHER + 1)
+    for count in range(TOGETHER + 1)
 ]
 """For each number of rows, its statement: bind the position, keys and records, then the sums."""
 _ADD_ALIKE = [
     _ADD + ",".join(f"(?{at},?1,?2,?{at + count})" for at in range(3, count + 3))
-    for count in range(_TOGETHER + 1)
+    for count in range(TOGETHER + 1)
 ]
 """The same for rows with one record: bind the record, the position, the keys, then the sums."""
 _FIND = "SELECT key, record, {} FROM records WHERE key IN"
-_FIND_SOME = [_FIND + "(" + ",".join("?" * count) + ")" for count in range(_TOGETHER + 1)]
+_FIND_SOME = [_FIND + "(" + ",".join("?" * count) + ")" for count in range(TOGETHER + 1)]
 """For each number of keys, the statement that finds their records."""
 
 
@@ -92,9 +93,9 @@ def _insert_pairs(
 ) -> None:
     """Insert pairs, 32 with one call, because other threads run after each call."""
     waiting = list(rows)
-    whole = len(waiting) - len(waiting) % _TOGETHER
-    for at in range(0, whole, _TOGETHER):
-        flat = tuple(chain.from_iterable(waiting[at : at + _TOGETHER]))
+    whole = len(waiting) - len(waiting) % TOGETHER
+    for at in range(0, whole, TOGETHER):
+        flat = tuple(chain.from_iterable(waiting[at : at + TOGETHER]))
         connection.execute(into + _PAIRS, flat)
     connection.executemany(into + " VALUES(?,?)", waiting[whole:])
 
@@ -200,7 +201,7 @@ class SqliteJournal(SqliteRecords):
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Fetch the records that the batch will read, many with one statement."""
         wanted = iter(dict.fromkeys(keys))
-        while some := tuple(islice(wanted, _TOGETHER)):
+        while some := tuple(islice(wanted, TOGETHER)):
             try:
                 rows = self._fetch_summed(_FIND_SOME[len(some)], some, PLACE)
             except Corrupt:  # the command that needs the damaged record reports it
@@ -269,8 +270,8 @@ class SqliteJournal(SqliteRecords):
         else:
             position = self._changes.note_attested(deed, attested)
         execute = self._only.execute
-        for at in range(0, len(rows), _TOGETHER):
-            some = rows[at : at + _TOGETHER]
+        for at in range(0, len(rows), TOGETHER):
+            some = rows[at : at + TOGETHER]
             sums = sum_lines(some, position)
             execute(_ADD_RUN[len(some)], (position, *chain.from_iterable(some), *sums))
 
@@ -280,9 +281,9 @@ class SqliteJournal(SqliteRecords):
         self._forget_fetched(keys)
         position = self._changes.note_alike(deed, keys, text)
         execute, sums = self._only.execute, sum_alike(keys, text, position)
-        for at in range(0, len(keys), _TOGETHER):
-            some = keys[at : at + _TOGETHER]
-            execute(_ADD_ALIKE[len(some)], (text, position, *some, *sums[at : at + _TOGETHER]))
+        for at in range(0, len(keys), TOGETHER):
+            some = keys[at : at + TOGETHER]
+            execute(_ADD_ALIKE[len(some)], (text, position, *some, *sums[at : at + TOGETHER]))
 
     @_in_our_terms
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:

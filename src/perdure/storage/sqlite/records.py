@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +28,7 @@ import apsw
 
 from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
+from perdure.errors.corruption import EpochMissing
 from perdure.ids.keys import spell_key
 from perdure.model.changes import (
     BEGIN,
@@ -43,6 +46,7 @@ from perdure.model.changes import (
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import LEAST_WITH_BYTES
+from perdure.storage.ports import LineRun
 from perdure.storage.sqlite import checking, rules
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
 from perdure.storage.sqlite.decoding import (
@@ -73,6 +77,7 @@ from perdure.storage.sqlite.references import References
 from perdure.storage.sqlite.sums import is_filled, is_sound_line, sum_row, sum_rule
 
 _AHEAD = 1 << 20  # bytes
+_MOST_RUNS = 8  # in a page of a scan
 _COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
@@ -308,6 +313,26 @@ class SqliteRecords:
         return [decode_scanned(*row) for row in damaged]
 
     def scan_lines(self, low: str, high: str | None, *, limit: int) -> list[Line] | None:
+        rows = self._fetch_sound(low, high, limit)
+        return None if rows is None else [row[:2] for row in rows]
+
+    def scan_runs(self, low: str, *, limit: int) -> list[LineRun] | None:
+        rows = self._fetch_sound(low, None, limit)
+        if rows is None:
+            return None
+        if len({row[2] for row in rows}) > _MOST_RUNS:
+            return [LineRun(None, [row[:2] for row in rows])]
+        epochs = Epochs.load_epochs(self._ask_registry) if self._is_numbered() else Epochs(())
+        try:
+            return [
+                LineRun(epochs.find_mark(place) if place else None, [row[:2] for row in run])
+                for place, run in groupby(rows, itemgetter(2))
+            ]
+        except EpochMissing:
+            return None
+
+    def _fetch_sound(self, low: str, high: str | None, limit: int) -> list[Any] | None:
+        """Rows from `records`, or None if one is damaged."""
         try:
             rows = self._fetch_range(low, high, limit)
             for key, text, position, sum in rows:  # `sum_line` without its call
@@ -315,7 +340,7 @@ class SqliteRecords:
                     return None
         except (Corrupt, AttributeError, TypeError, UnicodeEncodeError):  # other types, say
             return None
-        return [row[:2] for row in rows]
+        return rows
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(

@@ -8,8 +8,9 @@ What must stay true: no readable content is left out silently, and nothing is gu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from zlib import crc32
@@ -80,6 +81,8 @@ _NUMBERS = {
     "NULL",
 }
 Row = tuple[Any, ...]
+_make_salvaged: Callable[[Row], SalvagedRecord] = partial(tuple.__new__, SalvagedRecord)
+"""`SalvagedRecord._make`, which would take as long as to read the row."""
 
 
 def _as_bytes(columns: str) -> str:
@@ -206,7 +209,7 @@ class SqliteSalvage:
                     return []
         except (apsw.Error, AttributeError, TypeError, UnicodeError):
             return []
-        return [SalvagedRecord(key, text, position) for key, text, position, _ in rows]
+        return list(map(_make_salvaged, rows))
 
     def parse_content(self, salvaged: SalvagedRecord) -> stored.ShortLine | Record | None:
         try:

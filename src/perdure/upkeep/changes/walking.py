@@ -11,7 +11,7 @@ show that the complete past was rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import msgspec
 
@@ -52,16 +52,27 @@ class CheckedChange(msgspec.Struct, frozen=True, kw_only=True):
     """Number of revisions lost before a rebuild, as the rebuild itself recorded."""
 
 
-def check_changes(records: Records, *, against: ChainHead | None = None) -> Iterator[CheckedChange]:
-    """Check all changes in order, then check that changes wrote all revisions."""
-    walk = _Walk(records, against)
+def check_changes(
+    records: Records,
+    *,
+    against: ChainHead | None = None,
+    intact: Container[ChangeMark] = frozenset(),
+) -> Iterator[CheckedChange]:
+    """Check all changes in order, then check that changes wrote all revisions.
+
+    The records of `intact` changes were compared already (`perdure.upkeep.changes.intact`).
+    """
+    walk = _Walk(records, against, intact)
     yield from walk.run()
 
 
 class _Walk:
-    def __init__(self, records: Records, against: ChainHead | None) -> None:
+    def __init__(
+        self, records: Records, against: ChainHead | None, intact: Container[ChangeMark]
+    ) -> None:
         self._records = records
         self._against = against
+        self._intact = intact
         self._epochs = {one.epoch: one for one in records.list_epochs()}
         rebuilt = (one.epoch for one in self._epochs.values() if one.reason == _REBUILD)
         self._rebuilt = max(rebuilt, default=0)
@@ -164,6 +175,9 @@ class _Walk:
     def _check_lines(self, change: Change) -> CheckedChange:
         wanted = change.count or 1
         writes_records = change.act not in WITHOUT_RECORDS
+        if change.mark in self._intact:
+            self._seen += wanted
+            return CheckedChange(mark=change.mark)
         try:
             lines = self._records.find_lines(change)
         except Corrupt as error:

@@ -36,6 +36,7 @@ from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE, utc_now
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import (
+    WRITE_LOCK,
     check_directory,
     copy_durably,
     hold_lock,
@@ -44,7 +45,6 @@ from perdure.storage.durable import (
 )
 from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
-from perdure.writing import peers as writers
 from perdure.writing.copy_fence import FULL, CopyFence
 
 _DIRECTORIES = ("segments", "archive", "incoming", "aside")
@@ -87,7 +87,7 @@ def back_up(
         copy = opened.enter_context(closing(store.begin_copy(root, work, target)))
         known = copy.list_segments()
         _check_past(held, root, target, known, store)
-        opened.enter_context(hold_lock(target / writers.LOCK, CopyHasWriter(used=quote(target))))
+        opened.enter_context(hold_lock(target / WRITE_LOCK, CopyHasWriter(used=quote(target))))
         _check_past(held, root, target, known, store)  # again, now that nothing can be written
         _check_home(target, CopyFence(target, store, copy_fence))
         for share in copy.copy():

@@ -33,7 +33,7 @@ from perdure.model.records import LOCAL, Record, Token
 from perdure.policy.naming import identify_record
 from perdure.settings import Settings
 from perdure.storage import fence, handover, home
-from perdure.storage.durable import hold_lock
+from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.generation import Generation
 from perdure.storage.handover import Handover
 from perdure.storage.ports import Journal, Records, Store, storage_errors
@@ -41,7 +41,6 @@ from perdure.upkeep.transfer.predecessors import Predecessor, PredecessorDirecto
 from perdure.upkeep.transfer.revoking import TokenPlan, plan_tokens, revoke_tokens
 from perdure.writing.copy_fence import CopyFence
 from perdure.writing.ledger import RESERVE
-from perdure.writing.peers import LOCK
 
 REASON = "promotion"
 """The reason of the epoch that begins."""
@@ -136,7 +135,7 @@ def promote_copy(
 
 @contextmanager
 def _hold_writer(root: Path, shown: Path) -> Iterator[None]:
-    with hold_lock(root / LOCK, HasWriter(used=quote(shown))):
+    with hold_lock(root / WRITE_LOCK, HasWriter(used=quote(shown))):
         yield
 
 

@@ -30,7 +30,7 @@ from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, spell_full_name
 from perdure.reading.scanning import split_numbered_locations
 from perdure.storage import fence, home
-from perdure.storage.durable import hold_lock
+from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.ports import (
     Bytes,
     OpenBytes,
@@ -44,7 +44,6 @@ from perdure.storage.reference_hashes import hash_references
 from perdure.upkeep.rebuilding import rebuild_index, replay_some
 from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.copy_fence import FULL, CopyFence
-from perdure.writing.peers import LOCK
 
 BY = "rebuild"
 _SOME = 1000
@@ -84,7 +83,7 @@ def rebuild_registry(
     """
     work = root / "incoming" / "rebuild"
     today = now[:10].replace("-", "/")
-    lock = hold_lock(root / LOCK, HasWriter(used="the registry"))
+    lock = hold_lock(root / WRITE_LOCK, HasWriter(used="the registry"))
     with lock, storage_errors("the new registry"):
         try:
             with store.open_salvage(root) as old:
@@ -242,7 +241,7 @@ class _TakeOver:
         if uris is None:
             return None
         self._journal.keep_lines(page)
-        self._note_day(max(one.text[:10] for one in page))
+        self._note_day(max({one.text[:10] for one in page}))
         hashes = hash_references([f"location:{uri}" for uri in uris])
         return list(zip(hashes, keys, strict=True))
 
