@@ -134,7 +134,7 @@ def test_problems_that_say_what_to_do_have_the_fields_for_it(document: dict[str,
 def test_every_operation_has_its_body(document: dict[str, Any]) -> None:
     operation = document["paths"]["/{name}"]["post"]
     chosen = {one["query"]: one for one in operation["x-operations"]}
-    assert set(chosen) == {*operating.VERBS, "metadata"}
+    assert set(chosen) == {*operating.VERBS, "metadata", "signatures"}
     bound = chosen["bind"]["body"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
     assert document["components"]["schemas"][bound]["required"] == ["locations"]
 

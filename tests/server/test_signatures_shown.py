@@ -93,6 +93,42 @@ def test_the_signature_of_an_interval(site: Deployment) -> None:
     assert [one["verdict"] for one in ask(site, day)] == ["altered"]
 
 
+def test_the_list_of_an_interval_has_documents_about_others_but_no_signatures(
+    site: Deployment,
+) -> None:
+    """An assertion is a document of the month, too."""
+    name = site.mint(text(b"to whom it may concern"))
+    day = name.rpartition("/")[0] + "/"
+    said = f'{{"@context": "{CONTEXT}", "type": "Annotation", "target": "{name}"}}'
+    about = store_assertion(site.registry, said.encode()).identifier
+    listed = b"".join(site.registry.signatures.open_content(parse(day))).decode()
+    signature = sign(site, name)
+    after = b"".join(site.registry.signatures.open_content(parse(day))).decode()
+    assert about in listed
+    assert name in listed
+    assert signature not in after
+    assert after == listed
+
+
+def test_a_name_without_signatures_costs_one_look_up(
+    site: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = site.mint(text(b"to whom it may concern"))
+    said = f'{{"@context": "{CONTEXT}", "type": "Annotation", "target": "{name}"}}'
+    for _ in range(3):
+        store_assertion(site.registry, said.encode())
+    records, read = site.registry.records, list[str]()
+    find_record = records.find_record
+
+    def note_read(key: str) -> object:
+        read.append(key)
+        return find_record(key)
+
+    monkeypatch.setattr(records, "find_record", note_read)
+    assert not site.registry.signatures.has_signatures(parse(name))
+    assert read == []
+
+
 def test_only_open_signatures_are_linked(site: Deployment) -> None:
     """An assertion is about a name, too, and no signature of it."""
     name = site.mint(text(b"to whom it may concern"))

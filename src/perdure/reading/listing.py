@@ -284,6 +284,10 @@ class Listings:
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
 
+    def has_targeting(self, name: Identifier, kind: TargetUse = TargetUse.SIGNED) -> bool:
+        """Return False if no record is about a name, or about something of it: one look-up."""
+        return bool(self.records.find_referring(f"{kind}:{name.key}"))
+
     def find_targeting(
         self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
     ) -> tuple[IdentifiedRecord, ...]:
@@ -291,12 +295,16 @@ class Listings:
 
         They are in the order of their keys, which is that of their minting within a series.
         """
-        found = []
-        for other in self._find_referring(f"{kind}:{name.key}"):
-            record = self.find_record(other)
+        return tuple(self.walk_targeting(name, kind))
+
+    def walk_targeting(
+        self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
+    ) -> Iterator[IdentifiedRecord]:
+        """Yield the same records, and read each when it is needed."""
+        for key in self.records.find_referring(f"{kind}:{name.key}"):
+            record = self.records.find_record(key)  # may be another name with the same hash
             if record and any(parse(target).key == name.key for target in record.targets):
-                found.append(IdentifiedRecord(other, record))
-        return tuple(found)
+                yield IdentifiedRecord(identify_record(key, record), record)
 
     def list_proposals(self, now: str) -> tuple[IdentifiedRecord, ...]:
         """The records whose withdrawal is proposed at the time `now`, the oldest proposal first."""

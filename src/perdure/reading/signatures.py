@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from perdure.ids.name_set import make_set
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
 from perdure.model.records import LOCAL, IdentifiedRecord, Record, Representation
+from perdure.model.target_references import TargetUse, find_target_kind
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.documents import Documents
@@ -178,14 +180,15 @@ class Signatures:
     def _walk_members(self, name: Identifier) -> Iterator[tuple[Identifier, str]]:
         """Yield the representations of a set that are served, with their digests.
 
-        Documents about other names, such as signatures, are left out: otherwise the signature of
-        an interval would change it.
+        Signatures are left out: otherwise the signature of an interval would change it.
         """
         for page in self._listings.walk_pages(make_set(name), limit=_PAGE):
             for one in page.records:
-                if one.record.targets or one.record.tombstone:
+                record = one.record
+                is_signature = record.targets and find_target_kind(record) is TargetUse.SIGNED
+                if is_signature or record.tombstone:
                     continue
-                for version in one.record.versions:
+                for version in record.versions:
                     if version.tombstone:
                         continue
                     for held in version.representations:
@@ -201,15 +204,19 @@ class Signatures:
     ) -> list[HeldSignature]:
         """Return the signatures of a name, and of every version, format and part that it names.
 
-        They are in the order of their names. Raises MissingLibrary if this installation cannot
-        verify signatures.
+        They are in the order of their names, at most `MOST`. Raises MissingLibrary if this
+        installation cannot verify signatures.
         """
-        found = []
-        for one in self._listings.find_targeting(name)[:MOST]:
+        return list(islice(self.walk_signatures(name, reader), MOST))
+
+    def walk_signatures(
+        self, name: Identifier, reader: Reader = PUBLIC_READER
+    ) -> Iterator[HeldSignature]:
+        """Yield the same signatures, all of them, and judge each when it is needed."""
+        for one in self._listings.walk_targeting(name):
             held = self._read_signature(one, reader)
             if held is not None and name.matches(held.signed.statement.identifier):
-                found.append(held)
-        return found
+                yield held
 
     def walk_all(self, reader: Reader = PUBLIC_READER) -> Iterator[HeldSignature]:
         """Yield all signatures of the registry. It reads every record."""
@@ -224,8 +231,11 @@ class Signatures:
                     yield held
 
     def has_signatures(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
-        """Return whether `list_signatures` would list any. It verifies none, and skips damage."""
-        for one in self._listings.find_targeting(name)[:MOST]:
+        """Return whether `list_signatures` would list any. It verifies none, and skips damage.
+
+        A name without signatures costs one look-up, another one reads the first open signature.
+        """
+        for one in self._listings.walk_targeting(name):
             with suppress(Corrupt):
                 found = self._read_statement(one, reader)
                 if found is not None and name.matches(found[1].statement.identifier):

@@ -52,6 +52,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      <identifier>?break                                changing.answer_post
     POST      <identifier>?alias                                changing.answer_post
     POST      <identifier>?metadata                             changing.answer_post
+    POST      <identifier>?signatures                           changing.answer_post
     POST      <identifier>?withdraw                             changing.answer_post
     POST      <identifier>?erase                                changing.answer_post
     POST      <identifier>?refuse                               changing.answer_post

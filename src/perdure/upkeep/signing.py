@@ -63,30 +63,48 @@ def attach_signature(
     """Store a signed statement about a name, or about a version, format or part of it.
 
     `series` is that of the signature; if it is empty, that of the name or else the first one. If
-    the registry has this signature already, nothing is written. Raises StatementMalformed,
-    SignatureMalformed or, if the signature does not count, a subclass of SignatureRejected.
+    the registry has this signature already, nothing is written. Raises as `plan_attachment`.
+    """
+    planned = plan_attachment(registry, named, data, series=series, by=by)
+    return planned if isinstance(planned, Receipt) else registry.door.execute_command(planned)
+
+
+def plan_attachment(
+    registry: Registry,
+    named: Identifier,
+    data: bytes,
+    *,
+    series: str = "",
+    by: str = LOCAL,
+    reader: Reader = _READER,
+) -> Mint | Receipt:
+    """Return the command that stores a signed statement, or the receipt of the one that is stored.
+
+    Raises the errors of reading what the statement is about, StatementMalformed, SignatureMalformed
+    or, if the signature does not count, a subclass of SignatureRejected.
     """
     signed = parse_signed_statement(data)
     target = signed.statement.identifier
     if str(named) != str(target) and not named.matches(target):
         raise SignatureMoved(about=str(target), named=str(named))
-    _check_counts(registry, signed)
-    for held in registry.signatures.list_signatures(target, _READER):
+    guard = registry.reading.find_guard(target, reader)
+    if guard is not None:
+        guard.check_name()  # else the verdict would tell whether bytes have a digest
+    _check_counts(registry, signed, reader)
+    for held in registry.signatures.list_signatures(target, reader):
         if str(held.signed) == str(signed):
             return Receipt(outcome=Outcome.UNCHANGED, identifier=str(held.identifier), revision=1)
     content = make_content(data, format=FORMAT, media_type=MEDIA_TYPE, charset=CHARSET)
-    return registry.door.execute_command(
-        Mint(
-            authority=series or choose_series(registry, target),
-            contents=(content,),
-            targets=(target,),
-            metadata={"title": f"Signature of {target}"},
-            by=by,
-        )
+    return Mint(
+        authority=series or choose_series(registry, target),
+        contents=(content,),
+        targets=(target,),
+        metadata={"title": f"Signature of {target}"},
+        by=by,
     )
 
 
-def _check_counts(registry: Registry, signed: SignedStatement) -> None:
+def _check_counts(registry: Registry, signed: SignedStatement, reader: Reader) -> None:
     """Raise an error if a signature does not count.
 
     Without a list of allowed signers it is enough that the signature is right. All of its time
@@ -94,7 +112,7 @@ def _check_counts(registry: Registry, signed: SignedStatement) -> None:
     """
     signatures = registry.signatures
     signatures.check_stamps(signed)
-    judgement = signatures.judge_signature(signed, _READER)
+    judgement = signatures.judge_signature(signed, reader)
     if judgement.verdict is SignatureVerdict.VALID:
         return
     if judgement.verdict is SignatureVerdict.UNKNOWN_KEY:

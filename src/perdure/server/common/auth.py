@@ -50,10 +50,11 @@ def check_right(service: Service, token: Token, operation: str, identifier: Iden
     _check_chain(service, token, operation, rights.make_object(identifier), current_time(service))
 
 
-def check_minting(service: Service, token: Token, authority: str) -> None:
+def check_minting(service: Service, token: Token, authority: str, operation: str = "mint") -> None:
     """Check that the token covers minting a name under today's date.
 
-    Raises Unauthenticated, Forbidden, or UnknownAuthority.
+    `operation` is `assert` for the name of a statement about something. Raises Unauthenticated,
+    Forbidden, or UnknownAuthority.
     """
     moment = current_time(service)
     day = moment[:10]
@@ -61,7 +62,7 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
     if owned is None:
         known = tuple(one.name for one in service.settings.owned_authorities)
         raise UnknownAuthority(authority=authority, known=known)
-    _check_chain(service, token, "mint", rights.make_new_object(owned, day), moment)
+    _check_chain(service, token, operation, rights.make_new_object(owned, day), moment)
 
 
 def check_retrospection(service: Service, token: Token, authority: str, day: str) -> str:

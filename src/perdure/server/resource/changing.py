@@ -1,8 +1,9 @@
 """PUT and POST to an identifier: bytes, a description, or an operation.
 
 How it works: a query with `metadata` describes the identifier, by PUT or POST, if the token may
-`describe`. Any other PUT uploads bytes (`perdure.server.resource.writing`), and any other POST is
-an operation (`perdure.server.resource.operating`).
+`describe`. POST with `signatures` attaches a signature (`perdure.server.resource.signing`). Any
+other PUT uploads bytes (`perdure.server.resource.writing`), and any other POST is an operation
+(`perdure.server.resource.operating`).
 
 What must stay true: invalid metadata changes nothing; a merge patch is applied by the write door,
 so that two of them lose nothing.
@@ -38,7 +39,7 @@ from perdure.server.common import asking, auth
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import operating, writing
+from perdure.server.resource import operating, signing, writing
 from perdure.server.resource.metadata import map_types
 from perdure.server.resource.planning import OpenWrite, PlanLater, PlannedWrite, carry_out
 
@@ -58,6 +59,8 @@ async def answer_post(service: Service, request: Request) -> Answer:
     """Answer POST: with `?metadata` it describes the identifier, otherwise it is an operation."""
     if _is_description(request):
         return await _take_description(service, request)
+    if _asks(request, signing.WORD):
+        return await signing.attach_signature(service, request)
     opened = operating.open_operation(service, request)
     return opened if isinstance(opened, Answer) else await carry_out(service, request, opened)
 
@@ -65,17 +68,24 @@ async def answer_post(service: Service, request: Request) -> Answer:
 def open_write(service: Service, request: Request) -> OpenWrite | Answer | None:
     """Check PUT or POST in the same way, without waiting.
 
-    Returns None if the plain way must answer: bytes are uploaded, or a part must be cut before.
+    Returns None if the plain way must answer: bytes are uploaded, a part must be cut before, or a
+    signature must be judged.
     """
     if _is_description(request):
         described = _check_description(service, request)
         return None if described.level.part else _open_description(service, request, described)
-    return operating.open_operation(service, request) if request.method == "POST" else None
+    if request.method != "POST" or _asks(request, signing.WORD):
+        return None
+    return operating.open_operation(service, request)
 
 
 def _is_description(request: Request) -> bool:
+    return _asks(request, "metadata")
+
+
+def _asks(request: Request, word: str) -> bool:
     pieces = decode_names(request.target.question or "").split("&")
-    return any(one.partition("=")[0] == "metadata" for one in pieces)
+    return any(one.partition("=")[0] == word for one in pieces)
 
 
 # descriptions

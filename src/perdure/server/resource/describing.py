@@ -9,6 +9,7 @@ have the same content.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
@@ -74,20 +75,23 @@ def describe_record(
     selector: Selector | None = None,
     part: str | None = None,
     stored: Mapping[str, object] | None = None,
+    signatures: list[dict[str, object]] | None = None,
 ) -> Answer:
     """Answer `?info`, N2C, and requests for which there is nothing else to show.
 
     `selector` is the requested part, `part` its text if the identifier does not include it;
-    `stored` describes the pixels on which it counts. Raises NotAcceptable if the client accepts
-    none of the forms.
+    `stored` describes the pixels on which it counts; `signatures` are shown as they are. Raises
+    NotAcceptable if the client accepts none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _choose_form(request.accept, offers)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
-    tag = make_record_etag(record, kind)
+    tag = tag_shown(make_record_etag(record, kind), signatures or [])
     shown = make_public_record(record, identifier, request.base_url, selector)
+    if signatures:
+        shown["signatures"] = signatures
     level = pin_part(identifier, record, find_level(identifier, part))
     if is_described(record, level):
         shown["about"] = msgspec.to_builtins(describe_level(record, level))
@@ -118,6 +122,14 @@ def describe_record(
         what = metadata.describe_resource(name, record, url, part=one.part or None)
         entry["about"] = write_resource(what)
     return make_answer(status, kind, write_xml(shown, said), *fields)
+
+
+def tag_shown(tag: bytes, shown: list[dict[str, object]]) -> bytes:
+    """Return an entity tag that changes with the signatures that are shown, too."""
+    if not shown:
+        return tag
+    digest = hashlib.sha256(msgspec.json.encode(shown)).hexdigest()
+    return tag[:-1] + f"-{digest[:8]}".encode() + tag[-1:]
 
 
 def make_record_etag(record: Record, kind: str) -> bytes:

@@ -47,8 +47,8 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import Trail, find_page, make_trail
-from perdure.server.resource import describing, facts, playing, quoting, signposting
-from perdure.server.resource.describing import make_public_record, make_record_etag
+from perdure.server.resource import describing, facts, playing, quoting, signing, signposting
+from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _FORMS = ("application/json", "text/html")
@@ -61,7 +61,8 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     """Answer with the landing page. Raises NotFound."""
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.read_findings(one.uri for one in record.locations)
-    tag = _make_page_tag(record, findings)
+    signatures = await signing.read_shown(service, request, resolved)
+    tag = tag_shown(_make_page_tag(record, findings), signatures)
     path = append_question(f"/{asking.spell_resolved(resolved)}", "landing")
     fields = [
         (b"etag", tag),
@@ -96,6 +97,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         citation=_strip_directions(citation),
         passage=passage,
         player=playing.find_player(service, resolved) if gone is None else None,
+        signatures=signatures,
         withdrawn=gone,
         contact=service.settings.contact,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),

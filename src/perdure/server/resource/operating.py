@@ -223,7 +223,8 @@ def open_operation(service: Service, request: Request) -> OpenWrite | Answer:
         return refuse_write(request, "POST", TargetKind.PATTERN, advice)
     if verb not in _KNOWN:
         whole = identifier.whole is identifier
-        advice = f"POST needs one of {', '.join(f'?{one}' for one in (*_KNOWN, 'metadata'))}"
+        words = ", ".join(f"?{one}" for one in (*_KNOWN, "metadata", "signatures"))
+        advice = f"POST needs one of {words}"
         kind = TargetKind.IDENTIFIER if whole else TargetKind.PART
         return refuse_write(request, "POST", kind, advice)
     return _open_known(service, request, verb, identifier, record)

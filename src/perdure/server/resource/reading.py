@@ -307,6 +307,7 @@ async def answer_description(service: Service, request: Request, resolved: Resol
         selector=selector,
         part=resolved.part_beside,
         stored=stored,
+        signatures=await signing.read_shown(service, request, resolved),
     )
 
 

@@ -228,6 +228,9 @@ _METADATA_CHANGE = BodyShape(
         changing.MERGE_PATCH: {"type": "object", "description": "Members; `null` removes one."},
     },
 )
+_SIGNATURE = BodyShape(
+    text="The statement, an empty line, and the signature.", content={"text/plain": TEXT}
+)
 _NOT_FOUND = "answers 404"
 _STORING = (
     _make_write(
@@ -326,6 +329,16 @@ _CHANGING = (
         word="metadata",
         body=_METADATA_CHANGE,
         problems=(errors.InvalidMetadata,),
+    ),
+    _make_write(
+        "POST",
+        "POST /<identifier>?signatures",
+        "attaches a [signature](signatures.md) of it, or of a version, format or part of it: a "
+        "signed statement; needs the right `assert`",
+        _MADE,
+        _DONE,
+        word="signatures",
+        body=_SIGNATURE,
     ),
     _make_write(
         "POST",
