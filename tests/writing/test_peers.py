@@ -38,9 +38,11 @@ from perdure.model.commands import (
     Receipt,
     Register,
     Relocate,
+    Restrict,
     SaveToken,
     Withdraw,
 )
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Token, Value
 from perdure.registry import Registry
 from perdure.storage.durable import WRITE_LOCK
@@ -517,8 +519,10 @@ commands: st.SearchStrategy[Command] = st.one_of(
         contents=some_contents,
         locations=some_locations,
         metadata=st.dictionaries(words, words, max_size=2),
+        targets=st.lists(identifiers, max_size=2).map(tuple),
         once=once,
     ),
+    st.builds(Restrict, rule=st.builds(ReadingRule, about=words, access=st.sampled_from(Access))),
     st.builds(Register, identifier=identifiers, contents=some_contents, locations=some_locations),
     st.builds(Commit, identifier=identifiers, contents=some_contents, once=once),
     st.builds(Bind, identifier=identifiers, locations=some_locations, register=st.booleans()),

@@ -65,9 +65,14 @@ _COMMANDS: dict[str, type[Command]] = {
 }
 
 
+_LIST = tuple[Identifier, ...]
 # Found from the classes: to test whether a value is an identifier is slow.
 _IDENTIFIERS = {
     kind: frozenset(one.name for one in msgspec.structs.fields(kind) if one.type is Identifier)
+    for kind in _COMMANDS.values()
+}
+_LISTS = {
+    kind: frozenset(one.name for one in msgspec.structs.fields(kind) if one.type == _LIST)
     for kind in _COMMANDS.values()
 }
 _encode = msgspec.msgpack.Encoder().encode
@@ -85,7 +90,12 @@ def encode_command(command: Command) -> bytes:
         for name in kind.__struct_fields__
         if (value := getattr(command, name)) is not None
     }
+    for name in _LISTS[kind]:
+        fields[name] = tuple(map(str, fields[name]))
     return _encode((kind.__name__, fields))
+
+
+_TEXTS: dict[Any, Any] = {Identifier: str, _LIST: tuple[str, ...]}
 
 
 @cache
@@ -95,7 +105,7 @@ def _make_decoder(kind: type[Command]) -> Callable[[msgspec.Raw], Any]:
     msgspec would test whether each is an identifier, which takes ten times as long as all else.
     """
     fields = [
-        (one.name, str if one.type is Identifier else one.type, _copy_default(one))
+        (one.name, _TEXTS.get(one.type, one.type), _copy_default(one))
         for one in msgspec.structs.fields(kind)
     ]
     return msgspec.msgpack.Decoder(msgspec.defstruct(kind.__name__, fields, kw_only=True)).decode
@@ -115,6 +125,8 @@ def decode_command(frame: bytes) -> Command:
     try:
         for identifier in _IDENTIFIERS[kind]:
             fields[identifier] = parse(fields[identifier])
+        for identifiers in _LISTS[kind]:
+            fields[identifiers] = tuple(map(parse, fields[identifiers]))
     except (MalformedIdentifier, UnknownScheme) as error:
         raise msgspec.ValidationError(str(error)) from error
     return kind(**fields)
