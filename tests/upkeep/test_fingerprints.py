@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.model.folding import Kind, classify_character, fold_character
+
 np = pytest.importorskip("numpy")
 
 from perdure.upkeep.quotations import words as folding  # noqa: E402  (needs numpy)
@@ -23,7 +25,7 @@ from perdure.upkeep.quotations.fingerprints import (  # noqa: E402
     extend_match,
     find_fingerprints,
 )
-from perdure.upkeep.quotations.words import FoldedWords, fold_character, fold_text  # noqa: E402
+from perdure.upkeep.quotations.words import FoldedWords, fold_text  # noqa: E402
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 RFC = CORPUS / "rfc2616.txt"
@@ -36,9 +38,9 @@ def read_words(text: str) -> list[str]:
     inside = False
     for character in text:
         category = unicodedata.category(character)
-        if category.startswith("M") or category == "Cf":
+        if classify_character(character) is Kind.IGNORED:
             continue
-        if category[0] in "LN":
+        if category[0] in "LNM":
             if not inside:
                 words.append("")
             words[-1] += fold_character(character)

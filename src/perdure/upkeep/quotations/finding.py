@@ -20,6 +20,7 @@ import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
+from perdure.model.folding import fold_character
 from perdure.model.queries import Fetch, Query, Reader
 from perdure.registry import Registry
 from perdure.upkeep.quotations.fingerprints import (
@@ -36,7 +37,6 @@ from perdure.upkeep.quotations.words import (
     FoldedWords,
     Numbers,
     TextWords,
-    fold_character,
     fold_text,
 )
 

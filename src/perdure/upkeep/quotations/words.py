@@ -1,11 +1,10 @@
 """Words of a text as numbers: equal words have equal numbers, however they are written.
 
-How it works: each character has a class (separator, letter of a word, character of a script without
-spaces, ignored) and a folded form: compatibility decomposition (UAX #15, NFKD) without marks, in
-lower case. They are looked up in tables with an entry per code point, which are filled page by page
-when a text first has a character of the page. A word is a run of letters and digits. A character of
-a script without spaces (Han, Kana, Thai …) is a word of its own, in a list of its own. The number
-of a word is a polynomial of its folded characters modulo 2^64, mixed.
+How it works: each character has a class and a folded form (`perdure.model.folding`). Tables with an
+entry per code point have them, and are filled page by page when a text first has a character of the
+page. A word is a run of letters and digits. A character of a script without spaces (Han, Kana, Thai
+…) is a word of its own, in a list of its own. The number of a word is a polynomial of its folded
+characters modulo 2^64, mixed.
 
 What must stay true: the number of a word depends on the word only, not on its place. Everything is
 pure and takes time and memory in proportion to the text. Different words may have equal numbers, by
@@ -15,7 +14,6 @@ chance in 2^64: what is found by them is compared.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -23,30 +21,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from perdure.model.folding import MOST_FOLDED, Kind, classify_character, fold_character
+
 Numbers = NDArray[np.uint64]
 Places = NDArray[np.uint32]
 
 _BLOCK = 1 << 17  # characters that are folded at once
 _LONGEST = 1 << 16  # characters of a word; a longer one is divided
-_MOST_FOLDED = 3  # folded characters of one character; more of them are left out
 _PAGE = 1 << 8  # code points
 _POINTS = 0x110000
-_SEPARATOR, _LETTER, _ALONE, _IGNORED = range(4)
+_LETTER, _ALONE, _IGNORED = Kind.LETTER, Kind.ALONE, Kind.IGNORED
+_SEPARATOR = Kind.SEPARATOR
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it has an inverse modulo 2^64
 _SPACE = re.compile(r"\s")
-
-# Blocks of scripts that write no spaces between words (Unicode, LineBreak classes ID, SA and CJ):
-# Thai to Myanmar, Khmer, Kana and Han with their extensions. Hangul writes spaces.
-_ALONE_RANGES = (
-    (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x1950, 0x19E0), (0x1A20, 0x1AB0),
-    (0x2E80, 0x3100), (0x31A0, 0x31C0), (0x31F0, 0x3200), (0x3400, 0x4DC0), (0x4E00, 0xA000),
-    (0xA9E0, 0xAA00), (0xAA60, 0xAAE0), (0xF900, 0xFB00), (0x1B000, 0x1B170), (0xFF66, 0xFFA0),
-    (0x20000, 0x40000),
-)  # fmt: skip
-
-
-_HANGUL = (0xAC00, 0xD7A4)
-"""Syllables, which are letters of words. Their decomposition is not a different writing."""
 
 
 class FoldedWords(NamedTuple):
@@ -65,33 +52,10 @@ class TextWords(NamedTuple):
     characters: FoldedWords
 
 
-def fold_character(character: str) -> str:
-    """Return the folded form of a character; empty for a mark or a format character.
-
-    >>> [fold_character(one) for one in "ÄßﬁⅣ\u0301"]
-    ['a', 'ss', 'fi', 'iv', '']
-    """
-    if _HANGUL[0] <= ord(character) < _HANGUL[1]:
-        return character
-    opened = unicodedata.normalize("NFKD", character.casefold()).casefold()
-    letters = [one for one in opened if _classify(one) in (_LETTER, _ALONE)]
-    return "".join(letters[:_MOST_FOLDED])
-
-
 def fold_text(text: str) -> TextWords:
     """Return the words of a text."""
     found = [_fold_block(text[start:stop], start) for start, stop in _list_blocks(text)]
     return TextWords(_join([one.words for one in found]), _join([one.characters for one in found]))
-
-
-def _classify(character: str) -> int:
-    category = unicodedata.category(character)
-    if category[0] == "M" or category == "Cf":
-        return _IGNORED
-    if not (category[0] == "L" or category[0] == "N"):
-        return _SEPARATOR
-    point = ord(character)
-    return _ALONE if any(low <= point < high for low, high in _ALONE_RANGES) else _LETTER
 
 
 # tables
@@ -108,7 +72,7 @@ class _Tables:
         """The first folded character."""
         self.lengths = np.ones(_POINTS, dtype=np.uint8)
         """How many folded characters there are."""
-        self.more = np.zeros(_POINTS * (_MOST_FOLDED - 1), dtype=np.uint32)
+        self.more = np.zeros(_POINTS * (MOST_FOLDED - 1), dtype=np.uint32)
         """The other folded characters, in rows."""
 
     def learn_pages(self, points: NDArray[np.intp]) -> None:
@@ -120,13 +84,13 @@ class _Tables:
 
     def _learn_character(self, point: int) -> None:
         character = chr(point)
-        kind = _classify(character)
+        kind = classify_character(character)
         form = fold_character(character) if kind in (_LETTER, _ALONE) else ""
         if kind in (_LETTER, _ALONE) and not form:
             kind = _IGNORED  # a sound mark that is written as a letter
         self.classes[point] = kind
         self.lengths[point] = max(len(form), 1)
-        row = point * (_MOST_FOLDED - 1)
+        row = point * (MOST_FOLDED - 1)
         for at, one in enumerate(form):
             if at == 0:
                 self.folded[point] = ord(one)
@@ -142,7 +106,7 @@ def _tables() -> _Tables:
 @cache
 def _powers() -> tuple[Numbers, Numbers]:
     """Return the powers of the base, and their inverses."""
-    count = _MOST_FOLDED * (_BLOCK + _LONGEST)
+    count = MOST_FOLDED * (_BLOCK + _LONGEST)
     inverse = np.uint64(pow(int(_BASE), -1, 1 << 64))
     rows = []
     for base in (_BASE, inverse):
@@ -271,9 +235,9 @@ def _fold_points(
     folded, lengths = tables.folded[points], tables.lengths[points]
     begins = np.cumsum(lengths, dtype=np.intp) - lengths
     opened = np.repeat(folded, lengths)
-    for at in range(1, _MOST_FOLDED):
+    for at in range(1, MOST_FOLDED):
         longer = lengths > at
-        rows = points[longer] * (_MOST_FOLDED - 1) + at - 1
+        rows = points[longer] * (MOST_FOLDED - 1) + at - 1
         opened[begins[longer] + at] = tables.more[rows]
     return opened, begins[first]
 
