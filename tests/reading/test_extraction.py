@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.extractors.cutting import content, cut, source
 
-from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange
+from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange, PerdureError
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse_part
 from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
@@ -247,3 +247,39 @@ def test_one_that_cuts_some_documents_leaves_others_to_the_next(
         it = source(tmp_path, data, "text/plain")
         assert content(extraction.cut_part(it, ByteRange(0, 1)), it) == cut_by
     extraction.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "charset"),
+    [
+        (b"one\r\ntwo\rthree\n", "text/plain", None),
+        ("Grüße\r\n".encode("latin-1"), "text/plain", None),
+        ("\ufeff漢字\n".encode(), "text/plain", None),
+        ("a\r\nb".encode("utf-16"), "text/plain", "utf-16"),
+        ("日本".encode("iso2022_jp"), "text/plain", "iso-2022-jp"),
+        (b"<title>T</title><p>a &amp; b", "text/html", None),
+        (b"a,b\n1,2\n", "text/csv", None),
+        (b'{"a": "b"}', "application/json", None),
+        (b"", "text/plain", None),
+    ],
+)
+def test_characters_alone_are_those_of_the_text_with_its_map(
+    extraction: PartExtraction, tmp_path: Path, data: bytes, media_type: str, charset: str | None
+) -> None:
+    given = source(tmp_path, data, media_type, charset)
+    text = extraction.read_text(given)
+    assert text is not None
+    assert extraction.read_characters(given) == text.text
+
+
+def test_characters_alone_have_the_same_errors(extraction: PartExtraction, tmp_path: Path) -> None:
+    for data, charset in ((b"ab\xff\xfe", "utf-8"), (b"a", "x-unknown")):
+        given = source(tmp_path, data, "text/plain", charset)
+        said = []
+        for read in (extraction.read_text, extraction.read_characters):
+            with pytest.raises(PerdureError) as raised:
+                read(given)
+            said.append(str(raised.value))
+        assert said[0] == said[1]
+    octets = source(tmp_path, b"\0\1", "application/octet-stream")
+    assert extraction.read_characters(octets) is None

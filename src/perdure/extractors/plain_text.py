@@ -91,6 +91,22 @@ class TextReader(Protocol):
 
 
 @runtime_checkable
+class SelectiveTextReader(TextReader, Protocol):
+    """A reader that leaves some of its media types to others."""
+
+    def may_have_text(self, essence: str) -> bool:
+        """Return False if `read_text` returns None for every document of a media type."""
+
+
+@runtime_checkable
+class CharacterReader(TextReader, Protocol):
+    """A reader whose texts can be read without their map to parts, which takes less time."""
+
+    def read_characters(self, source: Source) -> str | None:
+        """Return the text that `read_text` returns, or None. Raises the same errors."""
+
+
+@runtime_checkable
 class TextMapper(Protocol):
     """An extractor whose texts are made in a confined process and kept as an index."""
 

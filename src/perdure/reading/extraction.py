@@ -29,7 +29,13 @@ from perdure.errors import (
 from perdure.errors.limits import OuterPartTooLong
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_indexes
-from perdure.extractors.plain_text import PlainText, TextMapper, TextReader
+from perdure.extractors.plain_text import (
+    CharacterReader,
+    PlainText,
+    SelectiveTextReader,
+    TextMapper,
+    TextReader,
+)
 from perdure.extractors.port import (
     Budgeted,
     Extent,
@@ -59,6 +65,9 @@ _Ranked = tuple[int, str, Extractor]
 """An extractor with its rank and its place."""
 _Able = tuple[str, Extractor, Selective | None]
 """Place and extractor, which is also the third if it must be asked about each source."""
+_TextSource = tuple[str, TextMapper | TextReader]
+_Reading = tuple[str, TextMapper | TextReader, SelectiveTextReader | None]
+"""The same of an extractor that reads texts."""
 
 
 def load_extractors(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
@@ -86,6 +95,8 @@ class PartExtraction:
         self._confined = confined or Confined()
         self._rank_extractors = lru_cache(_MOST_RANKED)(self._rank_extractors_of)
         self._list_able = lru_cache(_MOST_RANKED)(self._list_able_of)
+        self._list_readers = lru_cache(_MOST_RANKED)(self._list_readers_of)
+        self._list_character_readers = lru_cache(_MOST_RANKED)(self._list_character_readers_of)
 
     def cut_part(self, source: Source, selector: Selector) -> Part:
         """Cut a part out of a source.
@@ -145,11 +156,11 @@ class PartExtraction:
 
     def find_text_place(self, source: Source) -> str:
         """The queue of a text, in the same way; of a source without a text, it is empty."""
-        for _, place, extractor in self._rank_extractors(source.essence):
+        for place, extractor in self._list_text_readers(source):
             if isinstance(extractor, TextMapper):
                 return place
-            if isinstance(extractor, TextReader):
-                return place if _is_confined(extractor, source) else ""
+            is_confined = isinstance(extractor, Extractor) and _is_confined(extractor, source)
+            return place if is_confined else ""
         return ""
 
     def can_play(self, essence: str) -> bool:
@@ -178,14 +189,53 @@ class PartExtraction:
         Raises Undecodable, OverBudget, TextAbsent if a readable document has no text (a scan),
         MissingLibrary, and PartNotSupported for an unknown charset.
         """
-        for _, place, extractor in self._rank_extractors(source.essence):
+        for place, extractor in self._list_text_readers(source):
             if isinstance(extractor, TextMapper):
                 return self._map_text(place, extractor, source)
-            if isinstance(extractor, TextReader):
-                text = self._read_text(place, extractor, source)
-                if text is not None:
-                    return text
+            text = self._read_text(place, extractor, source)
+            if text is not None:
+                return text
         return None
+
+    def read_characters(self, source: Source) -> str | None:
+        """The plain text of a source without its map to parts: `read_text(source).text`.
+
+        Raises as `read_text`.
+        """
+        for reader in self._list_character_readers(source.essence):
+            if reader is None:
+                break
+            text = reader.read_characters(source)
+            if text is not None:
+                return text
+        found = self.read_text(source)
+        return None if found is None else found.text
+
+    def _list_text_readers(self, source: Source) -> list[_TextSource]:
+        """The extractors that may read the text of a source, the most specific first."""
+        return [
+            (place, extractor)
+            for place, extractor, selective in self._list_readers(source.essence)
+            if selective is None or selective.may_have_text(source.essence)
+        ]
+
+    def _list_readers_of(self, essence: str) -> tuple[_Reading, ...]:
+        found: list[_Reading] = []
+        for _, place, one in self._rank_extractors(essence):
+            if isinstance(one, TextMapper | TextReader):
+                found.append((place, one, one if isinstance(one, SelectiveTextReader) else None))
+        return tuple(found)
+
+    def _list_character_readers_of(self, essence: str) -> tuple[CharacterReader | None, ...]:
+        """For each reader of texts: the same reader, or None if it cannot read characters alone.
+
+        Readers that leave all documents of the media type to others are not listed.
+        """
+        return tuple(
+            one if isinstance(one, CharacterReader) else None
+            for _, one, selective in self._list_readers(essence)
+            if selective is None or selective.may_have_text(essence)
+        )
 
     def _map_text(self, place: str, mapper: TextMapper, source: Source) -> PlainText:
         index = self.indexes.get_index(

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.errors.parts import AmbiguousQuotation
 from perdure.errors.root import count_things
-from perdure.extractors.markup.tagged import XML_TYPES, Markup
+from perdure.extractors.markup.tagged import XML_TYPES, Markup, choose_rule
 from perdure.extractors.markup.tags import TEXT
 from perdure.extractors.markup.text_content import TextContent, read_text_content
 from perdure.extractors.port import Extent, Indexes, Part, Source
@@ -70,10 +70,15 @@ class QuotedTextExtractor:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
         return markup.make_part(selector, content.find_span(start, end))
 
+    def may_have_text(self, essence: str) -> bool:
+        return choose_rule(essence) is not TEXT  # another extractor reads text without tags
+
     def read_text(self, source: Source, indexes: Indexes) -> TextContent | None:
+        if not self.may_have_text(source.essence):
+            return None
         markup = Markup(source, "text", indexes)
-        if markup.rule is TEXT or markup.encoding.shifts:
-            return None  # another extractor reads text without tags
+        if markup.encoding.shifts:
+            return None
         return read_text_content(markup)
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:

@@ -47,14 +47,14 @@ _LARGE = 1 << 20  # bytes; a million bytes full of tags take a fifth of a second
 _SHOWN = 50  # names, IDs and tags that `list_extents` lists
 
 
-def choose_rule(source: Source) -> Rule:
+def choose_rule(essence: str) -> Rule:
     """Return the lexical rule of a media type."""
-    match source.essence:
+    match essence:
         case "text/html":
             return HTML
         case "text/sgml" | "application/sgml":
             return SGML
-    return XML if source.essence.endswith("xml") else TEXT
+    return XML if essence.endswith("xml") else TEXT
 
 
 class Markup:
@@ -62,7 +62,7 @@ class Markup:
 
     def __init__(self, source: Source, selector: Selector | str, indexes: Indexes) -> None:
         self.source = source
-        self.rule = choose_rule(source)
+        self.rule = choose_rule(source.essence)
         self.encoding: Encoding = find_encoding(source, selector)
         self.indexes = indexes
         kept = indexes.get_index(source, f"tags-{self.name_index('ascii')}-1", self._pack_tags)

@@ -20,6 +20,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -27,9 +28,11 @@ from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange
 from perdure.errors.cutting import CheckNotSupported
 from perdure.errors.damage import CharacterWithoutCode
 from perdure.errors.root import count_things
+from perdure.extractors.indexes import NoIndexes
+from perdure.extractors.plain_text import check_size
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text.coding import Coding, find_coding
-from perdure.extractors.text.decoded import DecodedText, read_decoded
+from perdure.extractors.text.decoded import DecodedText, decode_stored, read_decoded
 from perdure.extractors.text.index import BLOCK, TextIndex, TextMark, Unit, open_index
 from perdure.parts import CharRange, Selector, TextRange
 from perdure.parts.port import MARKUP, SGML, XML, covers_type
@@ -91,12 +94,27 @@ class TextExtractor:
                 return self._make_part(_Cut(index, start, end, canonical=False), found)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
+    def may_have_text(self, essence: str) -> bool:
+        return _is_read_as_written(essence)
+
     def read_text(self, source: Source, indexes: Indexes) -> DecodedText | None:
-        if any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML, *_CODED)):
-            return None  # people do not read its tags and transfer encodings
+        if not self.may_have_text(source.essence):
+            return None
         return read_decoded(
             source, open_index(source, find_coding(source), indexes, block=self._block)
         )
+
+    def read_characters(self, source: Source) -> str | None:
+        if not self.may_have_text(source.essence):
+            return None
+        check_size(source)
+        data = source.read_bytes()
+        how = find_coding(source, data)
+        try:
+            return decode_stored(data, how)
+        except UnicodeError:
+            open_index(source, how, NoIndexes())  # raises the error, with its place
+            raise
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         index = open_index(source, find_coding(source), indexes, block=self._block)
@@ -142,6 +160,12 @@ class TextExtractor:
             body=body,
             slices=slices,
         )
+
+
+@lru_cache(maxsize=1024)
+def _is_read_as_written(essence: str) -> bool:
+    """Return False if people do not read the tags or transfer encodings of a media type."""
+    return not any(covers_type(kind, essence) for kind in (*MARKUP, *SGML, *XML, *_CODED))
 
 
 # places

@@ -66,9 +66,12 @@ class Coding(NamedTuple):
     """The charset of a part, which has no byte-order mark, or None if no charset is stated."""
 
 
-def find_coding(source: Source) -> Coding:
-    """Return the coding of a source. Raises PartNotSupported if its charset is unknown."""
-    head = source.read_bytes(0, _LONGEST_MARK)
+def find_coding(source: Source, data: bytes | None = None) -> Coding:
+    """Return the coding of a source, of which `data` may be the beginning.
+
+    Raises PartNotSupported if its charset is unknown.
+    """
+    head = source.read_bytes(0, _LONGEST_MARK) if data is None else data[:_LONGEST_MARK]
     codec = _find_codec(source, head)
     mark = next((len(mark) for name, mark in _MARKS if name == codec and _has_mark(head, mark)), 0)
     return Coding(codec, mark, *_describe_codec(codec), label=_ORDERED.get(codec, source.charset))

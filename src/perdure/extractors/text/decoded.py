@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from perdure.extractors.plain_text import TextPassage, check_size, list_sliced, locate_slices
 from perdure.extractors.port import Part, Source, Span
+from perdure.extractors.text.coding import Coding
 from perdure.extractors.text.index import TextIndex, Unit
 from perdure.parts import TextRange
 
@@ -45,5 +46,13 @@ class DecodedText(NamedTuple):
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:
     """Return the text behind an index. Raises OverBudget."""
     check_size(source)
-    stored = source.read_bytes(index.coding.start).decode(index.coding.codec)
-    return DecodedText(index, _LINE_BREAK.sub("\n", stored))
+    return DecodedText(index, decode_stored(source.read_bytes(), index.coding))
+
+
+def decode_stored(data: bytes, coding: Coding) -> str:
+    """Return the characters of all bytes of a source, with each line break as a line feed.
+
+    Raises UnicodeError.
+    """
+    stored = data[coding.start :].decode(coding.codec)
+    return _LINE_BREAK.sub("\n", stored) if "\r" in stored else stored
