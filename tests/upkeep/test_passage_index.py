@@ -181,11 +181,11 @@ def test_the_index_resumes_after_a_crash_and_can_be_deleted(
     def stop_at_third(key: str, record: Record | None) -> None:
         taken.append(key)
         if len(taken) == 3:
-            PassageIndex._index_record(index, key, record)
+            PassageIndex.index_record(index, key, record)
             raise KeyboardInterrupt
-        PassageIndex._index_record(index, key, record)
+        PassageIndex.index_record(index, key, record)
 
-    monkeypatch.setattr(index, "_index_record", stop_at_third)
+    monkeypatch.setattr(index, "index_record", stop_at_third)
     with pytest.raises(KeyboardInterrupt):
         list(catch_up(desk.registry.records, index))
     assert len(list(index.list_documents())) == 2

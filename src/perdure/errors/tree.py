@@ -76,6 +76,7 @@ AREAS = (
     "reading",
     "records",
     "requests",
+    "searching",
     "segment_corruption",
     "servers",
     "signing",

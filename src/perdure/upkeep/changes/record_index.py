@@ -1,0 +1,160 @@
+"""Followers that keep something for each record in a SQLite file: their common half.
+
+How it works: such a follower names its tables and indexes one record. This class opens the file,
+finds the records of each change, and writes the head of the change in the transaction in which they
+are indexed, so an interrupted run resumes after its last change. Whatever cannot be read is noted
+in the table `unread`, and is read again when its record changes.
+
+What must stay true: you may delete the file at any time; the next run makes the same rows. A
+damaged record is noted and hides no other. What is deleted is overwritten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import apsw
+
+from perdure.errors import Corrupt
+from perdure.ids import Identifier
+from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
+from perdure.model.records import Record, Representation
+from perdure.policy.naming import identify_record, qualify_identifier
+from perdure.storage.ports import Records
+
+_BUSY_MS = 10_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS head (
+    one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, number INTEGER, chain TEXT
+);
+CREATE TABLE IF NOT EXISTS unread (
+    key TEXT NOT NULL, name TEXT NOT NULL PRIMARY KEY, problem TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS unread_key ON unread (key);
+"""
+
+
+class UnreadDocument(NamedTuple):
+    """A document or a record that could not be read when it was to be indexed."""
+
+    name: str
+    """The name of the document, or the key of the damaged record."""
+    problem: str
+
+
+class RecordIndex(ABC):
+    """An index of the records of one registry. For one thread."""
+
+    schema: ClassVar[str]
+    """Creates the tables, unless they exist."""
+    tables: ClassVar[tuple[str, ...]]
+    """The tables with what the index keeps for records."""
+    at_once: ClassVar[int] = 1
+    """Changes that are indexed in one transaction: one, if a record may take long to read."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self.connection = apsw.Connection(str(path))
+        self.connection.set_busy_timeout(_BUSY_MS)
+        self.connection.pragma("secure_delete", "on")
+        self.connection.pragma("synchronous", "NORMAL")
+        self.connection.execute(_SCHEMA + self.schema)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # following
+    # ---------
+
+    def last_head(self) -> ChainHead | None:
+        """Return the last change that was indexed."""
+        row = self.connection.execute("SELECT epoch, number, chain FROM head").fetchone()
+        return ChainHead(epoch=row[0], number=row[1], chain=row[2]) if row else None
+
+    def take_changes(self, changes: Sequence[Change], records: Records) -> None:
+        """Index the records of changes, `at_once` changes in each transaction."""
+        for at in range(0, len(changes), self.at_once):
+            some = changes[at : at + self.at_once]
+            with self.connection:
+                for change in some:
+                    if change.act not in WITHOUT_RECORDS:
+                        self._take_change(change, records)
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
+                    (some[-1].epoch, some[-1].number, some[-1].chain.hex()),
+                )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        with self.connection:
+            for table in (*self.tables, "unread", "head"):
+                self.connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
+
+    def _take_change(self, change: Change, records: Records) -> None:
+        try:
+            keys = list_keys(change, records)
+        except Corrupt as damage:
+            self.note_unread(change.first, change.first, damage)
+            return
+        for key in keys:
+            try:
+                record = records.find_record(key)
+            except Corrupt as damage:
+                self._index_again(key, None)
+                self.note_unread(key, key, damage)
+            else:
+                if record is None or record.revision <= change.revision:
+                    self._index_again(key, record)  # else a later change has its turn
+
+    def _index_again(self, key: str, record: Record | None) -> None:
+        self.connection.execute("DELETE FROM unread WHERE key = ?", (key,))
+        self.index_record(key, record)
+
+    @abstractmethod
+    def index_record(self, key: str, record: Record | None) -> None:
+        """Make the rows of a record equal to what it is now; None if it cannot be read."""
+
+    # unread documents
+    # ----------------
+
+    def note_unread(self, key: str, name: str, problem: Exception) -> None:
+        """Note that a document, or a record, could not be read."""
+        query = "INSERT OR REPLACE INTO unread VALUES (?, ?, ?)"
+        self.connection.execute(query, (key, name, str(problem)))
+
+    def list_unread(self) -> list[UnreadDocument]:
+        """Return the documents and records that could not be read, so are not searched, by name.
+
+        It is read again when its record changes.
+        """
+        query = "SELECT name, problem FROM unread ORDER BY name"
+        return [UnreadDocument(*row) for row in self.connection.execute(query)]
+
+
+def list_keys(change: Change, records: Records) -> list[str]:
+    """Return the keys of the records that a change wrote. Raises Corrupt."""
+    if change.count == 1:
+        return [change.first]
+    return [key for key, _ in records.find_lines(change)]
+
+
+def list_held(key: str, record: Record) -> Iterator[tuple[Identifier, int, Representation]]:
+    """Yield the documents of a record that are neither withdrawn nor completely erased.
+
+    Each has the name of exactly this document, and the number of its version.
+    """
+    if record.tombstone is not None:
+        return
+    name = identify_record(key, record)
+    for version in record.versions:
+        if version.tombstone is None:
+            for held in version.representations:
+                if not held.is_erased:
+                    yield (
+                        qualify_identifier(name, version.number, held.format),
+                        version.number,
+                        held,
+                    )

@@ -1,0 +1,304 @@
+"""An index of words: SQLite's FTS5, in volumes. The only module that knows its language.
+
+How it works: an entry is a document, or a record without documents. It has a number, which grows
+with time, and a row in the table `entry` that says what it is. Its words are in a volume: a table
+of FTS5 without content, so the index has the words of a text and their places, but not the text.
+Texts arrive folded (`perdure.model.folding`), and FTS5 divides them at characters of ASCII other
+than letters and digits.
+
+A volume has `VOLUME` entries, or a text of `VOLUME_LENGTH` characters; then the next one begins.
+Searches look into the newest volume first and stop as soon as they know enough, so a very common
+word, or the beginning of very many words, takes no longer in a large registry than in a small one.
+
+FTS5 marks deleted entries and drops their words when it merges. `purge` merges the volumes in which
+something was deleted, so that the file has no word of it left.
+
+What must stay true: the words of a query consist of letters and digits (`parse_query`), and are
+written in quotation marks, so they are never read as operators of FTS5. Numbers of entries are
+never used twice.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from perdure.policy.searching.query import SearchQuery, Term
+
+VOLUME = 1 << 15
+VOLUME_LENGTH = 32 << 20
+FIELDS = ("text", "title", "metadata")
+"""The columns of a volume. The longest is the first: places in the others take 2 bytes more."""
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS volume (
+    number INTEGER PRIMARY KEY, first INTEGER NOT NULL, length INTEGER NOT NULL,
+    deleted INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS entry (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER NOT NULL, key TEXT NOT NULL,
+    version INTEGER NOT NULL, format TEXT NOT NULL, day INTEGER NOT NULL, state INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
+"""
+_COLUMNS = "id, key, version, format, day, state"
+_READ_BUSY_MS = 5000
+
+
+class Entry(NamedTuple):
+    """One entry: a document, or a record without documents (version 0, no format)."""
+
+    id: int
+    key: str
+    """The key of its record, or the URI of a capture after `CAPTURE`."""
+    version: int
+    format: str
+    day: int
+    """The day it is about: 19970901, 19970900 for a month, 19970000 for a year; 0: unknown."""
+    state: int
+    """Changes with its bytes, their reading, its title and its description."""
+
+
+CAPTURE = "\x01"
+"""Begins the keys of captures. No key of a record begins so."""
+
+
+class Words(NamedTuple):
+    """The folded texts of an entry."""
+
+    text: str
+    title: str
+    metadata: str
+
+    @property
+    def length(self) -> int:
+        return len(self.text) + len(self.title) + len(self.metadata)
+
+
+class Selection(NamedTuple):
+    """The entries to look for."""
+
+    query: SearchQuery
+    fields: tuple[str, ...] = FIELDS
+    """The fields to look in."""
+    low: str = ""
+    high: str = ""
+    """Keys from `low` on, and before `high`; all if it is empty."""
+    first: int = 0
+    last: int = 0
+    """Days from `first` through `last`; all if it is 0."""
+    formats: tuple[str, ...] = ()
+
+    @property
+    def is_narrow(self) -> bool:
+        """True if the entries themselves must be read to know whether they are selected."""
+        return bool(self.high or self.first or self.last or self.formats)
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """Open an index for searches, which write nothing."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_timeout(_READ_BUSY_MS)
+    connection.pragma("query_only", "on")
+    return connection
+
+
+class TextIndex:
+    """The index in one file. For one thread."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._unmerged: set[int] = set()
+
+    # writing
+    # -------
+
+    def add_entry(self, entry: Entry, words: Words) -> None:
+        """Add an entry, which gets the next number."""
+        number, full = self._find_open_volume()
+        self._connection.execute(
+            "INSERT INTO entry (place, key, version, format, day, state) VALUES (?, ?, ?, ?, ?, ?)",
+            (_hash_key(entry.key), *entry[1:]),
+        )
+        added = self._connection.last_insert_rowid()
+        if full:
+            number = self._begin_volume(number, added)
+        self._connection.execute(
+            f"INSERT INTO words_{number} (rowid, text, title, metadata) VALUES (?, ?, ?, ?)",  # noqa: S608
+            (added, *words),
+        )
+        self._connection.execute(
+            "UPDATE volume SET length = length + ? WHERE number = ?", (words.length, number)
+        )
+
+    def _find_open_volume(self) -> tuple[int, bool]:
+        """Return the number of the newest volume (0: none), and if it is full."""
+        row = self._connection.execute(
+            "SELECT number, first, length FROM volume ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        if row is None:
+            return 0, True
+        return row[0], self._find_last() - row[1] >= VOLUME - 1 or row[2] >= VOLUME_LENGTH
+
+    def _find_last(self) -> int:
+        row = self._connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
+        ).fetchone()
+        return row[0] if row else 0
+
+    def _begin_volume(self, before: int, first: int) -> int:
+        """Begin the next volume, and merge the one before, which now stays as it is."""
+        number = before + 1
+        if before:
+            self._merge_volume(before)
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE words_{number} USING fts5 "
+            f"({', '.join(FIELDS)}, content='', contentless_delete=1, tokenize='ascii')"
+        )
+        self._connection.execute("INSERT INTO volume VALUES (?, ?, 0, 0)", (number, first))
+        return number
+
+    def delete_entry(self, number: int) -> None:
+        """Delete an entry. Its words are gone after `purge`."""
+        self._connection.execute("DELETE FROM entry WHERE id = ?", (number,))
+        volume = self._find_volume(number)
+        self._connection.execute(f"DELETE FROM words_{volume} WHERE rowid = ?", (number,))  # noqa: S608
+        self._connection.execute(
+            "UPDATE volume SET deleted = deleted + 1 WHERE number = ?", (volume,)
+        )
+
+    def purge(self, *, from_deleted: int = 1) -> bool:
+        """Remove the words of deleted entries from a volume, if it has at least as many of them.
+
+        Return False if there is no such volume. It is a transaction of its own.
+        """
+        row = self._connection.execute(
+            "SELECT number FROM volume WHERE deleted >= ? LIMIT 1", (from_deleted,)
+        ).fetchone()
+        if row is None:
+            return False
+        with self._connection:
+            self._merge_volume(row[0])
+        return True
+
+    def _merge_volume(self, number: int) -> None:
+        self._connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")  # noqa: S608
+        self._connection.execute("UPDATE volume SET deleted = 0 WHERE number = ?", (number,))
+
+    def drop_volumes(self) -> None:
+        """Delete all entries."""
+        for (number,) in self._connection.execute("SELECT number FROM volume").fetchall():
+            self._connection.execute(f"DROP TABLE words_{number}")
+        self._connection.execute("DELETE FROM volume")
+        self._connection.execute("DELETE FROM entry")
+
+    # reading
+    # -------
+
+    def list_entries(self, key: str) -> list[Entry]:
+        """Return the entries of a record."""
+        query = f"SELECT {_COLUMNS} FROM entry WHERE place = ? AND key = ? ORDER BY id"  # noqa: S608
+        rows = self._connection.execute(query, (_hash_key(key), key))
+        return [Entry(*row) for row in rows]
+
+    def find_entry(self, number: int) -> Entry | None:
+        query = f"SELECT {_COLUMNS} FROM entry WHERE id = ?"  # noqa: S608
+        row = self._connection.execute(query, (number,)).fetchone()
+        return Entry(*row) if row else None
+
+    def find_numbers(self, selection: Selection, before: int | None = None) -> Iterator[int]:
+        """Yield the numbers of the selected entries, the newest first; all of them come before the
+        number `before`.
+
+        Finish or close the iterator before the index is written.
+        """
+        end = before if before is not None else 1 << 62
+        condition, values = _write_conditions(selection)
+        for (number,) in self._connection.execute(
+            "SELECT number FROM volume WHERE first < ? ORDER BY number DESC", (end,)
+        ).fetchall():
+            table = f"words_{number}"
+            joined = " CROSS JOIN entry ON entry.id = w.rowid" if condition else ""
+            query = (
+                f"SELECT w.rowid FROM {table} AS w{joined} "  # noqa: S608
+                f"WHERE w.{table} MATCH ? AND w.rowid < ?{condition} ORDER BY w.rowid DESC"
+            )
+            for (found,) in self._connection.execute(
+                query, (write_match(selection.query, selection.fields), end, *values)
+            ):
+                yield found
+
+    def matches(self, selection: Selection, number: int) -> bool:
+        """Return True if an entry is selected."""
+        table = f"words_{self._find_volume(number)}"
+        condition, values = _write_conditions(selection)
+        query = (
+            f"SELECT 1 FROM {table} AS w CROSS JOIN entry ON entry.id = w.rowid "  # noqa: S608
+            f"WHERE w.{table} MATCH ? AND w.rowid = ?{condition}"
+        )
+        match = write_match(selection.query, selection.fields)
+        return self._connection.execute(query, (match, number, *values)).fetchone() is not None
+
+    def _find_volume(self, number: int) -> int:
+        """Return the volume of an existing entry."""
+        query = "SELECT max(number) FROM volume WHERE first <= ?"
+        found: int = self._fetch_one(query, (number,))[0]
+        return found
+
+    def _fetch_one(self, query: str, values: tuple[int, ...] = ()) -> tuple[Any, ...]:
+        row = self._connection.execute(query, values).fetchone()
+        assert row is not None  # noqa: S101  (an aggregate has a row)
+        return row
+
+    def count_entries(self) -> int:
+        """Return the number of entries. Reads all of their numbers."""
+        found: int = self._fetch_one("SELECT count(*) FROM entry")[0]
+        return found
+
+    def measure_text(self) -> int:
+        """Return the number of characters that were indexed, also of entries deleted since."""
+        return int(self._fetch_one("SELECT total(length) FROM volume")[0])
+
+
+def _hash_key(key: str) -> int:
+    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+
+
+def _write_conditions(selection: Selection) -> tuple[str, list[object]]:
+    conditions: list[str] = []
+    values: list[object] = []
+    if selection.high:
+        conditions.append("entry.key >= ? AND entry.key < ?")
+        values += [selection.low, selection.high]
+    if selection.first:
+        conditions.append("entry.day >= ?")
+        values.append(selection.first)
+    if selection.last:
+        conditions.append("entry.day BETWEEN 1 AND ?")
+        values.append(selection.last)
+    if selection.formats:
+        conditions.append(f"entry.format IN ({', '.join('?' * len(selection.formats))})")
+        values += selection.formats
+    return "".join(f" AND {one}" for one in conditions), values
+
+
+def write_match(query: SearchQuery, fields: Sequence[str] = FIELDS) -> str:
+    """Write a query in the language of FTS5.
+
+    >>> from perdure.policy.searching.query import parse_query
+    >>> write_match(parse_query('a "b c" d* -e'))
+    '("a" "b c" "d" *) NOT ("e")'
+    >>> write_match(parse_query('a'), ("title",))
+    '{title} : (("a"))'
+    """
+    wanted = f"({' '.join(map(_write_term, query.terms))})"
+    if query.excluded:
+        wanted += f" NOT ({' OR '.join(map(_write_term, query.excluded))})"
+    return wanted if tuple(fields) == FIELDS else f"{{{' '.join(fields)}}} : ({wanted})"
+
+
+def _write_term(term: Term) -> str:
+    return f'"{" ".join(term.tokens)}"{" *" if term.is_prefix else ""}'
