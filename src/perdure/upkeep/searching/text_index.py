@@ -249,7 +249,7 @@ class TextIndex:
         return found
 
     def _fetch_one(self, query: str, values: tuple[int, ...] = ()) -> tuple[Any, ...]:
-        row = self._connection.execute(query, values).fetchone()
+        row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
         assert row is not None  # noqa: S101  (an aggregate has a row)
         return row
 
