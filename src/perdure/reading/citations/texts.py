@@ -23,7 +23,6 @@ from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.root import count_things
 from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText
 from perdure.extractors.port import Part, Source, iterate_body
-from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
@@ -33,6 +32,7 @@ from perdure.policy.quotations.passages import compare_passages
 from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium
 from perdure.reading.citations.sides import Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.text_places import select_range
 
 _LINE_BREAK = re.compile("\r\n?")
 _USUAL = frozenset(("ascii", "iso8859-1", "utf-8"))
@@ -220,10 +220,6 @@ def _count_stored(text: str, canonical: int) -> int:
     )
 
 
-def _count_canonical(text: str, place: int) -> int:
-    return place + text.count("\n", 0, place)
-
-
 def _find_byte(text: PlainText, byte: int) -> int:
     """Return the first place in a sliced text that is written at or after a byte."""
     assert isinstance(text, SlicedText)  # noqa: S101  (markup is read in slices)
@@ -276,11 +272,8 @@ def _select(
 
     It is None if only the complete document does, because its format has no parts.
     """
-    if isinstance(text, DecodedText):
-        return CharRange(_count_canonical(text.text, start), _count_canonical(text.text, stop))
-    if isinstance(text, SlicedText):
-        return find_characters(source, text.find_span(start, stop), parts.indexes)
-    return text.list_passages(start, stop)[0].selector
+    part = select_range(parts, source, text, start, stop, has_own_parts=True)
+    return text.list_passages(start, stop)[0].selector if part is None else part
 
 
 def _read_page(part: Selector | None) -> int:

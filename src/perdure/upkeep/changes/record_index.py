@@ -52,8 +52,6 @@ class RecordIndex(ABC):
     """Creates the tables, unless they exist."""
     tables: ClassVar[tuple[str, ...]]
     """The tables with what the index keeps for records."""
-    at_once: ClassVar[int] = 1
-    """Changes that are indexed in one transaction: one, if a record may take long to read."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -62,6 +60,7 @@ class RecordIndex(ABC):
         self.connection.pragma("secure_delete", "on")
         self.connection.pragma("synchronous", "NORMAL")
         self.connection.execute(_SCHEMA + self.schema)
+        self._has_unread = True
 
     def close(self) -> None:
         self.connection.close()
@@ -75,16 +74,23 @@ class RecordIndex(ABC):
         return ChainHead(epoch=row[0], number=row[1], chain=row[2]) if row else None
 
     def take_changes(self, changes: Sequence[Change], records: Records) -> None:
-        """Index the records of changes, `at_once` changes in each transaction."""
-        for at in range(0, len(changes), self.at_once):
-            some = changes[at : at + self.at_once]
+        """Index the records of changes, in transactions that end when `is_batch_full`."""
+        waiting = iter(changes)
+        change = next(waiting, None)
+        while change is not None:
             with self.connection:
-                for change in some:
+                self.begin_batch()
+                while change is not None:
+                    last = change
                     if change.act not in WITHOUT_RECORDS:
                         self._take_change(change, records)
+                    change = next(waiting, None)
+                    if self.is_batch_full():
+                        break
+                self.end_batch()
                 self.connection.execute(
                     "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
-                    (some[-1].epoch, some[-1].number, some[-1].chain.hex()),
+                    (last.epoch, last.number, last.chain.hex()),
                 )
 
     def reset(self) -> None:
@@ -110,8 +116,24 @@ class RecordIndex(ABC):
                     self._index_again(key, record)  # else a later change has its turn
 
     def _index_again(self, key: str, record: Record | None) -> None:
-        self.connection.execute("DELETE FROM unread WHERE key = ?", (key,))
+        if self._has_unread:
+            self.connection.execute("DELETE FROM unread WHERE key = ?", (key,))
         self.index_record(key, record)
+
+    def begin_batch(self) -> None:
+        """Prepare for some changes, in their transaction."""
+        found = self.connection.execute("SELECT 1 FROM unread LIMIT 1").fetchone()
+        self._has_unread = found is not None
+
+    def is_batch_full(self) -> bool:
+        """Return True after a change if the next one begins another transaction.
+
+        By default each change is in one of its own, because a record may take long to read.
+        """
+        return True
+
+    def end_batch(self) -> None:  # noqa: B027  (not every index remembers something)
+        """Write what was remembered of some changes, in their transaction."""
 
     @abstractmethod
     def index_record(self, key: str, record: Record | None) -> None:
@@ -122,6 +144,7 @@ class RecordIndex(ABC):
 
     def note_unread(self, key: str, name: str, problem: Exception) -> None:
         """Note that a document, or a record, could not be read."""
+        self._has_unread = True
         query = "INSERT OR REPLACE INTO unread VALUES (?, ?, ?)"
         self.connection.execute(query, (key, name, str(problem)))
 

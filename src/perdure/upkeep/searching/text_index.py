@@ -46,6 +46,7 @@ CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
 _READ_BUSY_MS = 5000
+_HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
 
 
 class Entry(NamedTuple):
@@ -111,55 +112,58 @@ class TextIndex:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._unmerged: set[int] = set()
+        self._volume = self._first = self._length = 0  # of the newest volume, in a batch
 
     # writing
     # -------
 
+    def begin_batch(self) -> None:
+        """Read the state of the newest volume, in the transaction of a batch."""
+        row = self._connection.execute(
+            "SELECT number, first, length FROM volume ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        self._volume, self._first, self._length = row or (0, 0, 0)
+
+    def end_batch(self) -> None:
+        """Write the state of the newest volume, in the same transaction."""
+        self._connection.execute(
+            "UPDATE volume SET length = ? WHERE number = ?", (self._length, self._volume)
+        )
+
     def add_entry(self, entry: Entry, words: Words) -> None:
-        """Add an entry, which gets the next number."""
-        number, full = self._find_open_volume()
+        """Add an entry, which gets the next number. Call it in a batch."""
         self._connection.execute(
             "INSERT INTO entry (place, key, version, format, day, state) VALUES (?, ?, ?, ?, ?, ?)",
             (_hash_key(entry.key), *entry[1:]),
         )
         added = self._connection.last_insert_rowid()
-        if full:
-            number = self._begin_volume(number, added)
+        is_full = added - self._first >= VOLUME or self._length >= VOLUME_LENGTH
+        if is_full or not self._volume:
+            self._begin_volume(added)
         self._connection.execute(
-            f"INSERT INTO words_{number} (rowid, text, title, metadata) VALUES (?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO words_{self._volume} (rowid, text, title, metadata) "  # noqa: S608
+            "VALUES (?, ?, ?, ?)",
             (added, *words),
         )
-        self._connection.execute(
-            "UPDATE volume SET length = length + ? WHERE number = ?", (words.length, number)
-        )
+        self._length += words.length
 
-    def _find_open_volume(self) -> tuple[int, bool]:
-        """Return the number of the newest volume (0: none), and if it is full."""
-        row = self._connection.execute(
-            "SELECT number, first, length FROM volume ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        if row is None:
-            return 0, True
-        return row[0], self._find_last() - row[1] >= VOLUME - 1 or row[2] >= VOLUME_LENGTH
-
-    def _find_last(self) -> int:
-        row = self._connection.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
-        ).fetchone()
-        return row[0] if row else 0
-
-    def _begin_volume(self, before: int, first: int) -> int:
+    def _begin_volume(self, first: int) -> None:
         """Begin the next volume, and merge the one before, which now stays as it is."""
-        number = before + 1
-        if before:
-            self._merge_volume(before)
+        if self._volume:
+            self._merge_volume(self._volume)
+            self.end_batch()
+        self._volume, self._first, self._length = self._volume + 1, first, 0
         self._connection.execute(
-            f"CREATE VIRTUAL TABLE words_{number} USING fts5 "
+            f"CREATE VIRTUAL TABLE words_{self._volume} USING fts5 "
             f"({', '.join(FIELDS)}, content='', contentless_delete=1, tokenize='ascii')"
         )
-        self._connection.execute("INSERT INTO volume VALUES (?, ?, 0, 0)", (number, first))
-        return number
+        self._connection.execute(
+            f"INSERT INTO words_{self._volume} (words_{self._volume}, rank) "  # noqa: S608
+            f"VALUES ('hashsize', {_HASH_BYTES})"
+        )
+        self._connection.execute(
+            "INSERT INTO volume VALUES (?, ?, 0, 0)", (self._volume, self._first)
+        )
 
     def delete_entry(self, number: int) -> None:
         """Delete an entry. Its words are gone after `purge`."""

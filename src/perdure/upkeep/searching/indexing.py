@@ -1,0 +1,162 @@
+"""The index of words of a registry: a follower of the changes.
+
+How it works: a held document is an entry with its title, its description and its plain text. So is
+a record without documents, such as a handle, if it has a description. At each change of a record,
+the entries that became different are replaced, and those of documents that were withdrawn, erased
+or corrected are deleted (`perdure.upkeep.changes.record_index` has the common half). Then `purge`
+removes their words. A text that cannot be read is noted; its document is found by its description.
+
+What must stay true: the index is a hint. Whatever it finds is compared through the read door
+(`perdure.upkeep.searching.finding`), so an index that lags behind tells nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from perdure.errors import PerdureError
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.folding import fold_words
+from perdure.model.records import Level, Record, Representation
+from perdure.policy.naming import identify_record
+from perdure.policy.searching.described import DescribedWords, describe_words, read_day
+from perdure.policy.showing import show_to_readers
+from perdure.reading.extraction import PartExtraction
+from perdure.registry import Registry
+from perdure.upkeep.changes.record_index import RecordIndex, list_held
+from perdure.upkeep.searching.text_index import SCHEMA, Entry, TextIndex, Words
+
+FILE = Path("followers", "search.sqlite")
+_BATCH_LENGTH = 4 << 20  # characters
+_BATCH_SECONDS = 1.0  # until what was indexed is committed, and can be found
+_CACHE_KIB = 64 << 10
+
+
+class _Planned(NamedTuple):
+    """An entry as it is to be, and what its words are read from."""
+
+    entry: Entry
+    name: Identifier
+    said: DescribedWords
+    held: Representation | None
+
+
+class WordIndex(RecordIndex):
+    """The index of one registry, for writing. For one thread."""
+
+    schema = SCHEMA
+    tables = ()
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        # indexes of parts are made when a part is requested, not for every document
+        self._parts = PartExtraction()
+        super().__init__(registry.root / FILE)
+        self.connection.pragma("journal_mode", "wal")  # searches go on meanwhile
+        self.connection.pragma("cache_size", -_CACHE_KIB)
+        self.words = TextIndex(self.connection)
+        self._due, self._length = 0.0, 0
+
+    def close(self) -> None:
+        self._parts.close()
+        super().close()
+
+    def reset(self) -> None:
+        with self.connection:
+            self.words.drop_volumes()
+            super().reset()
+
+    def purge(self) -> None:
+        """Remove the words of deleted entries from the file."""
+        purged = False
+        while self.words.purge():
+            purged = True
+        if purged:
+            self.connection.wal_checkpoint()
+
+    # indexing
+    # --------
+
+    def begin_batch(self) -> None:
+        super().begin_batch()
+        self.words.begin_batch()
+        self._due = time.monotonic() + _BATCH_SECONDS
+        self._length = 0
+
+    def is_batch_full(self) -> bool:
+        return self._length >= _BATCH_LENGTH or time.monotonic() >= self._due
+
+    def end_batch(self) -> None:
+        self.words.end_batch()
+
+    def index_record(self, key: str, record: Record | None) -> None:
+        present = {(one.version, one.format): one for one in self.words.list_entries(key)}
+        for planned in () if record is None else _plan_entries(key, record):
+            new = planned.entry
+            same = present.pop((new.version, new.format), None)
+            if same is not None:
+                if (same.day, same.state) == (new.day, new.state):
+                    continue
+                self.words.delete_entry(same.id)
+            words = self._read_words(key, planned)
+            if words.length:
+                self._length += words.length
+                self.words.add_entry(new, words)
+        for stale in present.values():
+            self.words.delete_entry(stale.id)
+
+    def _read_words(self, key: str, planned: _Planned) -> Words:
+        text = ""
+        if planned.held is not None:
+            try:
+                source = self._registry.documents.open_source(planned.name, planned.held)
+                text = self._parts.read_characters(source) or ""
+            except PerdureError as problem:  # damaged, too large, a scan, no library to read it
+                self.note_unread(key, str(planned.name), problem)
+        return Words(
+            text=fold_words(text),
+            title=fold_words(planned.said.title),
+            metadata=fold_words(planned.said.metadata),
+        )
+
+
+def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:
+    """Yield the entries of a record: one for each document, or one for the record alone."""
+    has_documents = False
+    shown = show_to_readers(record)
+    for name, number, held in list_held(key, record):
+        has_documents = True
+        said = describe_words(shown, Level(version=number, format=held.format))
+        version = record.version(number)
+        deposited = held.at or (version.at if version else "")
+        day = find_day(name, said, deposited)
+        state = compute_state(said, held)
+        yield _Planned(Entry(0, key, number, held.format, day, state), name, said, held)
+    if has_documents or record.tombstone is not None:
+        return
+    name, said = identify_record(key, record), describe_words(shown, Level())
+    if said.title or said.metadata:
+        day = find_day(name, said, record.at)
+        yield _Planned(Entry(0, key, 0, "", day, compute_state(said, None)), name, said, None)
+
+
+def compute_state(said: DescribedWords, held: Representation | None) -> int:
+    """Return a number that changes with the words of an entry."""
+    about = "\0".join((said.title, said.metadata, said.date))
+    if held is not None:
+        about += f"\0{held.sha512}\0{held.reading}"
+    digest = hashlib.blake2b(about.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def find_day(name: Identifier, said: DescribedWords, deposited: str) -> int:
+    """Return the day of a document: as its description says, else that in its name, else the day on
+    which it was deposited. It is 0 if none is known."""
+    named = name.date if isinstance(name, Pdi) else None
+    dates = (said.date, (named or "").replace("/", "-"), deposited)
+    return next((day for day in map(read_day, dates) if day), 0)
