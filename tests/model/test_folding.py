@@ -57,7 +57,7 @@ def test_the_form_of_a_character_does_not_depend_on_its_place(given: str) -> Non
     assert fold_words(given) == "".join(map(fold_words, given))
 
 
-@given(st.characters(exclude_categories=("Cs",)))
+@given(st.characters())
 def test_a_form_has_only_letters(given: str) -> None:
     folded = fold_words(given) if not given.isascii() else ""
     for one in folded.replace(" ", ""):

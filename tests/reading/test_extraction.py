@@ -16,6 +16,7 @@ import pytest
 from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange, PerdureError
+from perdure.extractors.plain_text import list_breaks
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse_part
 from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
@@ -269,7 +270,9 @@ def test_characters_alone_are_those_of_the_text_with_its_map(
     given = source(tmp_path, data, media_type, charset)
     text = extraction.read_text(given)
     assert text is not None
-    assert extraction.read_characters(given) == text.text
+    found = extraction.read_characters(given)
+    assert found is not None
+    assert (found.text, [*found.breaks]) == (text.text, [*list_breaks(text)])
 
 
 def test_characters_alone_have_the_same_errors(extraction: PartExtraction, tmp_path: Path) -> None:

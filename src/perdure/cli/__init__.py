@@ -44,6 +44,7 @@ _MODULES = {
     "get": "reading",
     "resolve": "reading",
     "list": "reading",
+    "search": "searching",
     "describe": "reading",
     "history": "history",
     "cite": "citing",

@@ -27,6 +27,7 @@ FINDINGS = 1
 """The command did its work and found problems: bad lines, corrupt bytes, duplicates."""
 USAGE = 2
 SYSTEM = 6
+NOTHING_FOUND = 10
 GONE = 16
 ELSEWHERE = 17
 INTERRUPTED = 130

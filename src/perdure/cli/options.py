@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.policy.named_parts import Name
+    from perdure.upkeep.searching.text_index import Selection
 
 _MOST_DIGITS = 18
 _T = TypeVar("_T")
@@ -222,3 +223,38 @@ def add_file_options(command: _F) -> _F:
     ):
         command = option(command)
     return command
+
+
+def add_search_limits(command: _F) -> _F:
+    """Add the options that limit a search; `make_selection` takes them."""
+    for option in (
+        click.option("--by", metavar="NAME", default="", help="Words in names of its people."),
+        click.option(
+            "--in",
+            "places",
+            multiple=True,
+            type=click.Choice(("title", "text", "metadata")),
+            help="Look only there; may be repeated.",
+        ),
+        click.option(
+            "--format", "formats", multiple=True, metavar="TOKEN", help="Format, such as pdf."
+        ),
+        click.option("--to", "last", default="", metavar="DAY", help="Last day, month or year."),
+        click.option("--from", "first", default="", metavar="DAY", help="First day, month, year."),
+        click.option(
+            "--series",
+            "within",
+            default="",
+            metavar="SERIES",
+            help="A series, an interval of days, or the beginning of names (hdl:1839/*).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def make_selection(words: str, **limits: Any) -> Selection:
+    """Read the words and limits of a search. Raises InvalidRequest and MalformedIdentifier."""
+    from perdure.upkeep.searching.asking import make_selection
+
+    return make_selection(words, **limits)

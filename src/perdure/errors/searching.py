@@ -74,3 +74,11 @@ class IndexNotWritable(Unavailable):
     what = "searching"
     reason = "there is no index yet, and this user may not write to the registry"
     mend = "run 'perdure search --update' as its owner"
+
+
+class IndexNotMade(Unavailable):
+    """The index of words has not been made yet."""
+
+    what = "searching"
+    reason = "the index of words is not made yet"
+    mend = "wait until the server has made it, or run 'perdure search --update'"

@@ -23,7 +23,7 @@ text follows other rules, the part has the right bytes, but only its context sho
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from perdure.errors.limits import PlainTextTooLong
@@ -32,6 +32,30 @@ from perdure.parts import Selector
 
 LARGEST = 20 << 20
 """The largest document, in bytes, whose plain text is made, and the longest text, in characters."""
+
+
+class Characters(NamedTuple):
+    """A plain text without its map to parts."""
+
+    text: str
+    breaks: Sequence[int] = ()
+    """Places in the text at which a word ends although nothing divides it: a block of a page begins
+    or ends there.
+    """
+
+
+@runtime_checkable
+class DividedText(Protocol):
+    """A plain text that consists of blocks, such as paragraphs."""
+
+    @property
+    def blocks(self) -> Sequence[int]:
+        """Places in the text at which a block begins or ends, in order."""
+
+
+def list_breaks(text: PlainText) -> Sequence[int]:
+    """Return the places at which words end although nothing divides them."""
+    return text.blocks if isinstance(text, DividedText) else ()
 
 
 class TextPassage(NamedTuple):

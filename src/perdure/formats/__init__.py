@@ -306,6 +306,22 @@ def list_aliases(token: str) -> tuple[str, ...]:
     )
 
 
+def list_tokens(name: str) -> tuple[str, ...]:
+    """Return all tokens of a media type or a format; for plain text, also those of its charsets.
+
+    >>> list_tokens("text/html")
+    ('html', 'htm', 'shtml', 'text+html')
+    >>> "utf-8" in list_tokens("text")
+    True
+    """
+    token = (make_token(name) if "/" in name else name).lower()
+    found = [_canonicalise_token(token) or token, token, *list_aliases(token)]
+    if is_same_format(token, "text"):
+        charsets = (one for one in _load_charsets().values() if one.multi_byte)
+        found += sorted({_escape_name(one.name) for one in charsets})
+    return tuple(dict.fromkeys(found))
+
+
 def find_extension(token: str) -> str:
     """Return the file name extension for a representation in this format, without the dot.
 

@@ -31,10 +31,12 @@ from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_indexes
 from perdure.extractors.plain_text import (
     CharacterReader,
+    Characters,
     PlainText,
     SelectiveTextReader,
     TextMapper,
     TextReader,
+    list_breaks,
 )
 from perdure.extractors.port import (
     Budgeted,
@@ -197,8 +199,8 @@ class PartExtraction:
                 return text
         return None
 
-    def read_characters(self, source: Source) -> str | None:
-        """The plain text of a source without its map to parts: `read_text(source).text`.
+    def read_characters(self, source: Source) -> Characters | None:
+        """The plain text of a source without its map to parts: that of `read_text(source)`.
 
         Raises as `read_text`.
         """
@@ -207,9 +209,9 @@ class PartExtraction:
                 break
             text = reader.read_characters(source)
             if text is not None:
-                return text
+                return Characters(text)
         found = self.read_text(source)
-        return None if found is None else found.text
+        return None if found is None else Characters(found.text, list_breaks(found))
 
     def _list_text_readers(self, source: Source) -> list[_TextSource]:
         """The extractors that may read the text of a source, the most specific first."""

@@ -295,6 +295,11 @@ class Settings:
         "machine, or marks (of backups)",
         allow_words("full", "directory", "machine", "marks"),
     )
+    search: str = _define_setting(
+        "on",
+        "on, or off: no index of words is kept, and nothing can be searched",
+        allow_words("on", "off"),
+    )
     log_level: str = _define_setting(
         "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
     )

@@ -1,9 +1,10 @@
 """The title and the description of a document as texts to search in. Pure.
 
 How it works: the description is the one that a reader of the document sees (`describe_level`). Its
-title is one text. The other is everything else that people wrote: names, subjects, abstracts,
-dates, identifiers, plain names and values, and the public values of a handle that are texts. Words
-of controlled lists (`IsPartOf`, `Dataset`), languages and the addresses of schemes are left out.
+title is one text, the names of its people and organisations are another. The third is everything
+else that people wrote: subjects, abstracts, dates, identifiers, plain names and values, and the
+public values of a handle that are texts. Words of controlled lists (`IsPartOf`, `Dataset`),
+languages and the addresses of schemes are left out.
 
 What must stay true: nothing is in these texts but what the record says, so a record without its
 hidden levels has none of their words.
@@ -25,9 +26,10 @@ from perdure.policy.levels import describe_level
 _LEFT_OUT = frozenset(
     {"kind", "scheme", "scheme_uri", "scheme_type", "uri", "language", "role", "relation",
      "resource_type", "metadata_scheme", "number_kind", "award_uri", "sizes", "formats", "derived",
-     "longitude", "latitude", "west", "east", "south", "north", "unit", "titles"}
+     "longitude", "latitude", "west", "east", "south", "north", "unit", "titles", "creators",
+     "contributors"}
 )  # fmt: skip
-"""Fields with words of lists, addresses and numbers; titles are a text of their own."""
+"""Fields with words of lists, addresses and numbers; titles and people are texts of their own."""
 _DAY = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?(?!\d)")
 _DATES = ("Issued", "Available", "Created", "Collected", "Valid", "Copyrighted")
 
@@ -36,9 +38,20 @@ class DescribedWords(NamedTuple):
     """The texts of a description, and its date."""
 
     title: str = ""
+    people: str = ""
+    """Names of persons and organisations."""
     metadata: str = ""
     date: str = ""
     """The date of the document as its description says; empty if it does not."""
+
+    @property
+    def is_said(self) -> bool:
+        """True if there is a word in it."""
+        return bool(self.title or self.people or self.metadata)
+
+    def by_field(self) -> tuple[tuple[str, str], ...]:
+        """Return the texts, each with the name of its field."""
+        return (("title", self.title), ("people", self.people), ("metadata", self.metadata))
 
 
 def describe_words(record: Record, level: Level) -> DescribedWords:
@@ -47,9 +60,13 @@ def describe_words(record: Record, level: Level) -> DescribedWords:
     if not (record.about or record.narrower or pairs or record.values):
         return DescribedWords()
     about = describe_level(record, level)
+    agents = [*about.creators, *about.contributors]
+    publisher = about.publisher.name if about.publisher else ""
+    people = [text for one in agents for text in _walk_texts(one)]
     said = [*_walk_texts(about), *pairs, *_list_values(record)]
     return DescribedWords(
         title="\n".join(one.value for one in about.titles),
+        people="\n".join(dict.fromkeys(filter(None, (*people, publisher)))),
         metadata="\n".join(dict.fromkeys(said)),
         date=about.first_date(*_DATES) or about.year,
     )
@@ -64,9 +81,10 @@ def _walk_texts(value: Any) -> Iterator[str]:
         for one in value:
             yield from _walk_texts(one)
     elif isinstance(value, msgspec.Struct):
-        inner = not isinstance(value, About)
+        own = frozenset(("titles", "creators", "contributors"))
+        left_out = _LEFT_OUT if isinstance(value, About) else _LEFT_OUT - own
         for field in value.__struct_fields__:
-            if field not in _LEFT_OUT or (inner and field == "titles"):
+            if field not in left_out:
                 yield from _walk_texts(getattr(value, field))
 
 

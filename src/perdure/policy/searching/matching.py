@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from perdure.model.folding import fold_words
@@ -48,15 +48,25 @@ class Passage(NamedTuple):
 class FoldedText:
     """A text, its folded form, and the way back."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, breaks: Sequence[int] = ()) -> None:
+        """`breaks` are places at which a word ends, in order, although nothing divides it there: a
+        paragraph of a page begins.
+        """
         self.text = text
-        self._is_plain = text.isascii()
+        self._is_plain = not breaks and text.isascii()
         if self._is_plain:
             self.folded = fold_words(text)
             return
-        blocks = [fold_words(text[at : at + _BLOCK]) for at in range(0, len(text), _BLOCK)]
-        self._starts = [0, *accumulate(map(len, blocks))]
-        self.folded = "".join(blocks)
+        ends = sorted({*breaks, *range(_BLOCK, len(text), _BLOCK), len(text)} - {0})
+        self._borders = [0, *ends]
+        divided = frozenset(breaks)
+        pieces = [
+            (" " if start in divided else "") + fold_words(text[start:stop])
+            for start, stop in pairwise(self._borders)
+        ]
+        self._starts = [0, *accumulate(map(len, pieces))]
+        self._divided = divided
+        self.folded = "".join(pieces)
 
     def has_term(self, term: Term) -> bool:
         """Return True if a term occurs."""
@@ -76,9 +86,10 @@ class FoldedText:
 
     def _find_character(self, place: int) -> int:
         """Return the character whose folded form is at a place."""
-        block = bisect_right(self._starts, place) - 1
-        at = self._starts[block]
-        for number in range(block * _BLOCK, len(self.text)):
+        piece = bisect_right(self._starts, place) - 1
+        border = self._borders[piece]
+        at = self._starts[piece] + (border in self._divided)
+        for number in range(border, len(self.text)):
             at += len(fold_words(self.text[number]))
             if at > place:
                 return number

@@ -25,6 +25,7 @@ from perdure.model.folding import fold_words
 from perdure.model.records import Level, Record, Representation
 from perdure.policy.naming import identify_record
 from perdure.policy.searching.described import DescribedWords, describe_words, read_day
+from perdure.policy.searching.matching import FoldedText
 from perdure.policy.showing import show_to_readers
 from perdure.reading.extraction import PartExtraction
 from perdure.registry import Registry
@@ -111,18 +112,16 @@ class WordIndex(RecordIndex):
             self.words.delete_entry(stale.id)
 
     def _read_words(self, key: str, planned: _Planned) -> Words:
-        text = ""
+        folded = ""
         if planned.held is not None:
             try:
                 source = self._registry.documents.open_source(planned.name, planned.held)
-                text = self._parts.read_characters(source) or ""
+                found = self._parts.read_characters(source)
+                folded = FoldedText(*found).folded if found is not None else ""
             except PerdureError as problem:  # damaged, too large, a scan, no library to read it
                 self.note_unread(key, str(planned.name), problem)
-        return Words(
-            text=fold_words(text),
-            title=fold_words(planned.said.title),
-            metadata=fold_words(planned.said.metadata),
-        )
+        said = {field: fold_words(one) for field, one in planned.said.by_field()}
+        return Words(text=folded, **said)
 
 
 def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:
@@ -140,14 +139,14 @@ def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:
     if has_documents or record.tombstone is not None:
         return
     name, said = identify_record(key, record), describe_words(shown, Level())
-    if said.title or said.metadata:
+    if said.is_said:
         day = find_day(name, said, record.at)
         yield _Planned(Entry(0, key, 0, "", day, compute_state(said, None)), name, said, None)
 
 
 def compute_state(said: DescribedWords, held: Representation | None) -> int:
     """Return a number that changes with the words of an entry."""
-    about = "\0".join((said.title, said.metadata, said.date))
+    about = "\0".join(said)
     if held is not None:
         about += f"\0{held.sha512}\0{held.reading}"
     digest = hashlib.blake2b(about.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -21,17 +21,20 @@ never used twice.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 
+from perdure.errors.processes import FileUnusable
+from perdure.errors.searching import IndexNotMade
+from perdure.model.changes import ChainHead
 from perdure.policy.searching.query import SearchQuery, Term
 
 VOLUME = 1 << 15
 VOLUME_LENGTH = 32 << 20
-FIELDS = ("text", "title", "metadata")
+FIELDS = ("text", "title", "people", "metadata")
 """The columns of a volume. The longest is the first: places in the others take 2 bytes more."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS volume (
@@ -46,6 +49,7 @@ CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
 _READ_BUSY_MS = 5000
+_MAPPED = 4 << 30
 _HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
 
 
@@ -72,11 +76,13 @@ class Words(NamedTuple):
 
     text: str
     title: str
+    people: str
     metadata: str
 
     @property
     def length(self) -> int:
-        return len(self.text) + len(self.title) + len(self.metadata)
+        """Characters."""
+        return sum(map(len, self))
 
 
 class Selection(NamedTuple):
@@ -85,6 +91,8 @@ class Selection(NamedTuple):
     query: SearchQuery
     fields: tuple[str, ...] = FIELDS
     """The fields to look in."""
+    by: SearchQuery | None = None
+    """Words in the names of people and organisations."""
     low: str = ""
     high: str = ""
     """Keys from `low` on, and before `high`; all if it is empty."""
@@ -97,14 +105,6 @@ class Selection(NamedTuple):
     def is_narrow(self) -> bool:
         """True if the entries themselves must be read to know whether they are selected."""
         return bool(self.high or self.first or self.last or self.formats)
-
-
-def open_reader(path: Path) -> apsw.Connection:
-    """Open an index for searches, which write nothing."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_timeout(_READ_BUSY_MS)
-    connection.pragma("query_only", "on")
-    return connection
 
 
 class TextIndex:
@@ -141,8 +141,8 @@ class TextIndex:
         if is_full or not self._volume:
             self._begin_volume(added)
         self._connection.execute(
-            f"INSERT INTO words_{self._volume} (rowid, text, title, metadata) "  # noqa: S608
-            "VALUES (?, ?, ?, ?)",
+            f"INSERT INTO words_{self._volume} (rowid, {', '.join(FIELDS)}) "  # noqa: S608
+            "VALUES (?, ?, ?, ?, ?)",
             (added, *words),
         )
         self._length += words.length
@@ -213,11 +213,11 @@ class TextIndex:
         row = self._connection.execute(query, (number,)).fetchone()
         return Entry(*row) if row else None
 
-    def find_numbers(self, selection: Selection, before: int | None = None) -> Iterator[int]:
+    def find_numbers(self, selection: Selection, before: int | None = None) -> Generator[int]:
         """Yield the numbers of the selected entries, the newest first; all of them come before the
         number `before`.
 
-        Finish or close the iterator before the index is written.
+        Close the generator if it is not read to its end.
         """
         end = before if before is not None else 1 << 62
         condition, values = _write_conditions(selection)
@@ -231,20 +231,9 @@ class TextIndex:
                 f"WHERE w.{table} MATCH ? AND w.rowid < ?{condition} ORDER BY w.rowid DESC"
             )
             for (found,) in self._connection.execute(
-                query, (write_match(selection.query, selection.fields), end, *values)
+                query, (write_match(selection.query, selection.fields, selection.by), end, *values)
             ):
                 yield found
-
-    def matches(self, selection: Selection, number: int) -> bool:
-        """Return True if an entry is selected."""
-        table = f"words_{self._find_volume(number)}"
-        condition, values = _write_conditions(selection)
-        query = (
-            f"SELECT 1 FROM {table} AS w CROSS JOIN entry ON entry.id = w.rowid "  # noqa: S608
-            f"WHERE w.{table} MATCH ? AND w.rowid = ?{condition}"
-        )
-        match = write_match(selection.query, selection.fields)
-        return self._connection.execute(query, (match, number, *values)).fetchone() is not None
 
     def _find_volume(self, number: int) -> int:
         """Return the volume of an existing entry."""
@@ -265,6 +254,47 @@ class TextIndex:
     def measure_text(self) -> int:
         """Return the number of characters that were indexed, also of entries deleted since."""
         return int(self._fetch_one("SELECT total(length) FROM volume")[0])
+
+
+class IndexReader:
+    """An index that is only searched. For one thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Open an index; it is empty if it was not made yet. Raises Unavailable."""
+        self._path = path
+        try:
+            self._file = self._identify_file()
+            self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._connection.set_busy_timeout(_READ_BUSY_MS)
+            self._connection.pragma("query_only", "on")
+            self._connection.pragma("mmap_size", _MAPPED)
+            self.words = TextIndex(self._connection)
+            self.last_head()
+        except (FileNotFoundError, apsw.CantOpenError, apsw.SQLError):
+            raise IndexNotMade() from None
+        except apsw.Error as error:
+            raise FileUnusable(file="the index of words", fault=str(error)) from error
+
+    def is_current(self) -> bool:
+        """Return False if the file was deleted or replaced."""
+        try:
+            return self._identify_file() == self._file
+        except FileNotFoundError:
+            return False
+
+    def _identify_file(self) -> tuple[int, int]:
+        status = self._path.stat()
+        return status.st_dev, status.st_ino
+
+    def last_head(self) -> ChainHead | None:
+        """Return the last change that was indexed."""
+        row = self._connection.execute("SELECT epoch, number, chain FROM head").fetchone()
+        return ChainHead(epoch=row[0], number=row[1], chain=row[2]) if row else None
+
+    def list_unread(self) -> list[tuple[str, str]]:
+        """Return the names of documents that could not be read, each with the reason."""
+        rows = self._connection.execute("SELECT name, problem FROM unread ORDER BY name")
+        return [(name, problem) for name, problem in rows]
 
 
 def _hash_key(key: str) -> int:
@@ -289,19 +319,28 @@ def _write_conditions(selection: Selection) -> tuple[str, list[object]]:
     return "".join(f" AND {one}" for one in conditions), values
 
 
-def write_match(query: SearchQuery, fields: Sequence[str] = FIELDS) -> str:
+def write_match(
+    query: SearchQuery, fields: Sequence[str] = FIELDS, by: SearchQuery | None = None
+) -> str:
     """Write a query in the language of FTS5.
 
     >>> from perdure.policy.searching.query import parse_query
     >>> write_match(parse_query('a "b c" d* -e'))
-    '("a" "b c" "d" *) NOT ("e")'
-    >>> write_match(parse_query('a'), ("title",))
-    '{title} : (("a"))'
+    '(("a" "b c" "d" *) NOT ("e"))'
+    >>> write_match(parse_query('a'), ("title",), parse_query("b"))
+    '({title} : (("a"))) AND ({people} : (("b")))'
     """
+    wanted = _write_terms(query, fields)
+    return wanted if by is None else f"{wanted} AND {_write_terms(by, ('people',))}"
+
+
+def _write_terms(query: SearchQuery, fields: Sequence[str]) -> str:
     wanted = f"({' '.join(map(_write_term, query.terms))})"
     if query.excluded:
         wanted += f" NOT ({' OR '.join(map(_write_term, query.excluded))})"
-    return wanted if tuple(fields) == FIELDS else f"{{{' '.join(fields)}}} : ({wanted})"
+    if tuple(fields) == FIELDS:
+        return f"({wanted})"
+    return f"({{{' '.join(fields)}}} : ({wanted}))"
 
 
 def _write_term(term: Term) -> str:
