@@ -60,7 +60,7 @@ def _read_places(places: Sequence[str]) -> tuple[str, ...]:
 def _read_range(text: str) -> NameSet:
     """Read a series, an interval of days, or the beginning of names."""
     names = read_set(text if ":" in text else f"pdi://{text}/")
-    if names.pattern is not None and not (names.is_interval or names.is_single):
+    if names.pattern is not None and ("*" in str(names) or names.has_representations):
         raise PatternNotAllowed(identifier=str(names))
     return names
 
