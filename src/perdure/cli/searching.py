@@ -14,7 +14,7 @@ from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.registry import Registry
-    from perdure.upkeep.searching.found import FoundDocument, FoundPage, FoundPassage
+    from perdure.upkeep.searching.found import FoundDocument, FoundPage, MatchedPassage
     from perdure.upkeep.searching.updating import IndexState
 
 _PLACES = ("title", "text", "metadata")
@@ -46,7 +46,7 @@ def search(
 
     Titles, descriptions and plain texts are searched, in every language. Accents and case make no
     difference. Put a phrase into quotation marks, and end the beginning of a word with an asterisk.
-    Words after a minus sign must not occur; then put -- before WORDS.
+    EntryWords after a minus sign must not occur; then put -- before WORDS.
 
     \b
     perdure search archive '"further notice"' 'presid*'
@@ -147,11 +147,11 @@ def _write_document(document: FoundDocument) -> list[str]:
     return lines
 
 
-def _list_parts(passage: FoundPassage) -> list[str]:
+def _list_parts(passage: MatchedPassage) -> list[str]:
     return [one.identifier for one in passage.hits if one.identifier is not None]
 
 
-def _mark_hits(passage: FoundPassage) -> str:
+def _mark_hits(passage: MatchedPassage) -> str:
     """Write a passage in one line, with its hits between asterisks, or bold on a terminal."""
     pieces, at = [], 0
     for hit in passage.hits:

@@ -40,7 +40,7 @@ class QueryTooLong(InvalidRequest):
         return f"it has more than {count_units(self.most, self.unit)}"
 
 
-class MalformedDay(InvalidRequest):
+class MalformedSearchDay(InvalidRequest):
     """A limit of a search is not a day, a month or a year."""
 
     parameter: str
@@ -53,7 +53,7 @@ class MalformedDay(InvalidRequest):
         return f"{self.parameter} {quote(self.text)}"
 
 
-class UnknownField(UnknownChoice):
+class UnknownSearchField(UnknownChoice):
     """A search names an unknown place to look in."""
 
     kind = "field"

@@ -12,7 +12,7 @@ from perdure.model.folding import fold_words
 from perdure.policy.searching.matching import (
     MOST_HITS,
     MOST_PASSAGES,
-    FoldedText,
+    SearchedText,
     choose_passages,
     matches_query,
 )
@@ -22,7 +22,7 @@ LETTERS = "ab eé\u0301ßﬁ東京 -\n"
 
 
 def find(text: str, query: str, *breaks: int) -> list[str]:
-    folded = FoldedText(text, breaks)
+    folded = SearchedText(text, breaks)
     return [
         folded.text[slice(*folded.map_back(place))]
         for term in parse_query(query).terms
@@ -80,12 +80,12 @@ def test_a_term_is_found_where_its_words_are(text: str, typed: str, is_prefix: b
         for at in range(len(here))
     )
     term = Term(tuple(words), is_prefix)
-    assert FoldedText(text).has_term(term) == bool(count)
+    assert SearchedText(text).has_term(term) == bool(count)
 
 
 @given(st.text(LETTERS, max_size=300), st.sampled_from(["a", "b", "e", "ß", "東", "fi"]))
 def test_a_hit_folds_into_its_word(text: str, word: str) -> None:
-    folded = FoldedText(text)
+    folded = SearchedText(text)
     tokens = tuple(re.findall("[0-9a-z\x80-\U0010ffff]+", fold_words(word)))
     for place in folded.find_folded(Term(tokens)):
         shown = text[slice(*folded.map_back(place))]
@@ -93,7 +93,7 @@ def test_a_hit_folds_into_its_word(text: str, word: str) -> None:
 
 
 def test_a_document_contains_all_terms_in_any_field() -> None:
-    title, text = FoldedText("Annual report"), FoldedText("Birds of the year")
+    title, text = SearchedText("Annual report"), SearchedText("Birds of the year")
     assert matches_query([title, text], parse_query("report birds"))
     assert not matches_query([title, text], parse_query("report cats"))
     assert not matches_query([title, text], parse_query("report -birds"))
@@ -101,7 +101,7 @@ def test_a_document_contains_all_terms_in_any_field() -> None:
 
 
 def show(text: str, query: str) -> list[str]:
-    folded = FoldedText(text)
+    folded = SearchedText(text)
     return [text[one.start : one.stop] for one in choose_passages(folded, parse_query(query).terms)]
 
 
@@ -123,27 +123,27 @@ def test_terms_far_from_each_other_have_passages_of_their_own() -> None:
 
 
 def test_a_passage_has_a_bounded_number_of_hits() -> None:
-    folded = FoldedText("a " * 1000)
+    folded = SearchedText("a " * 1000)
     (passage,) = choose_passages(folded, parse_query("a").terms)
     assert len(passage.hits) == MOST_HITS
     assert passage.stop - passage.start < 200
 
 
 def test_hits_that_overlap_are_one() -> None:
-    folded = FoldedText("further notice")
+    folded = SearchedText("further notice")
     (passage,) = choose_passages(folded, parse_query('notice "further notice" furth*').terms)
     assert passage.hits == ((0, 14),)
 
 
 def test_a_hit_that_is_longer_than_a_passage_is_shown() -> None:
     words = " ".join(f"w{number}" for number in range(60))
-    folded = FoldedText(f"x {words} y")
+    folded = SearchedText(f"x {words} y")
     (passage,) = choose_passages(folded, parse_query(f'"{words}"').terms)
     assert folded.text[slice(*passage.hits[0])] == words
 
 
 def test_a_text_without_spaces_is_cut_anywhere() -> None:
-    folded = FoldedText("東" * 200 + "京" + "東" * 200)
+    folded = SearchedText("東" * 200 + "京" + "東" * 200)
     (passage,) = choose_passages(folded, parse_query("京").terms)
     assert passage.stop - passage.start == 121
 

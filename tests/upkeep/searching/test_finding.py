@@ -16,7 +16,7 @@ from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.errors.searching import QueryWithoutWords
 from perdure.ids import parse
 from perdure.model.commands import Assign, Content, Describe
-from perdure.model.queries import LOCAL_READER, Query
+from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.model.records import Value
 from perdure.policy.searching.query import MOST_CHARACTERS
 from perdure.reading.plain_texts import choose_text
@@ -37,7 +37,8 @@ def read_part(desk: Desk, identifier: str) -> str:
         Query(identifier=parse(identifier), reader=LOCAL_READER)
     )
     step = choose_text(resolved)
-    return desk.registry.documents.read_text(resolved, step)  # type: ignore[arg-type]
+    assert isinstance(step, Fetch)
+    return desk.registry.documents.read_text(resolved, step)
 
 
 def say(
@@ -199,7 +200,7 @@ def test_limits(desk: Desk, searched: SearchDesk) -> None:
         {"formats": ("text/",)},
     ):
         with pytest.raises((InvalidRequest, MalformedIdentifier)):
-            searched.ask("word", **mistake)  # type: ignore[arg-type]
+            searched.ask("word", **mistake)
 
 
 HOSTILE = (

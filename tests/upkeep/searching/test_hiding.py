@@ -1,4 +1,4 @@
-"""Withdrawn, closed and erased things are not found from the same act on, and nothing tells of them."""
+"""Withdrawn, closed and erased things are not found, from the same act on."""
 
 from __future__ import annotations
 

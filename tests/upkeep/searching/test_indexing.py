@@ -32,9 +32,11 @@ from perdure.upkeep.searching.updating import (
 
 
 def list_rows(desk: Desk) -> list[tuple[object, ...]]:
-    with apsw.Connection(str(desk.root / FILE)) as opened:
-        query = "SELECT key, version, format, day, state FROM entry ORDER BY key, version, format"
-        return opened.execute(query).fetchall()
+    opened = apsw.Connection(str(desk.root / FILE))
+    query = "SELECT key, version, format, day, state FROM entry ORDER BY key, version, format"
+    rows = opened.execute(query).fetchall()
+    opened.close()
+    return rows
 
 
 def delete_index(desk: Desk) -> None:

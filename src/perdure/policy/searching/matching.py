@@ -1,4 +1,4 @@
-"""Where the words of a query are in a text, and the passages that show them. Pure.
+"""The places of words in a text, and the passages that show them. Pure.
 
 How it works: a text is folded, and terms are searched in it by regular expressions. A place in the
 folded text is mapped back through a table of blocks. `choose_passages` takes the passages that show
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     stop: int
 
 
-class Passage(NamedTuple):
+class HitWindow(NamedTuple):
     """A piece of a text, and the places of the words in it."""
 
     start: int
@@ -45,7 +45,7 @@ class Passage(NamedTuple):
     hits: tuple[Place, ...]
 
 
-class FoldedText:
+class SearchedText:
     """A text, its folded form, and the way back."""
 
     def __init__(self, text: str, breaks: Sequence[int] = ()) -> None:
@@ -110,14 +110,14 @@ def _compile_term(term: Term) -> re.Pattern[str]:
     return re.compile(f"(?<!{_INSIDE}){words}{end}")
 
 
-def matches_query(texts: Sequence[FoldedText], query: SearchQuery) -> bool:
+def matches_query(texts: Sequence[SearchedText], query: SearchQuery) -> bool:
     """Return True if every term of a query occurs in one of the texts, and no excluded one."""
     return all(any(one.has_term(term) for one in texts) for term in query.terms) and not any(
         one.has_term(term) for term in query.excluded for one in texts
     )
 
 
-def choose_passages(text: FoldedText, terms: Sequence[Term]) -> list[Passage]:
+def choose_passages(text: SearchedText, terms: Sequence[Term]) -> list[HitWindow]:
     """Return the passages of a text that show terms, in order: at most `MOST_PASSAGES`."""
     found = [islice(text.find_folded(term), _MOST_PLACES) for term in terms]
     places = sorted((place, number) for number, some in enumerate(found) for place in some)
@@ -162,7 +162,7 @@ def _choose_window(
     return best
 
 
-def _make_passage(folded: FoldedText, places: Sequence[Place]) -> Passage:
+def _make_passage(folded: SearchedText, places: Sequence[Place]) -> HitWindow:
     """Return the passage around some folded places, which begins and ends between words."""
     hits: list[Place] = []
     for place in places:  # in order; those that overlap are one
@@ -179,7 +179,7 @@ def _make_passage(folded: FoldedText, places: Sequence[Place]) -> Passage:
     if stop < len(text):
         gap = _find_gap_before(text, shown[-1].stop, stop)
         stop = stop if gap is None else gap
-    return Passage(start, stop, shown)
+    return HitWindow(start, stop, shown)
 
 
 def _find_gap(text: str, start: int, stop: int) -> int | None:

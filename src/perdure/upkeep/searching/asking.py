@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perdure.errors.naming import PatternNotAllowed
-from perdure.errors.searching import MalformedDay, UnknownField
+from perdure.errors.searching import MalformedSearchDay, UnknownSearchField
 from perdure.formats import list_tokens
 from perdure.ids.name_set import NameSet, read_set
 from perdure.policy.searching.described import read_day
@@ -31,7 +31,7 @@ def make_selection(
 ) -> Selection:
     """Return the entries to look for.
 
-    Raises QueryWithoutWords, QueryTooLong, UnknownField for an unknown place, MalformedDay,
+    Raises QueryWithoutWords, QueryTooLong, UnknownSearchField for an unknown place, MalformedSearchDay,
     MalformedIdentifier or PatternNotAllowed for a set of names that is not one range, and
     InvalidRequest for a media type.
     """
@@ -52,7 +52,7 @@ def _read_places(places: Sequence[str]) -> tuple[str, ...]:
     wanted = [one for text in places for one in text.split(",") if one]
     for one in wanted:
         if one not in PLACES:
-            raise UnknownField(text=one, known=tuple(PLACES))
+            raise UnknownSearchField(text=one, known=tuple(PLACES))
     fields = {field for one in wanted for field in PLACES[one]}
     return tuple(one for one in FIELDS if one in fields) or FIELDS
 
@@ -68,5 +68,5 @@ def _read_range(text: str) -> NameSet:
 def _read_limit(name: str, text: str, *, end: bool = False) -> int:
     day = read_day(text, end=end) if text else 0
     if text and (not day or not text.replace("-", "").isdigit()):
-        raise MalformedDay(parameter=name, text=text)
+        raise MalformedSearchDay(parameter=name, text=text)
     return day

@@ -38,8 +38,8 @@ from perdure.model.records import LOCAL, Level, Record, Representation
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.searching.described import describe_words
 from perdure.policy.searching.matching import (
-    FoldedText,
     Place,
+    SearchedText,
     choose_passages,
     matches_query,
 )
@@ -51,11 +51,11 @@ from perdure.upkeep.changes.record_index import list_keys
 from perdure.upkeep.searching.found import (
     FoundDocument,
     FoundPage,
-    FoundPassage,
+    MatchedPassage,
     show_passage,
     spell_day,
 )
-from perdure.upkeep.searching.text_index import Entry, Selection, TextIndex
+from perdure.upkeep.searching.text_index import Entry, Selection, WordTable
 
 MOST_COUNTED = 10_000
 """Documents that are counted; further ones are "more than" these."""
@@ -74,14 +74,14 @@ class _Candidate(NamedTuple):
     name: Identifier
     record: Record
     held: Representation | None
-    described: dict[str, FoldedText]
+    described: dict[str, SearchedText]
     """The texts of its description, by their fields."""
 
 
 class Finder:
     """Searches the registry for one reader, on one index. For one thread."""
 
-    def __init__(self, registry: Registry, index: TextIndex, reader: Reader) -> None:
+    def __init__(self, registry: Registry, index: WordTable, reader: Reader) -> None:
         self._registry = registry
         self._index = index
         self._reader = reader
@@ -131,7 +131,7 @@ class Finder:
     def _list_numbers(self, selection: Selection, before: int | None = None) -> Generator[int]:
         """List the numbers of entries that may be found.
 
-        Words that must not occur are left to the comparison with what the reader may see: else
+        EntryWords that must not occur are left to the comparison with what the reader may see: else
         hidden words would keep a document from being found.
         """
         if self._has_rules:
@@ -187,7 +187,7 @@ class Finder:
         level = Level(version=entry.version or None, format=entry.format or None)
         said = describe_words(record, level)
         return _Candidate(
-            entry, name, record, held, {one: FoldedText(text) for one, text in said.by_field()}
+            entry, name, record, held, {one: SearchedText(text) for one, text in said.by_field()}
         )
 
     def _is_shown_before(self, selection: Selection, candidate: _Candidate) -> bool:
@@ -244,7 +244,7 @@ class Finder:
             with suppress(PerdureError):  # noted as unread when it was indexed
                 found = self._registry.parts.read_characters(source)
                 if found is not None:
-                    fields["text"] = FoldedText(*found)
+                    fields["text"] = SearchedText(*found)
         return _is_selected(selection, candidate, fields)
 
     def _open_source(self, selection: Selection, candidate: _Candidate) -> Source | None:
@@ -254,7 +254,7 @@ class Finder:
 
     def _find_passages(
         self, selection: Selection, candidate: _Candidate
-    ) -> tuple[FoundPassage, ...] | None:
+    ) -> tuple[MatchedPassage, ...] | None:
         """Return the passages that contain the words, or None if the document does not match."""
         fields = _list_described(selection, candidate)
         source, plain = self._open_source(selection, candidate), None
@@ -262,10 +262,10 @@ class Finder:
             with suppress(PerdureError):  # noted as unread when it was indexed
                 plain = self._registry.parts.read_text(source)
         if plain is not None:
-            fields["text"] = FoldedText(plain.text, list_breaks(plain))
+            fields["text"] = SearchedText(plain.text, list_breaks(plain))
         if not _is_selected(selection, candidate, fields):
             return None
-        shown: list[FoundPassage] = []
+        shown: list[MatchedPassage] = []
         for field, text in fields.items():
             for passage in choose_passages(text, selection.query.terms):
                 found: list[str | None] = [None] * len(passage.hits)
@@ -381,7 +381,7 @@ def _spell_key(key: str) -> Identifier | None:
     return None
 
 
-def _list_described(selection: Selection, candidate: _Candidate) -> dict[str, FoldedText]:
+def _list_described(selection: Selection, candidate: _Candidate) -> dict[str, SearchedText]:
     """Return the texts of the description to look in, the title first."""
     return {
         field: candidate.described[field]
@@ -391,7 +391,7 @@ def _list_described(selection: Selection, candidate: _Candidate) -> dict[str, Fo
 
 
 def _is_selected(
-    selection: Selection, candidate: _Candidate, fields: dict[str, FoldedText]
+    selection: Selection, candidate: _Candidate, fields: dict[str, SearchedText]
 ) -> bool:
     """Return True if a document contains the words in these fields, and those of its people."""
     by = selection.by

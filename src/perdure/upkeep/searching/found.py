@@ -1,4 +1,4 @@
-"""What a search found, as values that every face prints."""
+"""The results of a search, as values that every face prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.policy.searching.matching import FoldedText, Passage
+from perdure.policy.searching.matching import HitWindow, SearchedText
 from perdure.reading.targets import spell_part_uri
 
 
@@ -23,7 +23,7 @@ class FoundPart(msgspec.Struct, frozen=True, kw_only=True):
     """The text of the part."""
 
 
-class FoundPassage(msgspec.Struct, frozen=True, kw_only=True):
+class MatchedPassage(msgspec.Struct, frozen=True, kw_only=True):
     """A passage of a text, a title or a description."""
 
     field: str
@@ -42,7 +42,7 @@ class FoundDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Empty if the resource has no documents here."""
     day: str
     """`1997-09-01`, `1997-09` or `1997`; empty if it is not known."""
-    passages: tuple[FoundPassage, ...]
+    passages: tuple[MatchedPassage, ...]
     also: tuple[str, ...] = ()
     """Other documents of the same thing that contain the words."""
 
@@ -61,11 +61,11 @@ class FoundPage(msgspec.Struct, frozen=True, kw_only=True):
 
 def show_passage(
     field: str,
-    text: FoldedText,
-    passage: Passage,
+    text: SearchedText,
+    passage: HitWindow,
     name: Identifier,
     parts: Sequence[str | None],
-) -> FoundPassage:
+) -> MatchedPassage:
     """Return a passage with its hits, each in the part of a document that contains it."""
     hits = tuple(
         FoundPart(
@@ -76,7 +76,7 @@ def show_passage(
         )
         for hit, part in zip(passage.hits, parts, strict=True)
     )
-    return FoundPassage(field=field, text=text.text[passage.start : passage.stop], hits=hits)
+    return MatchedPassage(field=field, text=text.text[passage.start : passage.stop], hits=hits)
 
 
 def spell_day(day: int) -> str:

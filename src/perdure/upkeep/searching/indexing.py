@@ -25,12 +25,12 @@ from perdure.model.folding import fold_words
 from perdure.model.records import Level, Record, Representation
 from perdure.policy.naming import identify_record
 from perdure.policy.searching.described import DescribedWords, describe_words, read_day
-from perdure.policy.searching.matching import FoldedText
+from perdure.policy.searching.matching import SearchedText
 from perdure.policy.showing import show_to_readers
 from perdure.reading.extraction import PartExtraction
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import RecordIndex, list_held
-from perdure.upkeep.searching.text_index import SCHEMA, Entry, TextIndex, Words
+from perdure.upkeep.searching.text_index import SCHEMA, Entry, EntryWords, WordTable
 
 FILE = Path("followers", "search.sqlite")
 _BATCH_LENGTH = 4 << 20  # characters
@@ -60,7 +60,7 @@ class WordIndex(RecordIndex):
         super().__init__(registry.root / FILE)
         self.connection.pragma("journal_mode", "wal")  # searches go on meanwhile
         self.connection.pragma("cache_size", -_CACHE_KIB)
-        self.words = TextIndex(self.connection)
+        self.words = WordTable(self.connection)
         self._due, self._length = 0.0, 0
 
     def close(self) -> None:
@@ -111,17 +111,17 @@ class WordIndex(RecordIndex):
         for stale in present.values():
             self.words.delete_entry(stale.id)
 
-    def _read_words(self, key: str, planned: _Planned) -> Words:
+    def _read_words(self, key: str, planned: _Planned) -> EntryWords:
         folded = ""
         if planned.held is not None:
             try:
                 source = self._registry.documents.open_source(planned.name, planned.held)
                 found = self._parts.read_characters(source)
-                folded = FoldedText(*found).folded if found is not None else ""
+                folded = SearchedText(*found).folded if found is not None else ""
             except PerdureError as problem:  # damaged, too large, a scan, no library to read it
                 self.note_unread(key, str(planned.name), problem)
         said = {field: fold_words(one) for field, one in planned.said.by_field()}
-        return Words(text=folded, **said)
+        return EntryWords(text=folded, **said)
 
 
 def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:

@@ -71,7 +71,7 @@ CAPTURE = "\x01"
 """Begins the keys of captures. No key of a record begins so."""
 
 
-class Words(NamedTuple):
+class EntryWords(NamedTuple):
     """The folded texts of an entry."""
 
     text: str
@@ -92,7 +92,7 @@ class Selection(NamedTuple):
     fields: tuple[str, ...] = FIELDS
     """The fields to look in."""
     by: SearchQuery | None = None
-    """Words in the names of people and organisations."""
+    """EntryWords in the names of people and organisations."""
     low: str = ""
     high: str = ""
     """Keys from `low` on, and before `high`; all if it is empty."""
@@ -107,7 +107,7 @@ class Selection(NamedTuple):
         return bool(self.high or self.first or self.last or self.formats)
 
 
-class TextIndex:
+class WordTable:
     """The index in one file. For one thread."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -130,7 +130,7 @@ class TextIndex:
             "UPDATE volume SET length = ? WHERE number = ?", (self._length, self._volume)
         )
 
-    def add_entry(self, entry: Entry, words: Words) -> None:
+    def add_entry(self, entry: Entry, words: EntryWords) -> None:
         """Add an entry, which gets the next number. Call it in a batch."""
         self._connection.execute(
             "INSERT INTO entry (place, key, version, format, day, state) VALUES (?, ?, ?, ?, ?, ?)",
@@ -268,7 +268,7 @@ class IndexReader:
             self._connection.set_busy_timeout(_READ_BUSY_MS)
             self._connection.pragma("query_only", "on")
             self._connection.pragma("mmap_size", _MAPPED)
-            self.words = TextIndex(self._connection)
+            self.words = WordTable(self._connection)
             self.last_head()
         except (FileNotFoundError, apsw.CantOpenError, apsw.SQLError):
             raise IndexNotMade() from None

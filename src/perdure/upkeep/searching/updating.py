@@ -1,7 +1,7 @@
 """When the index of words is brought up to date, and by which process.
 
-How it works: whoever searches on the command line brings the index up to date first, so a document
-is found as soon as it was minted. For a server, a process of its own does so after each change
+How it works: a search on the command line brings the index up to date first, so a document is found
+as soon as it was minted. For a server, a process of its own does so after each change
 (`follow_changes`), at low priority, so that no reader waits for it. One process at a time writes
 the index; another one waits for it, and finds little left to do.
 
@@ -44,7 +44,7 @@ _TRY_EVERY = 0.02  # seconds
 
 
 class IndexState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the index is."""
+    """The state of the index."""
 
     at: ChangeMark | None
     """The last change that it has seen."""
