@@ -46,7 +46,7 @@ def search(
 
     Titles, descriptions and plain texts are searched, in every language. Accents and case make no
     difference. Put a phrase into quotation marks, and end the beginning of a word with an asterisk.
-    EntryWords after a minus sign must not occur; then put -- before WORDS.
+    Words after a minus sign must not occur; then put -- before WORDS.
 
     \b
     perdure search archive '"further notice"' 'presid*'

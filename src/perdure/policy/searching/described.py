@@ -3,7 +3,7 @@
 How it works: the description is the one that a reader of the document sees (`describe_level`). Its
 title is one text, the names of its people and organisations are another. The third is everything
 else that people wrote: subjects, abstracts, dates, identifiers, plain names and values, and the
-public values of a handle that are texts. EntryWords of controlled lists (`IsPartOf`, `Dataset`),
+public values of a handle that are texts. Words of controlled lists (`IsPartOf`, `Dataset`),
 languages and the addresses of schemes are left out.
 
 What must stay true: nothing is in these texts but what the record says, so a record without its

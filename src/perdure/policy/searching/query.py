@@ -35,7 +35,7 @@ _PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)(?:"(?P<star>\*)?|\Z)|(?
 
 
 class Term(msgspec.Struct, frozen=True):
-    """EntryWords that are to be found in a row."""
+    """Words that are to be found in a row."""
 
     tokens: tuple[str, ...]
     """Folded."""

@@ -31,9 +31,9 @@ def make_selection(
 ) -> Selection:
     """Return the entries to look for.
 
-    Raises QueryWithoutWords, QueryTooLong, UnknownSearchField for an unknown place, MalformedSearchDay,
-    MalformedIdentifier or PatternNotAllowed for a set of names that is not one range, and
-    InvalidRequest for a media type.
+    Raises QueryWithoutWords or QueryTooLong for the words, UnknownSearchField for an unknown place,
+    MalformedSearchDay, MalformedIdentifier or PatternNotAllowed for a set of names that is not one
+    range, and InvalidRequest for a media type.
     """
     names = _read_range(within) if within else None
     return Selection(

@@ -131,7 +131,7 @@ class Finder:
     def _list_numbers(self, selection: Selection, before: int | None = None) -> Generator[int]:
         """List the numbers of entries that may be found.
 
-        EntryWords that must not occur are left to the comparison with what the reader may see: else
+        Words that must not occur are left to the comparison with what the reader may see: else
         hidden words would keep a document from being found.
         """
         if self._has_rules:

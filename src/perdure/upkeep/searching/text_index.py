@@ -92,7 +92,7 @@ class Selection(NamedTuple):
     fields: tuple[str, ...] = FIELDS
     """The fields to look in."""
     by: SearchQuery | None = None
-    """EntryWords in the names of people and organisations."""
+    """Words in the names of people and organisations."""
     low: str = ""
     high: str = ""
     """Keys from `low` on, and before `high`; all if it is empty."""
