@@ -334,3 +334,26 @@ def test_an_unknown_name_is_looked_up_once_and_an_ark_once_for_each_beginning(de
     with counting(desk) as read:
         assert ask(desk, "/ark:/99999/un/kn.own") == 404
     assert len(read) == 1 + len("un/kn.own") - len("/.") - 1  # each place but the delimiters
+
+
+SERVICES_OF_NAMES = ("N2N", "N2Ns", "I2N", "I2Ns")
+
+
+@pytest.mark.parametrize("service", SERVICES_OF_NAMES)
+def test_the_names_of_a_thing_are_listed_with_one_reading_of_each_record(
+    desk: Desk, letter: str, service: str
+) -> None:
+    name, alias = parse(letter).key, parse("hdl:1839/letter").key
+    with counting(desk) as read:
+        assert ask(desk, f"/uri-res/{service}?{letter}") == 200
+    assert sorted(read) == sorted([name, alias])
+    with counting(desk) as read:
+        assert ask(desk, f"/uri-res/{service}?hdl:1839/letter") == 200
+    assert sorted(read) == sorted([name, alias])
+
+
+def test_a_name_without_others_is_read_once_for_its_names(desk: Desk) -> None:
+    name = desk.mint(text("alone")).identifier
+    with counting(desk) as read:
+        assert ask(desk, f"/uri-res/N2Ns?{name}") == 200
+    assert read == [parse(name).key]

@@ -11,7 +11,7 @@ many identifiers surround it; a cursor stays valid when identifiers are added.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple
 
 from perdure.errors import Corrupt, MalformedIdentifier, NotFound, NothingMatches
@@ -236,36 +236,62 @@ class Listings:
 
     def list_names(self, identifier: Identifier) -> tuple[Identifier, ...]:
         """All names of the same resource according to their owners, `identifier` first."""
-        found: dict[str, Identifier] = {identifier.key: identifier}
-        waiting = [identifier]
+        found = self._follow_names(identifier, self.find_record(identifier))
+        return tuple(name for name, _ in found)
+
+    def _follow_names(
+        self,
+        identifier: Identifier,
+        record: Record | None,
+        unregistered: Set[str] = frozenset(),
+    ) -> tuple[tuple[Identifier, Record | None], ...]:
+        """All names of a resource. No record is looked up for the keys in `unregistered`."""
+        found = {identifier.key: (identifier, record)}
+        waiting = [identifier.key]
         while waiting and len(found) < _MOST_NAMES:
-            name = waiting.pop(0)
-            record = self.find_record(name)
-            for other in (*_read_aliases(record), *self._find_alias_owners(name)):
-                if other.key not in found:
-                    found[other.key] = other
-                    waiting.append(other)
+            name, record = found[waiting.pop(0)]
+            new: dict[str, tuple[Identifier, Record | None]] = {}
+            for other in _read_aliases(record):
+                if other.key not in found and other.key not in new:
+                    known = other.key in unregistered
+                    new[other.key] = other, None if known else self.find_record(other)
+            new |= self._find_owners(name, found.keys() | new.keys())
+            waiting += new
+            found |= new
         return tuple(found.values())
 
-    def list_resolved_names(self, resolved: Resolved) -> tuple[Identifier, ...]:
-        """All names of the resource that a name resolved to.
+    def _find_owners(
+        self, alias: Identifier, known: Set[str]
+    ) -> dict[str, tuple[Identifier, Record | None]]:
+        """The records, other than known ones, that have a name as an alias, by their keys."""
+        found: dict[str, tuple[Identifier, Record | None]] = {}
+        for key in self.records.find_referring(f"alias:{alias.key}"):
+            owner = None if key in known else self.records.find_record(key)
+            if owner and any(one.key == alias.key for one in _read_aliases(owner)):
+                found[key] = identify_record(key, owner), owner
+        return found
 
+    def list_resolved_names(self, resolved: Resolved) -> tuple[Identifier, ...]:
+        """All names of the resource that a name resolved to. Raises as `list_resolved_records`."""
+        return tuple(name for name, _ in self.list_resolved_records(resolved))
+
+    def list_resolved_records(
+        self, resolved: Resolved
+    ) -> tuple[tuple[Identifier, Record | None], ...]:
+        """All names of the resource that a name resolved to, each with its record or None.
+
+        Each record is read once, and that of the name itself was read when it was resolved.
         A part has one name only, because the same text after another name of the whole may mean
         another part. A PWID that is not registered here has one name, too. Raises NotFound if the
         name has no record.
         """
-        resolved.require_citable()
-        if resolved.inside is not None or resolved.pwid is not None:
-            return (resolved.identifier,)
-        return self.list_names(resolved.whole)
-
-    def _find_alias_owners(self, name: Identifier) -> list[Identifier]:
-        """The identifiers of the records that have this name as an alias."""
-        return [
-            other
-            for other in self._find_referring(f"alias:{name.key}")
-            if any(alias.key == name.key for alias in _read_aliases(self.find_record(other)))
-        ]
+        record = resolved.require_citable()
+        if resolved.pwid is not None:
+            return ((resolved.pwid, None),)
+        if resolved.inside is not None:
+            return ((resolved.identifier, self.find_record(resolved.identifier)),)
+        unregistered = frozenset({resolved.via.key} if resolved.via else ())
+        return self._follow_names(resolved.whole, record, unregistered)
 
     def find_bound(self, uri: str) -> tuple[Identifier, ...]:
         """The identifiers that are bound to a location, those bound to its own spelling first.
@@ -275,12 +301,10 @@ class Listings:
         """
         found: dict[str, Identifier] = {}
         for spelling in list_spellings(uri):
-            for name in self._find_referring(f"location:{spelling}"):
-                record = self.find_record(name)
-                record = show_to_readers(record) if record else None
-                same = (one for one in record.locations if one.uri == spelling) if record else ()
-                for location in same:
-                    exact = _qualify_location(name, location)
+            for row in self._find_referring(f"location:{spelling}"):
+                shown = show_to_readers(row.record)
+                for location in (one for one in shown.locations if one.uri == spelling):
+                    exact = _qualify_location(row.identifier, location)
                     found.setdefault(str(exact), exact)
         return tuple(found.values())
 
@@ -301,18 +325,16 @@ class Listings:
         self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
     ) -> Iterator[IdentifiedRecord]:
         """Yield the same records, and read each when it is needed."""
-        for key in self.records.find_referring(f"{kind}:{name.key}"):
-            record = self.records.find_record(key)  # may be another name with the same hash
-            if record and any(parse(target).key == name.key for target in record.targets):
-                yield IdentifiedRecord(identify_record(key, record), record)
+        for other in self._find_referring(f"{kind}:{name.key}"):
+            if any(parse(target).key == name.key for target in other.record.targets):
+                yield other
 
     def list_proposals(self, now: str) -> tuple[IdentifiedRecord, ...]:
         """The records whose withdrawal is proposed at the time `now`, the oldest proposal first."""
         found = [
-            (proposal.at, IdentifiedRecord(name, record))
-            for name in self._find_referring(PROPOSAL)
-            if (record := self.find_record(name)) is not None
-            and (proposal := find_standing(record, now)) is not None
+            (proposal.at, row)
+            for row in self._find_referring(PROPOSAL)
+            if (proposal := find_standing(row.record, now)) is not None
         ]
         found.sort(key=lambda row: (row[0], row[1].identifier.key))
         return tuple(one for _, one in found)
@@ -320,21 +342,19 @@ class Listings:
     def find_same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
         """The identifiers of the representations that are served and have this digest."""
         return tuple(
-            qualify_identifier(name, version.number, held.format)
-            for name in self._find_referring(f"sha512:{sha512}")
-            if (record := self.find_record(name)) is not None
-            for version in record.versions
+            qualify_identifier(row.identifier, version.number, held.format)
+            for row in self._find_referring(f"sha512:{sha512}")
+            for version in row.record.versions
             for held in version.representations
-            if held.sha512 == sha512 and not (record.tombstone or version.tombstone)
+            if held.sha512 == sha512 and not (row.record.tombstone or version.tombstone)
         )
 
-    def _find_referring(self, reference: str) -> list[Identifier]:
+    def _find_referring(self, reference: str) -> Iterator[IdentifiedRecord]:
         """Candidates: the index stores only hashes, so the caller must check each record."""
-        return [
-            identify_record(key, record)
-            for key in self.records.find_referring(reference)
-            if (record := self.records.find_record(key)) is not None
-        ]
+        for key in self.records.find_referring(reference):
+            record = self.records.find_record(key)
+            if record is not None:
+                yield IdentifiedRecord(identify_record(key, record), record)
 
 
 def _read_aliases(record: Record | None) -> list[Identifier]:

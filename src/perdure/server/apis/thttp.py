@@ -220,14 +220,18 @@ def _list_names(
     service: Service, request: Request, known: tuple[Resolved, ...], about: str
 ) -> Answer:
     """List all names of the same resource, as URNs if their scheme has that form."""
-    names = {name.key: name for one in known for name in service.listings.list_resolved_names(one)}
+    names = {
+        name.key: (name, record)
+        for one in known
+        for name, record in service.listings.list_resolved_records(one)
+    }
     entries = [
         lists.ListEntry(
-            write_urn(one),
-            f"{request.base_url}/{spell_path(one)}",
-            page=find_page(one) if service.find_record(one) is not None else None,
+            write_urn(name),
+            f"{request.base_url}/{spell_path(name)}",
+            page=None if record is None else find_page(name),
         )
-        for one in names.values()
+        for name, record in names.values()
     ]
     return _answer_list(service, request, about, entries)
 
