@@ -289,7 +289,7 @@ class Listings:
         if resolved.pwid is not None:
             return ((resolved.pwid, None),)
         if resolved.inside is not None:
-            return ((resolved.identifier, self.find_record(resolved.identifier)),)
+            return ((resolved.identifier, record),)
         unregistered = frozenset({resolved.via.key} if resolved.via else ())
         return self._follow_names(resolved.whole, record, unregistered)
 
