@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 import uvicorn
 from tests.server.conftest import parse_answers, received
@@ -61,6 +63,24 @@ def test_it_does_not_listen_if_it_cannot_write(tmp_path: Path, workers: int) -> 
     (tmp_path / "registry" / "generation").unlink(missing_ok=True)
     (tmp_path / "registry" / "generation").mkdir()
     process, port = start(tmp_path / "registry", workers=workers)
+    assert process.wait(60) != 0
+    assert "listening" not in (tmp_path / f"{port}.log").read_text()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "statement", ["user_version=99; PRAGMA application_id=99", "user_version=99"]
+)
+def test_it_does_not_listen_if_it_cannot_read_the_registry(
+    tmp_path: Path, workers: int, statement: str
+) -> None:
+    """Its copy is not opened for writing, so only the readers notice the format."""
+    initialise(tmp_path / "registry", series=(SERIES,))
+    shutil.copytree(tmp_path / "registry", tmp_path / "copy")
+    connection = apsw.Connection(str(tmp_path / "copy" / "registry.sqlite"))
+    connection.execute(f"PRAGMA {statement}")
+    connection.close()
+    process, port = start(tmp_path / "copy", workers=workers)
     assert process.wait(60) != 0
     assert "listening" not in (tmp_path / f"{port}.log").read_text()
 

@@ -12,6 +12,7 @@ from tests.conftest import SERIES, Clock, Desk, copy_as_new, text
 from tests.storage.registries import unpack_registry
 
 from perdure.errors import Unavailable
+from perdure.errors.processes import FileUnusable, OtherFormat
 from perdure.ids import parse
 from perdure.model.changes import ChangeMark, digest_lines
 from perdure.registry import Registry
@@ -277,6 +278,41 @@ def test_a_newer_registry_is_refused_with_a_sentence(old: Path) -> None:
         reader.count_records()
     assert f"its format is {NEWEST_FORMAT + 1}" in str(refused.value)
     assert "use the release that wrote it" in str(refused.value)
+
+
+def set_numbers(root: Path, *numbers: str) -> None:
+    connection = apsw.Connection(str(root / FILE))
+    for number in numbers:
+        connection.execute(f"PRAGMA {number}={NEWEST_FORMAT + 1}")
+    connection.close()
+
+
+def test_a_registry_of_a_later_release_is_not_rebuilt(desk: Desk) -> None:
+    """This release would drop what it does not know."""
+    desk.mint(text("kept"))
+    desk.registry.close()
+    set_numbers(desk.root, "user_version", "application_id")
+    before = (desk.root / FILE).read_bytes()
+    with pytest.raises(OtherFormat, match=f"its format is {NEWEST_FORMAT + 1}"):
+        list(rebuild_registry(desk.root, SqliteStore(), Segments, now=AT))
+    assert (desk.root / FILE).read_bytes() == before
+
+
+def test_a_format_number_that_is_damaged_is_not_that_of_a_later_release(desk: Desk) -> None:
+    name = desk.mint(text("kept")).identifier
+    desk.registry.close()
+    set_numbers(desk.root, "user_version")
+    with closing(SqliteRecords(desk.root)) as reader, pytest.raises(FileUnusable) as refused:
+        reader.count_records()
+    assert "its format number is damaged" in str(refused.value)
+    assert "perdure rebuild" in str(refused.value)
+    assert not [
+        step.problem
+        for step in rebuild_registry(desk.root, SqliteStore(), Segments, now=AT)
+        if step.problem
+    ]
+    desk.reopen()
+    assert desk.served(name) == b"kept"
 
 
 # A step that is interrupted

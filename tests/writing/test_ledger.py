@@ -203,7 +203,7 @@ def test_a_registry_of_a_newer_format_is_left_alone(desk: Desk) -> None:
     desk.mint(text("one"))
     desk.registry.close()
     connection = apsw.Connection(str(desk.root / "registry.sqlite"))
-    connection.execute("PRAGMA user_version=99")
+    connection.execute("PRAGMA user_version=99; PRAGMA application_id=99")
     connection.close()
     desk.reopen()
     with pytest.raises(Unavailable, match="its format is 99, but this release reads"):

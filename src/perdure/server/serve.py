@@ -214,10 +214,12 @@ def run(
     `grace` is the time in seconds that requests under way have when the server stops.
 
     Raises BadSettings if the directory is not a registry or the address cannot be listened on,
-    OSError if this process may not write to the directory.
+    Unavailable if the registry is damaged or has the format of a later release, OSError if this
+    process may not write to the directory.
     """
     with Registry(root) as registry, Generation(root):  # each worker opens both
         settings, signs = registry.settings, registry.fence.list_signs()
+        registry.records.open_lookup()  # else each worker would fail after it was started
     number = workers or settings.workers or count_workers()
     config = _Config(
         root.resolve(),

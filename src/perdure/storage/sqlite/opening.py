@@ -1,11 +1,12 @@
 """The file of an embedded registry: its tables, its format number, and how to open it.
 
-How it works: `user_version` in the head of the file is the number of its format. Readers open every
-format since the first, and change nothing. The writer migrates the file step by step to the newest
-format, each step in one transaction. Some steps leave work behind that takes many transactions
-(`reconstruct`, `sums`); the writer does it before its first batch. An older program refuses a
-format that it does not know. A new file is made by the same steps, so it does not differ from a
-file that was migrated.
+How it works: `user_version` in the head of the file is the number of its format; each migration
+also writes it to `application_id`, so that a damaged number is not taken for that of a later
+release. Readers open every format since the first, and change nothing. The writer migrates the file
+step by step to the newest format, each step in one transaction. Some steps leave work behind that
+takes many transactions (`reconstruct`, `sums`); the writer does it before its first batch. An older
+program refuses a format that it does not know. A new file is made by the same steps, so it does not
+differ from a file that was migrated.
 
 What must stay true: steps are only added, and none is changed after a release; an interrupted step
 is repeated from its beginning. The bytes of the file are read only with `open_raw`: SQLite knows
@@ -162,7 +163,7 @@ def migrate_file(connection: apsw.Connection) -> None:
     for number in range(found + 1, NEWEST_FORMAT + 1):
         with connection:
             _STEPS[number](connection)
-            connection.execute(f"PRAGMA user_version={number}")
+            connection.execute(f"PRAGMA user_version={number}; PRAGMA application_id={number}")
 
 
 def read_format(connection: apsw.Connection) -> int:
@@ -171,17 +172,28 @@ def read_format(connection: apsw.Connection) -> int:
     return found
 
 
+def is_of_later_release(connection: apsw.Connection) -> bool:
+    """Return True if both numbers in the head of a file are that of a later format."""
+    found = read_format(connection)
+    return found > NEWEST_FORMAT and found == connection.execute("PRAGMA application_id").get
+
+
+def refuse_format(connection: apsw.Connection) -> None:
+    """Raise OtherFormat, or FileUnusable if only one of the numbers in the head is unknown."""
+    found, again = read_format(connection), connection.execute("PRAGMA application_id").get
+    if FIRST_FORMAT <= again <= NEWEST_FORMAT:
+        raise FileUnusable(file="the registry", fault="its format number is damaged", mend=_REBUILD)
+    raise OtherFormat(file="the registry", found=found, known=NEWEST_FORMAT, oldest=FIRST_FORMAT)
+
+
 def open_file(name: str, flags: int) -> apsw.Connection:
     """Open a connection to a registry. Raises Unavailable if its format is not known."""
     connection = apsw.Connection(name, flags=flags)
     try:
         connection.set_busy_timeout(5000)
         connection.execute(f"PRAGMA mmap_size={_MAPPED}")
-        found = read_format(connection)
-        if not FIRST_FORMAT <= found <= NEWEST_FORMAT:
-            raise OtherFormat(
-                file="the registry", found=found, known=NEWEST_FORMAT, oldest=FIRST_FORMAT
-            )
+        if not FIRST_FORMAT <= read_format(connection) <= NEWEST_FORMAT:
+            refuse_format(connection)
     except BaseException:
         connection.close()
         raise

@@ -18,7 +18,7 @@ from zlib import crc32
 import apsw
 
 from perdure.errors import Corrupt
-from perdure.errors.processes import OpenElsewhere
+from perdure.errors.processes import OpenElsewhere, OtherFormat
 from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.records import Record
@@ -35,7 +35,14 @@ from perdure.storage.sqlite.decoding import (
     name_row,
 )
 from perdure.storage.sqlite.journal import SqliteJournal
-from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, SUMMED_FORMAT, open_raw
+from perdure.storage.sqlite.opening import (
+    FILE,
+    FIRST_FORMAT,
+    SUMMED_FORMAT,
+    is_of_later_release,
+    open_raw,
+    refuse_format,
+)
 from perdure.storage.sqlite.pages import scan_rows
 from perdure.storage.sqlite.sums import ALL_SUMMED, sum_row
 
@@ -463,14 +470,19 @@ def _read_content(key: str, text: str) -> stored.ShortLine | Record:
 
 
 def _open_alone(path: Path) -> _OpenFile:
-    """Open the file with exclusive access, and move its log into it."""
+    """Open the file with exclusive access, and move its log into it.
+
+    Raises OtherFormat if a later release wrote it: this one would drop what it does not know.
+    """
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        if is_of_later_release(connection):
+            refuse_format(connection)
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         format: int = connection.execute("PRAGMA user_version").get
-    except apsw.Error:
+    except (apsw.Error, OtherFormat):
         connection.close()
         raise
     return _OpenFile(connection, format > FIRST_FORMAT, format >= SUMMED_FORMAT, path)
