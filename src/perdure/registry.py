@@ -153,7 +153,12 @@ class Registry:
         """Lists the records of this registry."""
         from perdure.reading.listing import Listings
 
-        return Listings(self.records, self.bytes, is_minted=self._settings_file.is_numbered_here)
+        return Listings(
+            self.records,
+            self.bytes,
+            follow=self.reading.follow_set,
+            is_minted=self._settings_file.is_numbered_here,
+        )
 
     @cached_property
     def reading(self) -> ReadDoor:

@@ -16,10 +16,14 @@ import wave
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from tests.cli.commands import load_commands
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES, sha512
 
+from perdure.cli import options, perdure
+from perdure.cli.command import PerdureGroup
 from perdure.registry import initialise
 
 TEXT = b"Dear Sir,\nyours\n"
@@ -431,3 +435,55 @@ def test_several_names_of_one_thing_are_listed_once(shell: Shell, place: Path) -
     assert shell.lines("list", day, "--every-name") == [first, second, third]
     assert len([one for one in shell.lines("cite", day) if one]) == 2
     assert len(shell.lines("export")) == 3
+
+
+# sets of one name
+# ----------------
+
+
+def list_commands_of_sets(group: PerdureGroup, *path: str) -> list[tuple[str, ...]]:
+    """The commands that take a pattern as their argument."""
+    found = []
+    for word, command in load_commands(group).items():
+        if isinstance(command, PerdureGroup):
+            found += list_commands_of_sets(command, *path, word)
+        elif any(
+            isinstance(one, click.Argument) and one.type is options.PATTERN
+            for one in command.params
+        ):
+            found.append((*path, word))
+    return found
+
+
+MORE: dict[tuple[str, ...], tuple[str, ...]] = {("export-signatures",): ("-o", "signatures.zip")}
+"""Options that a command needs, beside the name."""
+
+
+@pytest.mark.parametrize("command", list_commands_of_sets(perdure), ids=" ".join)
+@pytest.mark.parametrize("spelling", ["hdl:1839/letter", "{}", "{}#char=0,4"])
+def test_a_set_of_one_name_is_followed_as_everywhere(
+    shell: Shell, name: str, command: tuple[str, ...], spelling: str
+) -> None:
+    """architecture.md: "Every interface gives the same answer"."""
+    shell.run("alias", name.removesuffix(".text.1"), "hdl:1839/letter")
+    asked = spelling.format(name)
+    plain = shell.run(*command, name.removesuffix(".text.1"), *MORE.get(command, ()))
+    found = shell.run(*command, asked, *MORE.get(command, ()))
+    if command != ("list",) or spelling == "hdl:1839/letter":
+        assert (found.stdout, found.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_an_alias_is_listed_with_the_name_that_it_stands_for(shell: Shell, name: str) -> None:
+    resource = name.removesuffix(".text.1")
+    shell.run("alias", resource, "hdl:1839/letter")
+    assert shell.lines("list", "hdl:1839/letter") == [resource, "  also hdl:1839/letter"]
+    shell.run("verify", "hdl:1839/other", code=10)
+
+
+def test_a_document_is_verified_by_any_spelling_of_its_name(shell: Shell, letter: Path) -> None:
+    """Ruling pdi-foreign-equal: "look-ups of one spelling find the other"."""
+    url = "http://www.example.org/"
+    (name,) = shell.lines("mint", "--series", SERIES, "--foreign", url, str(letter))
+    assert "%2eorg%2f.text.1" in name
+    told = shell.run("verify", name.replace("%2eorg%2f", "%2eorg")).stderr
+    assert "1 representation with" in told

@@ -99,7 +99,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
     from perdure.metadata import citing
     from perdure.reading.listing import walk_citable
 
-    registry.listings.require_known(names)
+    names = registry.listings.require_known(names)
     damage = DamageReport()
     texts = []
     for page in registry.listings.walk_pages(names, limit=registry.settings.page_size, once=True):

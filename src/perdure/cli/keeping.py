@@ -153,7 +153,7 @@ def _verify_registry(
     from perdure.upkeep.changes.intact import IntactChanges
 
     if pattern is not None:
-        registry.listings.require_known(pattern)
+        pattern = registry.listings.require_known(pattern)
     total = None if pattern else sum(length for _, length, _ in registry.records.list_segments())
     checks_changes = pattern is None or against is not None
     bytes_only = pattern is None and not is_full and _has_changes(registry)

@@ -250,7 +250,7 @@ def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
         show_progress("exporting", total=None, unit="identifiers") as bar,
     ):
         if pattern is not None:
-            registry.listings.require_known(pattern)
+            pattern = registry.listings.require_known(pattern)
         lines = export_lines(registry, within=pattern, files=files, report=damage.add_error)
         for number, line in enumerate(lines, 1):
             file.write(line)

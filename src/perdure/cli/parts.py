@@ -148,7 +148,7 @@ def prepare(pattern: NameSet | None) -> None:
         show_progress("preparing", total=None, unit="documents") as bar,
     ):
         if pattern is not None:
-            registry.listings.require_known(pattern)
+            pattern = registry.listings.require_known(pattern)
         for one in audit.walk_representations(registry.records, within=pattern):
             if isinstance(one, IntegrityFinding):
                 name, problem = one.identifier, one.problem

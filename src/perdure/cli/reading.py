@@ -223,7 +223,7 @@ def list_identifiers(
         if authorities:
             _print_authorities(registry, limit, cursor)
             return
-        pattern = pattern or _find_only_series(registry)
+        pattern = registry.reading.follow_set(pattern or _find_only_series(registry))
         if intervals:
             found = registry.listings.list_interval(pattern)
             members = [str(one) for one in found.members]

@@ -45,9 +45,15 @@ class Listings:
     """Reads one registry. Safe to use from several threads."""
 
     def __init__(
-        self, records: Records, bytes: Bytes, *, is_minted: Callable[[Identifier], bool]
+        self,
+        records: Records,
+        bytes: Bytes,
+        *,
+        follow: Callable[[NameSet], NameSet],
+        is_minted: Callable[[Identifier], bool],
     ) -> None:
         self.records = records
+        self._follow = follow
         self._namesakes = Namesakes(records)
         self._bytes = bytes
         self._is_minted = is_minted
@@ -136,14 +142,19 @@ class Listings:
             if cursor is None:
                 return
 
-    def require_known(self, names: NameSet) -> None:
-        """Raise NotFound if nothing known belongs to a set, as `list_page` does."""
+    def require_known(self, names: NameSet) -> NameSet:
+        """Return a set to which something known belongs. Raises NotFound, as `list_page` does.
+
+        A set of one name is followed to the name that answers (`ReadDoor.follow_set`).
+        """
+        names = self._follow(names)
         page = self.list_page(names, limit=1)
         while not (page.identifiers or page.damaged):
             if page.cursor is None:
                 self._require_resolved(names)
-                return
+                break
             page = self.list_page(names, cursor=page.cursor, limit=1)
+        return names
 
     def is_resolved(self, interval: Identifier) -> bool:
         """Return True if the series of an interval is minted here, or has identifiers here."""

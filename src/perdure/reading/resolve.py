@@ -429,6 +429,21 @@ class ReadDoor:
             resolved = _choose_values(resolved, query)
         return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
+    def follow_set(self, names: NameSet) -> NameSet:
+        """Return the set of the name that answers for a set of one name.
+
+        An alias leads to the name that has it, another spelling to the name that is registered, and
+        a part to its document. Any other set, and a name that is not known, is returned as it is.
+        """
+        if not names.is_single:
+            return names
+        name = names.example
+        with self._records.hold_snapshot():
+            found = self._look_up(name.whole, follow=False)
+        if found is None or (found.identifier.key == name.key and name.whole == name):
+            return names
+        return make_set(keep_version(name.whole, found.identifier))
+
     def find_guard(self, name: Identifier, reader: Reader) -> Guard | None:
         """Return the guard of a name that was found otherwise, or None if there are no rules."""
         if reader.name == LOCAL or not self.rules.refresh():

@@ -138,6 +138,7 @@ def walk_signatures(registry: Registry, names: NameSet | None) -> Iterator[HeldS
     Raises NotFound if nothing known belongs to the set.
     """
     if names is not None:
+        names = registry.listings.require_known(names)
         for page in registry.listings.walk_pages(names, limit=1000):
             for one in page.records:
                 yield from registry.signatures.list_signatures(one.identifier, _READER)

@@ -58,7 +58,7 @@ def preview_moves(
     """
     check_moves(moves)
     if within is not None:
-        registry.listings.require_known(within)
+        within = registry.listings.require_known(within)
     keys: list[tuple[str, int]] = []
     shown: list[LocationChange] = []
     number = 0

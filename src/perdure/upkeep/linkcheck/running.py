@@ -34,7 +34,7 @@ def start_run(
     Raises NotFound if no known identifier belongs to the set.
     """
     if within is not None:
-        registry.listings.require_known(within)
+        within = registry.listings.require_known(within)
     what = "" if within is None else str(within)
     run = links.find_unfinished(what) if resume else None
     if run is not None:
