@@ -12,7 +12,7 @@ from tests.conftest import SERIES, Clock, Desk, copy_as_new, text
 from tests.storage.registries import unpack_registry
 
 from perdure.errors import Unavailable
-from perdure.errors.processes import FileUnusable, OtherFormat
+from perdure.errors.processes import FormatNumberDamaged, OtherFormat
 from perdure.ids import parse
 from perdure.model.changes import ChangeMark, digest_lines
 from perdure.registry import Registry
@@ -302,7 +302,7 @@ def test_a_format_number_that_is_damaged_is_not_that_of_a_later_release(desk: De
     name = desk.mint(text("kept")).identifier
     desk.registry.close()
     set_numbers(desk.root, "user_version")
-    with closing(SqliteRecords(desk.root)) as reader, pytest.raises(FileUnusable) as refused:
+    with closing(SqliteRecords(desk.root)) as reader, pytest.raises(FormatNumberDamaged) as refused:
         reader.count_records()
     assert "its format number is damaged" in str(refused.value)
     assert "perdure rebuild" in str(refused.value)

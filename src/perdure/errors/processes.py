@@ -110,6 +110,22 @@ class FileUnusable(FaultQuoted, Unavailable):
         return self.file
 
 
+class FormatNumberDamaged(Unavailable):
+    """The format number in the head of a file is damaged."""
+
+    file: str
+    found: int
+    mend: str | None = None
+
+    @property
+    def what(self) -> str:
+        return self.file
+
+    @property
+    def reason(self) -> str:
+        return f"its format number is damaged: it is {self.found}"
+
+
 class DatabaseMissing(Unavailable):
     """The file of a registry does not exist."""
 

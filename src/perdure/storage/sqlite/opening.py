@@ -24,7 +24,7 @@ from pathlib import Path
 import apsw
 
 from perdure.errors import StorageFailed, Unavailable
-from perdure.errors.processes import DatabaseMissing, FileUnusable, OtherFormat
+from perdure.errors.processes import DatabaseMissing, FileUnusable, FormatNumberDamaged, OtherFormat
 from perdure.model.references import EQUAL
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import changelog, references, rules, sums
@@ -179,10 +179,10 @@ def is_of_later_release(connection: apsw.Connection) -> bool:
 
 
 def refuse_format(connection: apsw.Connection) -> None:
-    """Raise OtherFormat, or FileUnusable if only one of the numbers in the head is unknown."""
+    """Raise OtherFormat, or FormatNumberDamaged if only one number in the head is unknown."""
     found, again = read_format(connection), connection.execute("PRAGMA application_id").get
     if FIRST_FORMAT <= again <= NEWEST_FORMAT:
-        raise FileUnusable(file="the registry", fault="its format number is damaged", mend=_REBUILD)
+        raise FormatNumberDamaged(file="the registry", found=found, mend=_REBUILD)
     raise OtherFormat(file="the registry", found=found, known=NEWEST_FORMAT, oldest=FIRST_FORMAT)
 
 
