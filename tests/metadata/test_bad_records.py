@@ -13,12 +13,14 @@ from perdure.errors import InvalidMetadata, InvalidRequest, PerdureError, TooLar
 from perdure.errors.records import (
     DoctypeForbidden,
     ItemTypeMissing,
+    MembersUnknown,
     NotOneItem,
     RecordUnparsable,
     VariableNotText,
 )
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST
+from perdure.model.about import About
 
 RECORD = """<?xml version="1.0"?>
 <resource xmlns="http://datacite.org/schema/kernel-4">
@@ -162,6 +164,37 @@ _NONSENSE = [
 def test_nonsense_is_an_error_of_ours_or_a_description(data: bytes, format: str) -> None:
     with contextlib.suppress(PerdureError):
         metadata.read_record(data, format)
+
+
+@pytest.mark.parametrize(
+    ("data", "members"),
+    [
+        (b'{"title":"T","creator":"A"}', ("title", "creator")),
+        (b'{"titles":[],"titel":"T"}', ("titel",)),
+        (b'{"titel":null}', ("titel",)),
+    ],
+)
+def test_a_record_of_which_nothing_would_be_kept_is_refused(
+    data: bytes, members: tuple[str, ...]
+) -> None:
+    """To store it would erase the description that the resource has."""
+    with pytest.raises(MembersUnknown) as raised:
+        metadata.read_record(data, "json")
+    assert raised.value.members == members
+    assert "the format does not know" in str(raised.value)
+
+
+@pytest.mark.parametrize("data", [b"{}", b'{"titles":[]}', b'{"language":""}'])
+def test_an_empty_record_removes_a_description(data: bytes) -> None:
+    """ "To remove a description, send `{}` as `json`" (metadata.md)."""
+    assert metadata.read_record(data, "json") == About()
+
+
+def test_a_patch_without_a_known_member_is_refused() -> None:
+    with pytest.raises(MembersUnknown, match="'titel'"):
+        metadata.read_merge_patch(b'{"titel":"T"}', "json")
+    assert metadata.read_merge_patch(b'{"titel":"T","titles":null}', "json")
+    assert metadata.read_merge_patch(b"{}", "json") == b"{}"
 
 
 def test_cmdi_is_kept_byte_for_byte() -> None:

@@ -19,6 +19,17 @@ class LineMalformed(FaultQuoted, UnusableLine):
     """A line is not JSON of the documented form; `fault` quotes the decoder."""
 
 
+class LineMemberUnknown(UnusableLine):
+    """A description, attachment or value in a line has a member that perdure does not know."""
+
+    member: str
+    """Its path, such as `about.title`."""
+
+    @property
+    def reason(self) -> str:
+        return f"the member {quote(self.member)} is not known"
+
+
 class LineNotUtf8(UnusableLine):
     """A line is in UTF-16."""
 

@@ -10,6 +10,8 @@ from perdure.errors.configuring import EntryFaulty
 from perdure.errors.root import FaultQuoted, count_things, quote
 from perdure.errors.texts import InvalidMetadata
 
+_MOST_NAMED = 5
+
 
 class RecordUnparsable(FaultQuoted, InvalidMetadata):
     """A parser or a schema rejects the record; `fault` quotes the parser."""
@@ -89,6 +91,18 @@ class NamespacesMissing(InvalidMetadata):
 
 # JSON
 # ----
+
+
+class MembersUnknown(InvalidMetadata):
+    """The record has members, and its format knows none of them."""
+
+    line: int | None = None
+    members: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        names = ", ".join(quote(name) for name in self.members[:_MOST_NAMED])
+        return f"nothing of it would be kept: the format does not know {names}"
 
 
 class NotOneItem(InvalidMetadata):

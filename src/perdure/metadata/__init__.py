@@ -21,7 +21,7 @@ import msgspec
 
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.errors.limits import MetadataTooLarge
-from perdure.errors.records import RecordNotRecognised
+from perdure.errors.records import MembersUnknown, RecordNotRecognised
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
@@ -55,6 +55,8 @@ __all__ = [
 ]  # fmt: skip
 
 GROUP = "perdure.metadata"
+_NOTHING = About()
+_MEMBERS = frozenset(About.__struct_encode_fields__)
 _DERIVED = "Derived: read from the document itself ({}), not written by a person."
 
 
@@ -123,7 +125,20 @@ def read_record(data: bytes, format: str) -> About:
     if found.read is None:
         readable = tuple(one.name for one in load_formats().values() if one.read is not None)
         raise FormatNotRead(format=format, read=readable)
-    return found.read(data)
+    about = found.read(data)
+    if about == _NOTHING:
+        _refuse_unknown(data, found)
+    return about
+
+
+def _refuse_unknown(data: bytes, format: Format) -> None:
+    """Raise InvalidMetadata if a record says nothing that its format knows, but is not empty.
+
+    To store it would erase the description without a word.
+    """
+    unread = format.list_unread(data) if format.list_unread is not None else ()
+    if unread:
+        raise MembersUnknown(format=format.name, members=unread)
 
 
 def list_unread(data: bytes, format: str) -> tuple[str, ...]:
@@ -142,7 +157,10 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
         return msgspec.json.encode(read_record(data, format))
     if len(data) > LARGEST:
         raise MetadataTooLarge(format="json", limit=LARGEST)
-    return msgspec.json.encode(read_patch(data))
+    patch = read_patch(data)
+    if not patch.keys() & _MEMBERS:
+        _refuse_unknown(data, find_format("json"))
+    return msgspec.json.encode(patch)
 
 
 def describe_resource(

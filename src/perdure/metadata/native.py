@@ -5,18 +5,14 @@ Specification: docs/reference/metadata.md; the members are those of `perdure.mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-from typing import Any
-
 import msgspec
-from msgspec import inspect
 
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import quote_parser
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
 from perdure.model.about import About, check_description
 from perdure.model.plain_words import spell_degrees
+from perdure.model.unknown_members import list_unknown
 
 _NAME = "json"
 
@@ -43,30 +39,7 @@ def list_unread(data: bytes) -> tuple[str, ...]:
     >>> list_unread(b'{"titel": "T", "titles": [{"value": "T", "lang": "de"}]}')
     ('titel', 'titles.lang')
     """
-    members = msgspec.json.decode(data)
-    return tuple(dict.fromkeys(_list_unknown(members, _inspect_model(), "")))
-
-
-@cache
-def _inspect_model() -> inspect.Type:
-    return inspect.type_info(About)
-
-
-def _list_unknown(value: Any, kind: inspect.Type, before: str) -> Iterator[str]:
-    match kind:
-        case inspect.UnionType(types=kinds):
-            for one in kinds:
-                yield from _list_unknown(value, one, before)
-        case inspect.VarTupleType(item_type=item) if isinstance(value, list):
-            for one in value:
-                yield from _list_unknown(one, item, before)
-        case inspect.StructType(fields=fields) if isinstance(value, dict):
-            known = {one.encode_name: one.type for one in fields}
-            for name, inner in value.items():
-                if name in known:
-                    yield from _list_unknown(inner, known[name], f"{before}{name}.")
-                else:
-                    yield f"{before}{name}"
+    return list_unknown(msgspec.json.decode(data), About)
 
 
 FORMAT = Format(

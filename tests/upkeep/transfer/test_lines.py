@@ -48,6 +48,20 @@ def test_the_common_line_is_read_as_such() -> None:
         ({"id": ID, "metadata": {"year": 1997}}, "$.metadata"),
         ({"id": ID, "withdrawn": [{}]}, "$.withdrawn[0]"),
         ({"id": ID, "withdrawn": [{"reason": ""}]}, "$.withdrawn[0].reason"),
+        ({"id": ID, "about": {"title": "T"}}, "about.title"),
+        ({"id": ID, "about": {"titles": [{"value": "T", "lang": "de"}]}}, "about.titles.lang"),
+        (
+            {
+                "id": ID,
+                "about": {"titel": "T", "places": [{"point": {"latitude": 1, "longitude": 2}}]},
+            },
+            "about.titel",
+        ),
+        ({"id": ID, "narrower": [{"part": "x", "about": {"title": "T"}}]}, "narrower.about.title"),
+        (
+            {"id": ID, "values": [{"index": 1, "type": "URL", "data": "x", "tttl": 1}]},
+            "values.tttl",
+        ),
     ],
 )
 def test_a_line_of_another_form_is_refused_and_told_where(

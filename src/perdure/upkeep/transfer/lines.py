@@ -14,11 +14,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from perdure.errors.importing import LineLocationMalformed, LineMalformed, LineNotUtf8
+from perdure.errors.importing import (
+    LineLocationMalformed,
+    LineMalformed,
+    LineMemberUnknown,
+    LineNotUtf8,
+)
 from perdure.ids import grammar
 from perdure.model.about import LANGUAGE, About, Attachment
 from perdure.model.plain_words import spell_degrees
 from perdure.model.records import Location, Value
+from perdure.model.unknown_members import list_unknown
 from perdure.policy.naming import canonical_format
 
 _DIGEST = r"\A[0-9a-f]{128}\Z"
@@ -182,6 +188,8 @@ class PlainLine(_Strict, frozen=True, kw_only=True):
 
 _LONGEST_PLAIN = 1000
 """Bytes. Longer lines usually contain documents, so they are not tried as plain lines first."""
+_LENIENT = (b'"about"', b'"attached"', b'"values"')
+"""Fields whose types are also those of stored records, which ignore unknown members."""
 _decode = msgspec.json.Decoder(Line).decode
 _decode_plain = msgspec.json.Decoder(PlainLine).decode
 
@@ -197,6 +205,15 @@ def read_line(text: bytes) -> Line | PlainLine:
 
 
 def _read_full(text: bytes) -> Line:
+    line = _decode_full(text)
+    if any(name in text for name in _LENIENT):
+        unknown = list_unknown(msgspec.json.decode(text), Line)
+        if unknown:
+            raise LineMemberUnknown(member=unknown[0])
+    return line
+
+
+def _decode_full(text: bytes) -> Line:
     try:
         return _decode(text)
     except msgspec.ValidationError as error:
