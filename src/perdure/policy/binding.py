@@ -10,6 +10,7 @@ others, and its bytes are kept when it is broken; a location sends a reader on, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 
 import msgspec
@@ -50,6 +51,7 @@ from perdure.policy.rules import (
 )
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
+_PLAIN = bytes((0x0A, *range(0x21, 0x7F)))
 _USER = re.compile(r"https?://[^/?#@]*@", re.ASCII | re.IGNORECASE)
 _LOCATING = frozenset(
     {"http", "https", "ftp", "ftps", "urn", "hdl", "doi", "ark", "pdi", "pwid", "info"}
@@ -81,6 +83,28 @@ def check_uri(uri: str) -> None:
         raise SchemeNotLocating(uri=uri, scheme=match[1], known=known)
     if "@" in uri and _USER.match(uri):
         raise LocationNamesUser(uri=uri)
+
+
+def are_plain_urls(uris: Sequence[str]) -> bool:
+    """Return True if all are http(s) URLs that `check_uri` admits, checked together.
+
+    >>> are_plain_urls(["https://a.example/1", "http://a.example/2"])
+    True
+    >>> are_plain_urls(["https://a.example/1", "https://user@a.example/"])
+    False
+    """
+    if not uris:
+        return True
+    text = "\n".join(("", *uris, ""))
+    return (
+        text.count("\n") == len(uris) + 1
+        and text.count("\nhttps://") + text.count("\nhttp://") == len(uris)
+        and "://\n" not in text
+        and "@" not in text
+        and text.isascii()
+        and not text.encode().translate(None, _PLAIN)
+        and max(map(len, uris)) <= _LONGEST_URI
+    )
 
 
 def _check_location(location: Location) -> Location:

@@ -104,9 +104,11 @@ def _take_rows(
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
     is_new = not rows or ledger.is_empty(keys[0], keys[-1])
-    if is_new and not _have_word(rows, _LEVELS):
-        _add_rows(ledger, rows, by)
-        return len(rows), len(rows), []
+    if is_new:
+        together = _join_records(rows)
+        if _LEVELS not in together:
+            _add_rows(ledger, rows, by, together)
+            return len(rows), len(rows), []
     fresh: list[LoadRow] = []
     refused: list[Refused] = []
     changed = 0
@@ -121,7 +123,7 @@ def _take_rows(
         except PerdureError as error:
             refused.append((row.line, str(error)))
     for run in _split_runs(ledger, fresh):
-        _add_rows(ledger, run, by)
+        _add_rows(ledger, run, by, _join_records(run))
     return len(rows), changed + len(fresh), refused
 
 
@@ -159,7 +161,7 @@ def _find_refusals(
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
     is_new = ledger.is_empty(rows[0].key, rows[-1].key)
-    if is_new and not _have_word(rows, _LEVELS):
+    if is_new and _LEVELS not in _join_records(rows):
         return
     for row in rows:
         held = None if is_new else ledger.find_record(row.key)
@@ -183,10 +185,10 @@ def _split_runs(ledger: Ledger, rows: Sequence[LoadRow]) -> Iterator[Sequence[Lo
     yield rows[begin:]
 
 
-def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str) -> None:
-    """Add new identifiers."""
+def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str, together: bytes) -> None:
+    """Add new identifiers. `together` is the text of all records."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
-    has_more = any(row.contents for row in rows) or _have_word(rows, _ENDING)
+    has_more = _ENDING in together or any(row.contents for row in rows)
     if not has_more:  # a million of these take seconds
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers, by)
         return
@@ -202,9 +204,9 @@ def _has_more(row: LoadRow) -> bool:
     return bool(row.contents) or _ENDING in row.record
 
 
-def _have_word(rows: Sequence[LoadRow], word: bytes) -> bool:
-    """Return True if the record of a row contains a word. All rows take one search."""
-    return word in b"\n".join([row.record for row in rows])
+def _join_records(rows: Sequence[LoadRow]) -> bytes:
+    """Join the records of rows, so that a word is sought in all at once."""
+    return b"\n".join([row.record for row in rows])
 
 
 def _store_document(ledger: Ledger, row: LoadRow) -> str | None:

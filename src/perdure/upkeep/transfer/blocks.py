@@ -17,10 +17,10 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from operator import lt
 from typing import Any, BinaryIO
 
@@ -30,8 +30,14 @@ from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.limits import LineTooLong
 from perdure.errors.processes import WorkerKilled
 from perdure.model.commands import Joining, LoadRow
-from perdure.upkeep.transfer.lines import Line, read_line
-from perdure.upkeep.transfer.rows import Terms, discard_content, make_row, name_given_fields
+from perdure.upkeep.transfer.lines import Line, PlainLine, read_line, read_plain_lines
+from perdure.upkeep.transfer.plain_rows import make_plain_rows
+from perdure.upkeep.transfer.rows import (
+    Terms,
+    discard_content,
+    make_row,
+    name_given_fields,
+)
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
@@ -133,6 +139,10 @@ def read_rows_of(
         yield make_fault(block.first, LineTooLong(limit=LONGEST_LINE))
         return
     adding = terms.how is Joining.ADD
+    plain = read_plain_lines(block.text) if adding else None
+    if plain is not None:
+        yield from _read_plain(plain, block.first, terms)
+        return
     for number, text in enumerate(block.text.split(b"\n"), block.first):
         if number == 1:
             text = text.removeprefix(codecs.BOM_UTF8)
@@ -146,6 +156,20 @@ def read_rows_of(
             yield row if adding else name_given_fields(row, text)
         except StorageFailed:
             raise
+        except PerdureError as error:
+            yield make_fault(number, error)
+
+
+def _read_plain(lines: Sequence[PlainLine], first: int, terms: Terms) -> Iterator[LoadRow | Fault]:
+    rows = make_plain_rows(
+        lines, first, now=terms.now, today=terms.today, series=terms.series
+    ) or repeat(None)
+    for number, (line, row) in enumerate(zip(lines, rows, strict=False), first):
+        if row is not None:
+            yield row
+            continue
+        try:
+            yield make_row(line, number, terms)
         except PerdureError as error:
             yield make_fault(number, error)
 

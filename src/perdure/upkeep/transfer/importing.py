@@ -40,7 +40,8 @@ from perdure.upkeep.transfer.blocks import (
     read_blocks,
     read_rows_of,
 )
-from perdure.upkeep.transfer.rows import BY, Terms, discard_content, merge_rows
+from perdure.upkeep.transfer.plain_rows import BY
+from perdure.upkeep.transfer.rows import Terms, discard_content, merge_rows
 from perdure.upkeep.transfer.sorting import Sorter, size_of
 from perdure.writing.door import Door
 from perdure.writing.load import write_rows

@@ -179,7 +179,7 @@ class Line(_Strict, frozen=True, kw_only=True):
         )
 
 
-class PlainLine(_Strict, frozen=True, kw_only=True):
+class PlainLine(_Strict, frozen=True, kw_only=True, gc=False):
     """The usual line of a large import: an identifier and one URL."""
 
     id: str
@@ -202,6 +202,17 @@ def read_line(text: bytes) -> Line | PlainLine:
         return _decode_plain(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _read_full(text)
+
+
+def read_plain_lines(text: bytes) -> list[PlainLine] | None:
+    """Read lines that are all plain, or return None if one has another form."""
+    lines = text.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        return list(map(_decode_plain, lines))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _read_full(text: bytes) -> Line:

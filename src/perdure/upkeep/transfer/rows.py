@@ -32,13 +32,12 @@ from perdure.errors.importing import (
 from perdure.formats import MediaType, find_python_codec
 from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar, parse
-from perdure.ids.pdi import Pdi, read_plain_key
+from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model import about as description
 from perdure.model import stored
 from perdure.model.commands import NOWHERE, Content, Joining, LoadRow, make_representation
 from perdure.model.records import (
-    LOCAL,
     WHOLE_RESOURCE,
     Correction,
     Level,
@@ -67,9 +66,9 @@ from perdure.upkeep.transfer.lines import (
     LinePlace,
     PlainLine,
 )
+from perdure.upkeep.transfer.plain_rows import BY, make_plain_row
 from perdure.writing.content_targets import find_targets, may_have_targets
 
-BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
 """Highest serial number of today that a line can have. Above it there must be more numbers than one
 day can use. A line cannot know which numbers were issued: it may precede those that lead to it.
@@ -99,11 +98,16 @@ class Terms(msgspec.Struct, frozen=True):
 def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
     """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
     if isinstance(line, PlainLine):
-        row = _make_plain_row(line.id, line.locations[0], number, terms)
+        row = make_plain_row(line, number, now=terms.now, today=terms.today, series=terms.series)
+        if row is not None:
+            return row
+        identifier = parse(line.id)
+        row = _make_named_row(identifier, line.locations[0], number, terms)
         if row is not None:
             return row
         line = Line(id=line.id, locations=line.locations)
-    identifier = parse(line.id)
+    else:
+        identifier = parse(line.id)
     if isinstance(identifier, Pdi):
         if identifier.series in terms.series:
             rules.check_day(identifier, terms.today)
@@ -129,26 +133,22 @@ def _is_usual(identifier: Pdi) -> bool:
     )
 
 
-def _make_plain_row(text: str, uri: str, number: int, terms: Terms) -> LoadRow | None:
-    """Make the row of a past, canonical PDI without parsing it. None for any other identifier."""
-    plain = read_plain_key(text)
-    if plain is None:
+def _make_named_row(identifier: Identifier, url: str, number: int, terms: Terms) -> LoadRow | None:
+    """Make the row of a whole resource of another scheme and a URL. None for anything else."""
+    name = naming.spell_name(identifier)
+    if (
+        isinstance(identifier, Pdi)
+        or not name
+        or identifier.is_pattern
+        or identifier.whole is not identifier
+        or identifier.equal_key
+        or naming.read_qualifiers(identifier) != (None, None)
+        or not binding.are_plain_urls((url,))
+    ):
         return None
-    key, format, version = plain
-    series, day, _ = key.split("/", 2)
-    if series in terms.series and day >= terms.today.replace("/", ""):
-        return None
-    binding.check_uri(uri)
-    hashes = (reference_hash(f"location:{uri}"),)
-    before = _encode_before_uri(terms.now, int(version) if version else None, format)
-    return LoadRow(key, before + uri.encode(), number, hashes)
-
-
-@lru_cache(maxsize=1024)
-def _encode_before_uri(now: str, version: int | None, format: str | None) -> bytes:
-    """Encode the record of a usual line without its URI; all else in it is common to many lines."""
-    bound = Location(uri="", version=version, format=format)
-    return stored.encode_stored(Record(at=now, by=BY, locations=(bound,)))
+    record = Record(name=name, at=terms.now, by=BY, locations=(Location(uri=url),))
+    hashes = (reference_hash(f"location:{url}"),)
+    return LoadRow(identifier.key, stored.encode_stored(record), number, hashes)
 
 
 def _is_document(identifier: Pdi, line: Line, held: LineContent) -> bool:
