@@ -77,6 +77,7 @@ _MODULES = {
     "deurlify": "addresses",
     "archive": "archive",
     "pwid": "citing",  # which adds `pwid cite`
+    "deposit": "depositing",
     "import": "moving",
     "export": "moving",
     "dedupe": "moving",

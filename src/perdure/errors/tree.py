@@ -66,6 +66,7 @@ AREAS = (
     "credentials",
     "cutting",
     "damage",
+    "depositing",
     "describing",
     "importing",
     "limits",

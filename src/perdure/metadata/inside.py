@@ -1,4 +1,4 @@
-"""Readers of the metadata inside documents: HTML, PDF, EXIF, PNG, ID3.
+"""Readers of the metadata inside documents: HTML, PDF, EXIF, PNG, ID3, and those of other modules.
 
 How it works: each reader takes bytes and returns plain name-value pairs, from which a description
 is made. Only `perdure.metadata.derived` runs them, in a process with limits.
@@ -19,32 +19,72 @@ from importlib import import_module
 import msgspec
 
 from perdure import formats
+from perdure.metadata.inside_mail import read_mail
+from perdure.metadata.inside_ole import read_summary
+from perdure.metadata.inside_packages import read_epub, read_office, read_opendocument, read_xmp
 from perdure.model.about import About, clean_text
 from perdure.model.plain_words import read_pairs
 
 Pairs = dict[str, str]
 
+OFFICE = "application/vnd.openxmlformats-officedocument."
+OPENDOCUMENT = "application/vnd.oasis.opendocument."
+OLD_OFFICE = frozenset(
+    (
+        "application/msword",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-powerpoint",
+        "application/x-ole-storage",
+    )
+)
 _HEAD = 128 * 1024  # bytes of HTML; a head is not longer
 _MOST_FRAMES = 500
 
 
 def describe_bytes(data: bytes, media_type: str, charset: str | None) -> About | None:
     """Return the description inside the bytes, or None if they contain none."""
-    match media_type:
-        case "text/html" | "application/xhtml+xml":
-            name, pairs = "HTML", read_html(data[:_HEAD], charset)
-        case "application/pdf":
-            name, pairs = "PDF", read_pdf(data)
-        case "image/jpeg" | "image/tiff":
-            name, pairs = "EXIF", read_exif(data)
-        case "image/png":
-            name, pairs = "PNG", read_png(data)
-        case _:
-            name, pairs = "ID3", read_id3(data)
-    pairs = {key: value for key, value in pairs.items() if clean_text(value)}
+    name, pairs = read_inside(data, media_type, charset)
     if not pairs:
         return None
     return msgspec.structs.replace(read_pairs(pairs), derived=name)
+
+
+def read_inside(data: bytes, media_type: str, charset: str | None) -> tuple[str, Pairs]:
+    """Return the names and values inside the bytes, and what they were read from."""
+    name, pairs = _read_by_type(data, media_type, charset)
+    return name, {key: value for key, value in pairs.items() if clean_text(value)}
+
+
+def _read_by_type(data: bytes, media_type: str, charset: str | None) -> tuple[str, Pairs]:
+    match media_type:
+        case "text/html" | "application/xhtml+xml":
+            return "HTML", read_html(data[:_HEAD], charset)
+        case "application/pdf":
+            return "PDF", read_pdf(data)
+        case "image/jpeg" | "image/tiff":
+            return _join_sources(("EXIF", read_exif(data)), ("XMP", read_xmp(data)))
+        case "image/png":
+            return _join_sources(("PNG", read_png(data)), ("XMP", read_xmp(data)))
+        case "message/rfc822":
+            return "mail", read_mail(data)
+        case "application/epub+zip":
+            return "EPUB", read_epub(data)
+    if media_type.startswith(OFFICE):
+        return "Office", read_office(data)
+    if media_type.startswith(OPENDOCUMENT):
+        return "OpenDocument", read_opendocument(data)
+    if media_type in OLD_OFFICE:
+        return "Office", read_summary(data)
+    return "ID3", read_id3(data)
+
+
+def _join_sources(*sources: tuple[str, Pairs]) -> tuple[str, Pairs]:
+    """Join what several places in one file say: the first one wins, value by value."""
+    names = [name for name, pairs in sources if pairs]
+    joined: Pairs = {}
+    for _, pairs in sources:
+        joined = pairs | joined
+    return " and ".join(names), joined
 
 
 # HTML
@@ -125,6 +165,9 @@ def read_pdf(data: bytes) -> Pairs:
                 found[_INFO[key]] = str(value)
             elif key == "/CreationDate" and (date := _PDF_DATE.match(str(value))):
                 found["date"] = "-".join(part for part in date.groups() if part)
+        packet = document.Root.get("/Metadata")
+        if packet is not None:
+            found = read_xmp(bytes(packet.read_bytes())) | found
     return found
 
 

@@ -176,6 +176,15 @@ def load_collection(data: bytes) -> Collection:
     )
 
 
+def is_name(text: str) -> bool:
+    """Return True if a member can have this name within its collection.
+
+    >>> is_name("letters/1.txt"), is_name("7"), is_name("#1")
+    (True, False, False)
+    """
+    return len(text) <= _LONGEST_NAME and bool(_NAME.fullmatch(text)) and not text.isdigit()
+
+
 def check_collection(collection: Collection, lines: Iterable[int] = ()) -> None:
     """Raise InvalidMetadata if a collection is invalid.
 

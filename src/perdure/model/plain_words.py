@@ -84,6 +84,15 @@ def read_pairs(pairs: Mapping[str, str]) -> About:
     return About(**found)
 
 
+def is_plain_word(name: str) -> bool:
+    """Return True if `read_pairs` knows the name.
+
+    >>> is_plain_word("Title"), is_plain_word("shelf")
+    (True, False)
+    """
+    return name.lower() in _PAIRS
+
+
 def parse_person(name: str) -> Agent:
     """Parse a person's name; a comma separates the family name from the given name."""
     name = clean_text(name)

@@ -124,13 +124,21 @@ def commit_collection(
 @contextmanager
 def _spool_document(registry: Registry, collection: Collection) -> Iterator[Content]:
     """Spool the document; remove it at the end if it was not committed."""
-    data = members.write_collection(collection)
-    with registry.spool() as spool:
-        for start in range(0, len(data), IN_MEMORY):
-            spool.write(data[start : start + IN_MEMORY])
-        content = spool.finish_content(format=members.FORMAT, media_type=members.MEDIA_TYPE)
+    content = store_document(registry, collection)
     try:
         yield content
     finally:
         if content.spooled:
             (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+
+
+def store_document(registry: Registry, collection: Collection) -> Content:
+    """Return the document as a content, which may wait in a file until it is committed.
+
+    Raises StorageFailed or TooLarge.
+    """
+    data = members.write_collection(collection)
+    with registry.spool() as spool:
+        for start in range(0, len(data), IN_MEMORY):
+            spool.write(data[start : start + IN_MEMORY])
+        return spool.finish_content(format=members.FORMAT, media_type=members.MEDIA_TYPE)

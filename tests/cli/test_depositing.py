@@ -1,0 +1,110 @@
+"""`deposit`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+SERIES_OPTION = ("--series", SERIES)
+
+
+@pytest.fixture
+def source(place: Path) -> Path:
+    source = place / "source"
+    source.mkdir()
+    (source / "a.txt").write_text("Dear Sir,\nyours\n")
+    (source / "page.html").write_text("<!DOCTYPE html><title>A page</title><p>text")
+    (source / "page.txt").write_text("text")
+    (source / "empty.txt").write_text("")
+    return source
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_deposit_prints_where_its_results_are(shell: Shell, source: Path) -> None:
+    told = shell.json("deposit", "source", "--receipt", "receipts.csv", "--report", "r.html")
+    assert (told["documents"], told["files"], told["skipped"]) == (2, 3, 1)
+    job = Path(told["path"])
+    assert {"plan.csv", "receipts.csv", "report.html"} <= {one.name for one in job.iterdir()}
+    rows = read_rows(Path("receipts.csv"))
+    name = next(row["identifier"] for row in rows if row["file"] == "a.txt")
+    assert shell.run("get", name).stdout == "Dear Sir,\nyours\n"
+    page = next(row["identifier"] for row in rows if row["file"] == "page.html")
+    assert "A page" in shell.run("cite", page).stdout
+    assert "http" not in Path("r.html").read_text()
+    result = shell.run("deposit", "source")
+    assert "0 documents minted of 0 files; 3 files same" in result.stderr
+
+
+def test_a_plan_is_printed_corrected_and_given_back(shell: Shell, source: Path) -> None:
+    printed = shell.lines("deposit", "source", "--dry-run", "--plan", "plan.csv")
+    assert printed[0].startswith("DOC   V  ACTION TYPE")
+    assert len(printed) == 5
+    assert "A page (inside: HTML)" in next(line for line in printed if "page.html" in line)
+    values = [json.loads(line) for line in shell.lines("deposit", "source", "--dry-run", "--json")]
+    assert [value["action"] for value in values] == ["mint", "skip", "mint", "mint"]
+    shell.run("list", f"pdi://{SERIES}/2026/01/01/")  # nothing was minted
+    plan = Path("plan.csv")
+    plan.write_text(plan.read_text().replace("mint,1,1,a.txt", "mint,1,0,a.txt"))
+    result = shell.run("deposit", "--plan", "plan.csv", "--dry-run", code=1)
+    assert "plan.csv, line 3: the row refused: version is '0'" in result.stderr
+    told = json.loads(
+        shell.run("deposit", "--plan", "plan.csv", "--refused", "bad.csv", "--json", code=1).stdout
+    )
+    assert (told["documents"], told["refused"]) == (1, 1)
+    bad = Path("bad.csv")
+    bad.write_text(bad.read_text().replace("mint,1,0,a.txt", "mint,1,1,a.txt"))
+    assert shell.json("deposit", "--plan", "bad.csv")["documents"] == 1
+    assert shell.json("deposit", "--plan", "bad.csv")["documents"] == 1  # the same answer
+    assert shell.json("deposit", "source")["same"] == 3
+
+
+def test_an_inventory_with_bad_rows(shell: Shell, source: Path) -> None:
+    Path("i.csv").write_text("file,title\na.txt,A letter\nb.txt,Missing\n")
+    result = shell.run("deposit", "source", "--metadata", "i.csv", code=1)
+    assert "i.csv, line 3: the directory has no file 'b.txt'" in result.stderr
+    receipts = next(Path(result.stdout.strip()).glob("receipts.csv"))
+    name = next(row["identifier"] for row in read_rows(receipts) if row["file"] == "a.txt")
+    assert "A letter" in shell.run("cite", name).stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("source", "--map", "a=file"),
+        ("source", "--listed-only"),
+        ("source", "--watch", "--dry-run"),
+        ("--watch",),
+        ("source", "--metadata", "source/a.txt", "--map", "x=_y"),
+    ],
+)
+def test_options_that_contradict_each_other(
+    shell: Shell, source: Path, words: tuple[str, ...]
+) -> None:
+    shell.run("deposit", *words, code=2)
+
+
+def test_a_plan_is_not_overwritten(shell: Shell, source: Path) -> None:
+    Path("plan.csv").write_text("mine")
+    shell.run("deposit", "source", "--dry-run", "--plan", "plan.csv", code=2)
+    assert Path("plan.csv").read_text() == "mine"
+
+
+def test_errors_before_anything_is_minted(shell: Shell, source: Path) -> None:
+    for words, code in (
+        (("source", "--date-pattern", "%m"), 4),
+        (("source", "--metadata", "source/page.html"), 4),
+        (("source", "--series", "x.example.de"), 0),
+    ):
+        result = shell.run("deposit", *words, code=code or 1)
+        assert result.stderr
+    assert shell.json("deposit", "source")["documents"] == 2
