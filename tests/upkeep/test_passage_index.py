@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import apsw
 import pytest
@@ -11,6 +12,8 @@ from tests.conftest import TODAY, Desk, html, text
 from tests.upkeep.test_fingerprints import PLANTED, RFC, list_equal_runs, read_words
 
 pytest.importorskip("numpy")
+
+import numpy as np
 
 from perdure.errors import MissingLibrary
 from perdure.ids import parse
@@ -21,7 +24,8 @@ from perdure.model.records import Record
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
 from perdure.upkeep.quotations.fingerprints import WORDS, Match
-from perdure.upkeep.quotations.passage_index import FILE, PassageIndex
+from perdure.upkeep.quotations.passage_index import FILE, RUNS, PassageIndex
+from perdure.upkeep.quotations.runs import FingerprintRun, Postings, merge_runs, write_run
 from perdure.upkeep.quotations.words import FoldedWords, fold_text
 
 SENTENCE = " ".join(f"word{number}" for number in range(15))
@@ -172,7 +176,7 @@ def test_a_closed_document_is_not_named(desk: Desk) -> None:
 def test_the_index_resumes_after_a_crash_and_can_be_deleted(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ "resumable at any kill": the third document is lost together with its position."""
+    """ "an interrupted run resumes after the last page": nothing of this one is kept."""
     for number in range(5):
         desk.mint(text(f"{SENTENCE} {number}"))
     taken: list[str] = []
@@ -188,10 +192,11 @@ def test_the_index_resumes_after_a_crash_and_can_be_deleted(
     monkeypatch.setattr(index, "index_record", stop_at_third)
     with pytest.raises(KeyboardInterrupt):
         list(catch_up(desk.registry.records, index))
-    assert len(list(index.list_documents())) == 2
+    assert list(index.list_documents()) == []
     index.close()
     rows = list_rows(desk)
     assert len(rows) == 5
+    assert {one.name for one in search(desk, LETTER)} == {name for name, _ in rows}
     (desk.root / FILE).unlink()
     assert list_rows(desk) == rows
 
@@ -229,6 +234,98 @@ def test_a_document_without_readable_text_is_noted_until_its_record_changes(
     list(catch_up(desk.registry.records, index))
     assert index.list_unread() == []
     index.close()
+
+
+def read_runs(desk: Desk) -> bytes:
+    return b"".join(one.read_bytes() for one in sorted((desk.root / RUNS).glob("*.run")))
+
+
+def test_the_fingerprints_of_a_withdrawn_document_are_deleted_from_the_files(desk: Desk) -> None:
+    """ "what was computed from it is deleted" (ruling: tombstone-silence)."""
+    desk.mint(text("entirely different words, " * 3 + SENTENCE[:60]))
+    list_rows(desk)
+    before = read_runs(desk)
+    desk.mint(text(SENTENCE))
+    list_rows(desk)
+    assert read_runs(desk) != before
+    desk.withdraw(f"{TODAY}/2")
+    list_rows(desk)
+    assert read_runs(desk) == before
+
+
+def test_runs_are_merged_and_their_number_grows_slowly(desk: Desk) -> None:
+    for number in range(40):
+        desk.mint(text(f"{SENTENCE} {number}"))
+        list_rows(desk)
+    assert len(list((desk.root / RUNS).glob("*.run"))) <= 6
+    assert len(search(desk, LETTER)) == 40
+
+
+def test_a_missing_run_makes_the_index_begin_again(desk: Desk) -> None:
+    desk.mint(text(SENTENCE))
+    rows = list_rows(desk)
+    for path in (desk.root / RUNS).glob("*.run"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert list_rows(desk) == rows
+    assert len(search(desk, LETTER)) == 1
+
+
+def test_a_long_text_is_searched_from_end_to_end(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text above the limit for texts in memory, in stretches: the passages at every border."""
+    monkeypatch.setattr("perdure.upkeep.quotations.texts.LARGEST", 1000)
+    monkeypatch.setattr("perdure.upkeep.quotations.texts._STRETCH", 40_000)
+    choose = random.Random(3)
+    fillers = [f"w{choose.randrange(10**9)}" for _ in range(20_000)]
+    written = "\r\n".join(" ".join(fillers[at : at + 8]) for at in range(0, len(fillers), 8))
+    desk.mint(text(written))
+    for at in (*range(0, len(fillers) - 20, 997), len(fillers) - 15):
+        wanted = " ".join(fillers[at : at + 15])
+        (found,) = search(desk, wanted)
+        assert found.words == 15
+        counted = written.replace("\r\n", "\n")
+        assert counted[found.their_start : found.their_stop].split() == wanted.split()
+        begin = found.their_start + counted.count("\n", 0, found.their_start)
+        end = found.their_stop + counted.count("\n", 0, found.their_stop)
+        assert found.part == f"char={begin},{end}"  # of canonical text
+
+
+def test_a_passage_longer_than_a_window_is_found_as_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.upkeep.quotations.finding._WINDOW", 20_000)
+    choose = random.Random(4)
+    written = " ".join(f"w{choose.randrange(10**9)}" for _ in range(9000))
+    desk.mint(text(f"before {written} after"))
+    (found,) = search(desk, written)
+    assert (found.words, found.their_start) == (9000, len("before "))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_has_the_postings_that_were_written_and_merged(tmp_path: Path, seed: int) -> None:
+    choose = np.random.default_rng(seed)
+    stored = []
+    for number in range(3):
+        count = int(choose.integers(1, 500))
+        columns = choose.integers(0, 32, count).astype(np.uint64) << np.uint64(35)
+        postings = Postings(
+            columns | choose.integers(0, 3, count).astype(np.uint64),
+            np.full(count, number, dtype=np.uint32),
+            np.arange(count, dtype=np.uint32),
+        )
+        assert write_run(tmp_path / f"{number}", postings) == count
+        stored.append(postings)
+    merged = [FingerprintRun(tmp_path / f"{number}") for number in range(3)]
+    kept = [(*row,) for one in stored for row in zip(*(c.tolist() for c in one), strict=True)]
+    kept = [row for row in kept if row[1] != 1]
+    assert merge_runs(tmp_path / "all", merged, {1}) == len(kept)
+    run = FingerprintRun(tmp_path / "all")
+    for wanted in {row[0] for row in kept} | {7, (1 << 40) - 1}:
+        (start,), (stop,) = run.find_bounds(np.array([wanted], dtype=np.uint64))
+        documents, places = run.read_postings(np.arange(start, stop))
+        found = sorted(zip(documents.tolist(), places.tolist(), strict=True))
+        assert found == sorted(row[1:] for row in kept if row[0] == wanted)
 
 
 def refuse_text(source: object) -> None:

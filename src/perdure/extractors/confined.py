@@ -144,9 +144,24 @@ class Confined:
         """Return the index that an extractor with `map_text` makes of a text. Raises what the
         extractor raises, OverBudget, or Undecodable if the decoder crashes.
         """
-        worker = self._take_worker(extractor)
+        return self._read_bytes(Job(extractor, source, None, None, self.budget, text=True))
+
+    def list_links(self, extractor: str, source: Source) -> list[tuple[int, str]]:
+        """Return the links that an extractor with `list_links` lists: pages and addresses. Raises
+        what the extractor raises, OverBudget, or Undecodable if the decoder crashes.
+        """
+        found = self._read_bytes(Job(extractor, source, None, None, self.budget, links=True))
+        try:
+            return msgspec.json.decode(found, type=list[tuple[int, str]])
+        except msgspec.MsgspecError:
+            raise DecoderCrashed(**source.subject) from None
+
+    def _read_bytes(self, job: Job) -> bytes:
+        """Return the bytes that a job makes."""
+        source = job.source
+        worker = self._take_worker(job.extractor)
         with self._return_on_error(worker):
-            reply = worker.run_job(Job(extractor, source, None, None, self.budget, text=True))
+            reply = worker.run_job(job)
             if not isinstance(reply, TextReply) or reply.length > LONGEST:
                 raise worker.make_breakdown(source)
         index = bytearray()

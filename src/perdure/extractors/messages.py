@@ -65,6 +65,8 @@ class Job(msgspec.Struct, frozen=True):
     """Whether to prepare the source, with no part as the answer."""
     text: bool = False
     """Whether to make the index of the plain text."""
+    links: bool = False
+    """Whether to list the links, as JSON."""
 
 
 class CutReply(msgspec.Struct, frozen=True, tag=True):

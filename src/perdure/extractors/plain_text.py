@@ -24,11 +24,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.port import Indexes, Part, Source, Span
 from perdure.parts import Selector
+
+if TYPE_CHECKING:
+    from perdure.extractors.text.decoded import LongText
 
 LARGEST = 20 << 20
 """The largest document, in bytes, whose plain text is made, and the longest text, in characters."""
@@ -128,6 +131,17 @@ class CharacterReader(TextReader, Protocol):
 
     def read_characters(self, source: Source) -> str | None:
         """Return the text that `read_text` returns, or None. Raises the same errors."""
+
+
+@runtime_checkable
+class LongTextReader(TextReader, Protocol):
+    """A reader whose texts are stored as they are read, so that any length can be read."""
+
+    def open_long_text(self, source: Source, indexes: Indexes) -> LongText | None:
+        """Return the text, to be read in stretches, or None if this document has none.
+
+        Raises Undecodable.
+        """
 
 
 @runtime_checkable

@@ -324,6 +324,17 @@ class Outlining(Protocol):
 
 
 @runtime_checkable
+class LinkLister(Protocol):
+    """An extractor of a format with links of its own, which are not in its text."""
+
+    def list_links(self, source: Source) -> list[tuple[int, str]]:
+        """Return the page, from 1, and the address of each link, in order, up to a limit.
+
+        Raises Undecodable, OverBudget, or MissingLibrary.
+        """
+
+
+@runtime_checkable
 class Preparing(Protocol):
     """An extractor that first makes a copy or an index, and then cuts parts faster from that."""
 

@@ -16,6 +16,8 @@ import socket
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
+import msgspec
+
 from perdure.errors import PerdureError
 from perdure.errors.limits import MemoryExceeded
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
@@ -36,7 +38,15 @@ from perdure.extractors.messages import (
     send_message,
 )
 from perdure.extractors.plain_text import TextMapper
-from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream, join_chunks
+from perdure.extractors.port import (
+    CHUNK,
+    Extractor,
+    LinkLister,
+    Outlining,
+    Preparing,
+    Stream,
+    join_chunks,
+)
 
 
 def main() -> None:
@@ -76,6 +86,9 @@ def _do_job(job: Job, wire: socket.socket) -> None:
             return
         if job.text and isinstance(extractor, TextMapper):
             _send_index(extractor.map_text(job.source), wire)
+            return
+        if job.links and isinstance(extractor, LinkLister):
+            _send_index(msgspec.json.encode(extractor.list_links(job.source)), wire)
             return
         selector = None if job.selector is None else read_selector(job.selector)
         if selector is None:

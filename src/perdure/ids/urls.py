@@ -59,6 +59,8 @@ _PROXIES = (
     Proxy("urn.fi", (), ""),
 )
 _BY_HOST = {host: one for one in _PROXIES for host in (one.host, *one.aliases)}
+KNOWN_HOSTS = frozenset(_BY_HOST)
+"""The hosts of the public resolvers."""
 _HANDLES = ("hdl:", "doi:")
 
 

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,6 +33,7 @@ from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_index
 from perdure.extractors.plain_text import (
     CharacterReader,
     Characters,
+    LongTextReader,
     PlainText,
     SelectiveTextReader,
     TextMapper,
@@ -44,6 +46,7 @@ from perdure.extractors.port import (
     Extractor,
     Indexes,
     Lengthy,
+    LinkLister,
     Outlining,
     Part,
     Preparing,
@@ -57,6 +60,9 @@ from perdure.extractors.port import (
 from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
 from perdure.plugins import Plugin, load_plugins
+
+if TYPE_CHECKING:
+    from perdure.extractors.text.decoded import LongText
 
 GROUP = "perdure.extractors"
 _WITHIN = "within"
@@ -212,6 +218,31 @@ class PartExtraction:
                 return Characters(text)
         found = self.read_text(source)
         return None if found is None else Characters(found.text, list_breaks(found))
+
+    def open_long_text(self, source: Source) -> LongText | None:
+        """The plain text of a source of any length, to be read in stretches. None if it has no
+        text, or only one that must be in memory.
+
+        Raises Undecodable, and PartNotSupported for an unknown charset.
+        """
+        for place, extractor in self._list_text_readers(source):
+            if not isinstance(extractor, LongTextReader):
+                return None
+            is_confined = isinstance(extractor, Extractor) and _is_confined(extractor, source)
+            if self._place is not None and is_confined:
+                self._confined.list_extents(place, source, self._place)  # makes the index
+            return extractor.open_long_text(source, self.indexes)
+        return None
+
+    def list_links(self, source: Source) -> list[tuple[int, str]]:
+        """The page and the address of each link that a format has beside its text.
+
+        Raises Undecodable, OverBudget, or MissingLibrary.
+        """
+        for _, place, extractor in self._rank_extractors(source.essence):
+            if isinstance(extractor, LinkLister):
+                return self._confined.list_links(place, source)
+        return []
 
     def _list_text_readers(self, source: Source) -> list[_TextSource]:
         """The extractors that may read the text of a source, the most specific first."""

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import (
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 _EXTRA = "pdf"
 _SHOWN = 50  # names in a list of extents
 _LONGEST_FACT = 200  # characters
+_MOST_LINKS = 100_000
+_LONGEST_ADDRESS = 8192  # characters
 _DEEPEST = 32  # levels of a tree of names
 _MOST_EMBEDDED = 64 << 20  # bytes
 _HARMLESS = ("/URI", "/GoTo")
@@ -86,6 +89,10 @@ class PdfExtractor:
                     shown = names[:_SHOWN]
                     found.append(Extent(syntax=example, what=what, size=len(names), items=shown))
         return tuple(found)
+
+    def list_links(self, source: Source) -> list[tuple[int, str]]:
+        with _open_pdf(source, "links") as pdf:
+            return list(islice(_list_addresses(pdf), _MOST_LINKS))
 
     def map_text(self, source: Source) -> bytes:
         return pdf_text.map_pdf_text(source)
@@ -202,6 +209,20 @@ def _find_crop_box(
         )
     clipped = (max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top))
     return [round(Decimal(one.numerator) / one.denominator, 6) for one in clipped]
+
+
+# links
+# -----
+
+
+def _list_addresses(pdf: pikepdf.Pdf) -> Iterator[tuple[int, str]]:
+    """Yield the page and the address of each link to the web (ISO 32000, 12.6.4.8)."""
+    for number, page in enumerate(pdf.pages, 1):
+        for annotation in islice(page.obj.get("/Annots", ()), _MOST_LINKS):
+            action = annotation.get("/A") if hasattr(annotation, "get") else None
+            address = None if action is None else action.get("/URI")
+            if address is not None:
+                yield number, str(address)[:_LONGEST_ADDRESS]
 
 
 # names

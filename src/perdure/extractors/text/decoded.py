@@ -7,6 +7,7 @@ finds the bytes, in every charset.
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import NamedTuple
 
@@ -27,8 +28,7 @@ class DecodedText(NamedTuple):
 
     def find_span(self, start: int, stop: int) -> Span:
         """Return the stored bytes of characters [start, stop)."""
-        first, last = (self.places.find_place(Unit.CHARACTER, place) for place in (start, stop))
-        return Span(first.byte, self.places.read_together(last)[1] if last.skip else last.byte)
+        return _find_span(self.places, start, stop)
 
     def select_part(self, start: int, stop: int) -> TextRange:
         """Return a selector for characters by RFC 5147."""
@@ -41,6 +41,41 @@ class DecodedText(NamedTuple):
 
     def locate_part(self, part: Part) -> TextPassage | None:
         return locate_slices(self, part)
+
+
+class LongText(NamedTuple):
+    """The characters of a text of any length, read from the file when they are needed."""
+
+    places: TextIndex
+
+    @property
+    def length(self) -> int:
+        return self.places.count_units(Unit.CHARACTER)
+
+    def find_span(self, start: int, stop: int) -> Span:
+        """Return the stored bytes of characters [start, stop)."""
+        return _find_span(self.places, start, stop)
+
+    def read_characters(self, start: int, stop: int) -> str:
+        """Return the characters [start, stop), as far as there are any."""
+        stop = min(stop, self.length)
+        if start >= stop:
+            return ""
+        first, end = self.places.find_place(Unit.CHARACTER, start), self.find_span(start, stop).stop
+        decoder = codecs.getincrementaldecoder(self.places.coding.codec)()
+        decoder.setstate((b"", first.state))
+        stored = decoder.decode(self.places.source.read_bytes(first.byte, end))
+        text = _LINE_BREAK.sub("\n", stored)[first.skip :]
+        return text[: stop - start]
+
+    def select_part(self, start: int, stop: int) -> TextRange:
+        """Return a selector for characters by RFC 5147."""
+        return TextRange("char", start, stop)
+
+
+def _find_span(places: TextIndex, start: int, stop: int) -> Span:
+    first, last = (places.find_place(Unit.CHARACTER, place) for place in (start, stop))
+    return Span(first.byte, places.read_together(last)[1] if last.skip else last.byte)
 
 
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:

@@ -18,20 +18,19 @@ import re
 from bisect import bisect_right
 from itertools import islice
 
-from perdure.errors import PerdureError
 from perdure.extractors.markup.tagged import Markup
 from perdure.extractors.markup.tags import HTML, TEXT, Tags, View, read_attributes, read_tag
 from perdure.extractors.port import Source, Span
 from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import Unit, open_index
-from perdure.ids import Identifier, parse
-from perdure.ids.urls import deurlify
+from perdure.ids import Identifier
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
 from perdure.parts.port import MARKUP, SGML, XML, covers_type
 from perdure.reading.citations.origins import Medium, Origin
 from perdure.reading.citations.sides import Finding
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.links.written import read_address
 
 _SHOWING = {
     b"img": (b"src",),
@@ -54,7 +53,6 @@ _SHOWING = {
 _MOST_TAGS = 10_000  # that may refer to a part
 _LONGEST = 8192  # bytes of a value, characters of an identifier
 _WRITTEN = re.compile(r"(?:<|\(|\"|')?((?:https?://|urn:|pdi:)[^\s<>\"'`]+)", re.IGNORECASE)
-_PARAMETER = re.compile(r"[?&](?:amp;)?part=([^&#]*)")
 
 
 def find_reference(
@@ -149,24 +147,6 @@ def _find_written(source: Source, byte: int, cited: Identifier) -> Span | None:
         return None
     length = len(text[: found.start(1) + len(name)].encode(find_coding(source).codec, "replace"))
     return Span(byte, byte + length)
-
-
-def read_address(text: str) -> Identifier | None:
-    """Return the identifier that an address or an identifier in a document names, or None.
-
-    >>> str(read_address("https://pid.example.org/pdi://oma.eop.gov.us/1997/09/01/1.text.1%2337,51"))
-    'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
-    """
-    text = text.removeprefix("/")  # an address on the same server
-    part = _PARAMETER.search(text)
-    if part is not None:
-        text = f"{text[: part.start()]}#{part[1]}"
-    text = text.partition("?")[0] if "?" in text and "pdi:" in text.lower() else text
-    text = text.replace("%23", "#")
-    try:
-        return deurlify(text) if text.lower().startswith("http") else parse(text)
-    except (PerdureError, ValueError):
-        return None
 
 
 def _names(named: Identifier, cited: Identifier) -> bool:

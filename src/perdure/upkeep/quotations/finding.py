@@ -2,46 +2,49 @@
 
 How it works: the fingerprints of the text are looked up in the index. Each hit is extended to the
 longest run of equal words, and these words are compared as they are written in both texts, folded.
-The text of a document comes through the read door, as the reader may read it.
+The text of a document comes through the read door, as the reader may read it. Of a long text, only
+what is around a hit is folded, and more of it if the equal words reach the border.
 
-    every run of 15 equal words is found, and every run of 12 equal characters of scripts without
-    spaces, unless 6 of them in a row are boilerplate: in more than 64 places of the held texts
-
-What must stay true: a passage that is reported is in both texts. A document that is withdrawn, or
-closed to the reader, is not reported. Nothing is written but the index.
+What must stay true: what `PROMISE` says. A passage that is reported is in both texts. A document
+that is withdrawn, or closed to the reader, is not reported. Nothing is written but the index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.model.folding import fold_character
 from perdure.model.queries import Fetch, Query, Reader
 from perdure.registry import Registry
 from perdure.upkeep.quotations.fingerprints import (
     CHARACTERS,
     WORDS,
-    Fingerprints,
     Match,
     Winnowing,
     extend_match,
     find_fingerprints,
 )
-from perdure.upkeep.quotations.passage_index import IndexedDocument, PassageIndex
-from perdure.upkeep.quotations.words import (
-    FoldedWords,
-    Numbers,
-    TextWords,
-    fold_text,
-)
+from perdure.upkeep.quotations.passage_index import KINDS, IndexedDocument, PassageIndex
+from perdure.upkeep.quotations.texts import ComparedText, open_compared_text
+from perdure.upkeep.quotations.words import FoldedWords, TextWords, fold_text, spell_words
 
 MOST_PLACES = 64
 """A fingerprint in more places than this is boilerplate."""
+PROMISE = (
+    f"every run of {WORDS.promise} equal words that is not boilerplate is found, and every run of "
+    f"{CHARACTERS.promise} equal characters of scripts without spaces; boilerplate has "
+    f"{WORDS.size} words in a row that are in more than {MOST_PLACES} places"
+)
+_WINDOW = 1 << 16  # characters that are folded around a hit at first
+_GROWTH = 4  # a window that is too small grows by this factor
+_SPACE = re.compile(r"\s")
+_LONGEST_WORD = 1 << 12  # characters in which the border of a word is looked for
 
 
 class FoundPassage(NamedTuple):
@@ -54,150 +57,226 @@ class FoundPassage(NamedTuple):
     their_start: int
     their_stop: int
     part: str | None
-    """The part of the document that contains the passage; None if it has no single part."""
+    """The part of the document that contains the passage, in the meaning that parts of its name
+    have; None if it has no single part."""
     words: int
     """Equal words, or characters of scripts without spaces."""
+    day: str
+    """The day on which the document was deposited."""
 
 
 class _Hits(NamedTuple):
-    """Pairs of places of a text and of a document that have the same fingerprint."""
+    """Words of a text, and characters of a document, with the same fingerprint."""
 
-    words: list[tuple[int, int]]
-    characters: list[tuple[int, int]]
+    words: NDArray[np.intp]
+    places: NDArray[np.int64]
+
+
+_NoHits = _Hits(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
 
 
 def find_passages(
-    registry: Registry, index: PassageIndex, text: str, reader: Reader, *, without: str = ""
+    registry: Registry,
+    index: PassageIndex,
+    text: str,
+    reader: Reader,
+    *,
+    without: str = "",
+    note: Callable[[str, PerdureError], None] = lambda _name, _error: None,
 ) -> Iterator[FoundPassage]:
     """Yield the passages of a text that held documents contain, document by document.
 
-    `without` is the key of a record whose documents are not searched. Raises ValueError if the text
-    has more than 2^24 - 1 words.
+    `without` is the key of a record whose documents are not searched. `note` gets each document
+    that could not be read. Raises ValueError if the text has more than 2^24 - 1 words.
     """
     ours = fold_text(text)
-    for document, hits in _look_up(index, ours):
-        if document.key == without:
+    for number, hits in _look_up(index, ours):
+        document = index.find_document(number)
+        if document is None or document.key == without:
             continue
         try:
-            yield from _compare_document(registry, document, hits, text, ours, reader)
-        except PerdureError:  # withdrawn, erased or closed since, or no longer readable
+            theirs = _open_document(registry, document, reader)
+        except PerdureError as error:  # withdrawn, erased or closed since, or no longer readable
+            note(document.name, error)
             continue
+        if theirs is not None:
+            yield from _compare_document(document, theirs, hits, text, ours)
 
 
-def _look_up(index: PassageIndex, ours: TextWords) -> list[tuple[IndexedDocument, _Hits]]:
-    """Return the documents that share a fingerprint with a text which is not boilerplate."""
-    words = find_fingerprints(ours.words, WORDS)
-    characters = find_fingerprints(ours.characters, CHARACTERS)
-    shared = []
-    for document in index.list_documents():
-        one = _choose_shared(document.words, words.prints)
-        other = _choose_shared(document.characters, characters.prints)
-        if len(one.prints) or len(other.prints):
-            shared.append(document._replace(words=one, characters=other))
-    common_words = _list_common([one.words.prints for one in shared])
-    common_characters = _list_common([one.characters.prints for one in shared])
-    return [
-        (
-            document,
-            _Hits(
-                _pair_places(words, document.words, common_words),
-                _pair_places(characters, document.characters, common_characters),
-            ),
-        )
-        for document in shared
-    ]
+def _look_up(index: PassageIndex, ours: TextWords) -> Iterator[tuple[int, dict[str, _Hits]]]:
+    """Yield the number of each document that shares a fingerprint which is not boilerplate."""
+    found = {kind: _group_hits(index, kind, getattr(ours, kind)) for kind in KINDS}
+    for number in sorted(set().union(*found.values())):
+        yield number, {kind: hits[number] for kind, hits in found.items() if number in hits}
 
 
-def _choose_shared(theirs: Fingerprints, ours: Numbers) -> Fingerprints:
-    chosen = np.isin(theirs.prints, ours)
-    return Fingerprints(theirs.prints[chosen], theirs.places[chosen])
+def _group_hits(index: PassageIndex, kind: str, words: FoldedWords) -> dict[int, _Hits]:
+    """Return the hits of each document, in the order of our words."""
+    mine = find_fingerprints(words, KINDS[kind])
+    order = np.argsort(mine.prints, kind="stable")
+    prints, first, counts = np.unique(mine.prints[order], return_index=True, return_counts=True)
+    found = index.find_places(kind, prints, most=MOST_PLACES)
+    if not len(found.wanted):
+        return {}
+    wanted = found.wanted.astype(np.intp)
+    each = counts[wanted]  # a fingerprint may be at several places of ours, too
+    before = np.cumsum(each) - each
+    at = np.arange(int(each.sum())) - np.repeat(before, each) + np.repeat(first[wanted], each)
+    ours = mine.places[order][at].astype(np.intp)
+    documents = np.repeat(found.documents, each)
+    places = np.repeat(found.places, each).astype(np.int64)
+    order = np.lexsort((places, ours, documents))
+    ours, documents, places = ours[order], documents[order], places[order]
+    borders = np.flatnonzero(np.diff(documents, prepend=-1, append=-1))
+    return {
+        int(documents[start]): _Hits(ours[start:stop], places[start:stop])
+        for start, stop in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+    }
 
 
-def _list_common(prints: list[Numbers]) -> frozenset[int]:
-    """Return the fingerprints that are in too many places."""
-    if not prints:
-        return frozenset()
-    numbers, counts = np.unique(np.concatenate(prints), return_counts=True)
-    return frozenset(numbers[counts > MOST_PLACES].tolist())
+def _open_document(
+    registry: Registry, document: IndexedDocument, reader: Reader
+) -> ComparedText | None:
+    """Return the text of a document, unless it is not the one that was indexed.
 
-
-def _pair_places(
-    ours: Fingerprints, theirs: Fingerprints, common: frozenset[int]
-) -> list[tuple[int, int]]:
-    """Return the pairs of places with the same fingerprint, unless it is boilerplate."""
-    there: dict[int, list[int]] = {}
-    for number, place in zip(theirs.prints.tolist(), theirs.places.tolist(), strict=True):
-        if number not in common:
-            there.setdefault(number, []).append(place)
-    return [
-        (here, place)
-        for number, here in zip(ours.prints.tolist(), ours.places.tolist(), strict=True)
-        for place in there.get(number, ())
-    ]
-
-
-def _compare_document(
-    registry: Registry,
-    document: IndexedDocument,
-    hits: _Hits,
-    text: str,
-    ours: TextWords,
-    reader: Reader,
-) -> Iterator[FoundPassage]:
-    """Yield the passages of a document that are equal. Raises what reading it raises."""
-    if not hits.words and not hits.characters:
-        return
+    Raises the errors of resolving and of reading it.
+    """
     resolved = registry.reading.resolve(Query(identifier=parse(document.name), reader=reader))
     step = resolved.require_step()
     if not isinstance(step, Fetch) or step.representation.sha512 != document.sha512:
-        return
+        return None
     source = registry.documents.open_source(step.identifier, step.representation)
-    plain = registry.parts.read_text(source)
-    if plain is None:
-        return
-    theirs = fold_text(plain.text)
-    pairs = (
-        (ours.words, theirs.words, hits.words, WORDS),
-        (ours.characters, theirs.characters, hits.characters, CHARACTERS),
-    )
-    for mine, other, places, rule in pairs:
-        for match in _extend_hits(mine, other, places, rule):
-            first, second, length = match
-            if _spell_words(text, mine, first, length) != _spell_words(
-                plain.text, other, second, length
-            ):
+    return open_compared_text(registry.parts, source)
+
+
+def _compare_document(
+    document: IndexedDocument,
+    theirs: ComparedText,
+    hits: dict[str, _Hits],
+    text: str,
+    ours: TextWords,
+) -> Iterator[FoundPassage]:
+    """Yield the passages of a document that are equal."""
+    for kind, rule in KINDS.items():
+        mine: FoldedWords = getattr(ours, kind)
+        reading = _WindowedWords(theirs, kind)
+        for match in _extend_hits(mine, reading, hits.get(kind, _NoHits), rule):
+            start, stop = _measure(mine, match.first, match.length)
+            their_start, their_stop = reading.measure(match.second, match.length)
+            written = theirs.cut(their_start, their_stop)
+            if not _is_same(text[start:stop], written):
                 continue
-            start, stop = int(other.starts[second]), int(other.stops[second + length - 1])
-            passages = plain.list_passages(start, stop)
-            selector = passages[0].selector if len(passages) == 1 else None
             yield FoundPassage(
-                start=int(mine.starts[first]),
-                stop=int(mine.stops[first + length - 1]),
+                start=start,
+                stop=stop,
                 name=document.name,
-                their_start=start,
-                their_stop=stop,
-                part=None if selector is None else str(selector),
-                words=length,
+                their_start=their_start,
+                their_stop=their_stop,
+                part=theirs.find_part(parse(document.name), their_start, their_stop),
+                words=match.length,
+                day=document.day,
             )
 
 
+def _measure(words: FoldedWords, first: int, length: int) -> tuple[int, int]:
+    """Return the characters of words in a row."""
+    return int(words.starts[first]), int(words.stops[first + length - 1])
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return True if the words of two texts are the same, as they are written."""
+    return one == other or spell_words(one) == spell_words(other)
+
+
+class _WindowedWords:
+    """The words of a text around the places that are asked about."""
+
+    def __init__(self, text: ComparedText, kind: str) -> None:
+        self._text = text
+        self._kind = kind
+        self._size = _WINDOW
+        self._start = self._stop = 0
+        self.words = FoldedWords(*(np.empty(0, dtype=kind) for kind in ("u8", "u4", "u4")))
+
+    def find_word(self, place: int) -> int | None:
+        """Return the number of the word that begins at a character, in the window around it."""
+        if not self._start <= place < self._stop or self._is_near_border(place):
+            self._move_to(place)
+        at = int(np.searchsorted(self.words.starts, place - self._start))
+        if at < len(self.words.starts) and int(self.words.starts[at]) == place - self._start:
+            return at
+        return None
+
+    def enlarge(self, place: int) -> None:
+        """Fold more of the text around a place."""
+        self._size *= _GROWTH
+        self._move_to(place)
+
+    def reaches_border(self, match: Match) -> bool:
+        """Return True if more words may be equal outside the window."""
+        end = match.second + match.length
+        return (not match.second and self._start > 0) or (
+            end == len(self.words.starts) and self._stop < self._text.length
+        )
+
+    def measure(self, first: int, length: int) -> tuple[int, int]:
+        """Return the characters of words in a row."""
+        start, stop = _measure(self.words, first, length)
+        return start + self._start, stop + self._start
+
+    def _is_near_border(self, place: int) -> bool:
+        margin = self._size // 8
+        return (self._start > 0 and place - self._start < margin) or (
+            self._stop < self._text.length and self._stop - place < margin
+        )
+
+    def _move_to(self, place: int) -> None:
+        self._start = max(place - self._size // 4, 0)
+        self._stop = min(place + self._size - self._size // 4, self._text.length)
+        written = self._text.cut(self._start, self._stop)
+        if self._start:
+            border = _SPACE.search(written, 0, _LONGEST_WORD)
+            skipped = border.end() if border else 0
+            self._start, written = self._start + skipped, written[skipped:]
+        if self._stop < self._text.length:
+            tail = written[-_LONGEST_WORD:]
+            kept = max(tail.rfind(" "), tail.rfind("\n"))
+            if kept > 0:
+                written = written[: len(written) - len(tail) + kept]
+                self._stop = self._start + len(written)
+        self.words = getattr(fold_text(written), self._kind)
+
+
 def _extend_hits(
-    mine: FoldedWords, other: FoldedWords, places: list[tuple[int, int]], rule: Winnowing
+    mine: FoldedWords, theirs: _WindowedWords, hits: _Hits, rule: Winnowing
 ) -> Iterator[Match]:
-    """Yield each longest run of equal words once, if it is as long as promised."""
-    reached: dict[int, int] = {}  # by the distance of both places, the end of the last run
-    for here, there in sorted(places):
-        if here < reached.get(here - there, 0):
+    """Yield each longest run of equal words once, if it is as long as promised.
+
+    The second word of a match is one of the window as it is when the match is yielded.
+    """
+    left = np.ones(len(hits.words), dtype=bool)
+    for number in np.argsort(hits.places, kind="stable").tolist():
+        if not left[number]:
             continue
-        match = extend_match(mine, here, other, there)
-        if match is not None:
-            reached[here - there] = match.first + match.length
-            if match.length >= rule.promise:
-                yield match
+        here, place = int(hits.words[number]), int(hits.places[number])
+        match = _extend_hit(mine, here, theirs, place)
+        if match is None:
+            continue
+        inside = (hits.words >= match.first) & (hits.words < match.first + match.length)
+        same = theirs.words.starts[match.second - match.first + hits.words[inside]]
+        shift = place - int(theirs.words.starts[match.second - match.first + here])
+        left[np.flatnonzero(inside)[same + shift == hits.places[inside]]] = False
+        if match.length >= rule.promise:
+            yield match
 
 
-def _spell_words(text: str, words: FoldedWords, first: int, length: int) -> list[str]:
-    """Return words as they are written in a text, folded."""
-    places = slice(first, first + length)
-    spans = zip(words.starts[places].tolist(), words.stops[places].tolist(), strict=True)
-    return ["".join(map(fold_character, text[start:stop])) for start, stop in spans]
+def _extend_hit(mine: FoldedWords, here: int, theirs: _WindowedWords, place: int) -> Match | None:
+    """Return the longest run of equal words around a hit, or None if its words differ."""
+    while True:
+        there = theirs.find_word(place)
+        if there is None:
+            return None
+        match = extend_match(mine, here, theirs.words, there)
+        if match is None or not theirs.reaches_border(match):
+            return match
+        theirs.enlarge(place)

@@ -1,134 +1,281 @@
 """The index of passages: the fingerprints of all held texts, kept by a follower of the changes.
 
-How it works: `followers/quotations.sqlite` has a row for each held document: its name, its digest,
-and its fingerprints with their places, sorted, 9 bytes each. What cannot be read is noted there. A
-change of a record replaces the rows of that record, so a document that is withdrawn or erased
-leaves the index (`perdure.upkeep.changes.record_index`).
+How it works: `followers/quotations.sqlite` has a row for each held document
+(`perdure.upkeep.changes.document_index`). The fingerprints are in runs
+(`perdure.upkeep.quotations.runs`), 12 bytes each, in the directory `followers/quotations`; the
+database lists the runs that count. The fingerprints of a page of changes are collected, and written
+as runs before the transaction is committed. The runs that contain a document that was withdrawn or
+erased are written again without it.
 
-What must stay true: you may delete the file at any time; the next run makes the same rows. The
-index contains no text, and a deleted row is overwritten. What it finds is a hint only
-(`perdure.upkeep.quotations.finding` compares it).
+What must stay true: you may delete the files at any time; the next run makes them again. The index
+contains no text. What it finds is a hint only (`perdure.upkeep.quotations.finding` compares it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perdure.errors import PerdureError
-from perdure.ids import Identifier
-from perdure.model.records import Record, Representation
+from perdure.model.changes import Change
 from perdure.registry import Registry
-from perdure.upkeep.changes.record_index import RecordIndex, list_held
-from perdure.upkeep.quotations.fingerprints import (
-    CHARACTERS,
-    WORDS,
-    Fingerprints,
-    find_fingerprints,
+from perdure.storage.durable import sync_directory
+from perdure.storage.ports import Records
+from perdure.upkeep.changes.document_index import DOCUMENTS, DocumentIndex, HeldDocument
+from perdure.upkeep.quotations.fingerprints import CHARACTERS, WORDS, Fingerprints
+from perdure.upkeep.quotations.runs import (
+    FingerprintRun,
+    Postings,
+    RunUnreadable,
+    merge_runs,
+    write_run,
 )
-from perdure.upkeep.quotations.words import Numbers, fold_text
+from perdure.upkeep.quotations.texts import list_prints, open_compared_text
+from perdure.upkeep.quotations.words import Numbers, Places
 
 FILE = Path("followers", "quotations.sqlite")
-_PRINT = 5  # bytes
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS document (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL UNIQUE, sha512 TEXT NOT NULL,
-    reading TEXT NOT NULL, words BLOB NOT NULL, characters BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS document_key ON document (key);
-"""
+RUNS = Path("followers", "quotations")
+_MOST_FRESH = 4_000_000  # fingerprints that are collected before they are written
+_GROWTH = 2  # a run is merged with the smaller ones unless it is this many times as long as all
+KINDS = {"words": WORDS, "characters": CHARACTERS}
+"""What is fingerprinted, and how."""
 
 
 class IndexedDocument(NamedTuple):
-    """A document of the index: the name of exactly these bytes, and its fingerprints."""
+    """A document of the index: the name of exactly these bytes."""
 
+    number: int
     key: str
     name: str
     sha512: str
-    words: Fingerprints
-    """In the order of the numbers, not of the places."""
-    characters: Fingerprints
+    day: str
+    """The day on which it was deposited."""
 
 
-class PassageIndex(RecordIndex):
+class FoundPlaces(NamedTuple):
+    """Places of held documents that have a fingerprint, one in each row."""
+
+    wanted: Numbers
+    """The number of the fingerprint among those that were looked up."""
+    documents: Places
+    places: Places
+
+
+class _RunRow(NamedTuple):
+    number: int
+    kind: str
+    size: int
+    first: int
+    last: int
+
+
+class PassageIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    schema = _SCHEMA
-    tables = ("document",)
+    format = 3
+    schema = (
+        DOCUMENTS
+        + """
+    CREATE TABLE IF NOT EXISTS run (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, count INTEGER NOT NULL,
+        first INTEGER NOT NULL, last INTEGER NOT NULL
+    );
+    """
+    )
+    tables = ("document", "run")
 
     def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        super().__init__(registry.root / FILE)
+        self._place = registry.root / RUNS
+        self._place.mkdir(parents=True, exist_ok=True)
+        self._fresh: dict[str, list[Postings]] = {}
+        self._fresh_count = 0
+        self._gone: set[int] = set()
+        self._rewritten: set[int] = set()
+        """The runs without any document that is gone."""
+        self._opened: dict[int, FingerprintRun] = {}
+        super().__init__(registry, FILE)
+        try:
+            for kind in KINDS:
+                self._open_runs(kind)
+        except RunUnreadable:
+            self.reset()
+
+    def close(self) -> None:
+        self._opened.clear()
+        super().close()
 
     # following
     # ---------
 
-    def index_record(self, key: str, record: Record | None) -> None:
-        held = {} if record is None else {one: held for one, _, held in list_held(key, record)}
-        wanted = {(str(name), one.sha512, str(one.reading)) for name, one in held.items()}
-        query = "SELECT id, name, sha512, reading FROM document WHERE key = ?"
-        present = set()
-        for number, *stored in self.connection.execute(query, (key,)).fetchall():
-            if tuple(stored) in wanted:
-                present.add(tuple(stored))
-            else:
-                self.connection.execute("DELETE FROM document WHERE id = ?", (number,))
-        for name, one in held.items():
-            if (str(name), one.sha512, str(one.reading)) not in present:
-                self._add_document(key, name, one)
+    def take_changes(self, changes: Sequence[Change], records: Records) -> None:
+        super().take_changes(changes, records)
+        with self.hold_lock():
+            self._delete_unlisted()
 
-    def _add_document(self, key: str, name: Identifier, held: Representation) -> None:
-        """Add the fingerprints of a document, if it has a text. Note it if that cannot be read."""
-        try:
-            source = self._registry.documents.open_source(name, held)
-            text = self._registry.parts.read_text(source)
-            if text is None:
-                return
-            folded = fold_text(text.text)
-            words = find_fingerprints(folded.words, WORDS)
-            characters = find_fingerprints(folded.characters, CHARACTERS)
-        except (PerdureError, ValueError) as problem:  # damaged, too large, no library to read it
-            self.note_unread(key, str(name), problem)
-            return
-        self.connection.execute(
-            "INSERT INTO document (key, name, sha512, reading, words, characters)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                key,
-                str(name),
-                held.sha512,
-                str(held.reading),
-                _pack_fingerprints(words),
-                _pack_fingerprints(characters),
-            ),
-        )
+    def reset(self) -> None:
+        self._opened.clear()
+        super().reset()
+
+    def add_contents(self, number: int, document: HeldDocument) -> None:
+        source = self.registry.documents.open_source(document.name, document.held)
+        text = open_compared_text(self.registry.parts, source)
+        if text is not None:
+            prints = list_prints(text)
+            self._collect("words", number, prints.words)
+            self._collect("characters", number, prints.characters)
+
+    def remove_contents(self, number: int) -> None:
+        self._gone.add(number)
+
+    def is_batch_full(self) -> bool:
+        return self._fresh_count >= _MOST_FRESH
+
+    def end_batch(self) -> None:
+        """Write what was collected as runs, and merge runs."""
+        for kind, found in self._fresh.items():
+            self._write_fresh(kind, found)
+        for kind in KINDS:
+            self._merge_similar(kind)
+        self._purge_gone()
+        sync_directory(self._place)
+
+    def forget_contents(self) -> None:
+        self._fresh.clear()
+        self._gone.clear()
+        self._rewritten.clear()
+        self._fresh_count = 0
+
+    def _collect(self, kind: str, number: int, found: Fingerprints) -> None:
+        if len(found.prints):
+            documents = np.full(len(found.prints), number, dtype=np.uint32)
+            postings = Postings(found.prints, documents, found.places)
+            self._fresh.setdefault(kind, []).append(postings)
+            self._fresh_count += len(found.prints)
+
+    # writing
+    # -------
+
+    def _write_fresh(self, kind: str, found: list[Postings]) -> None:
+        joined = Postings(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        first, last = int(joined.documents.min()), int(joined.documents.max())
+        number = self._add_run(kind, first, last)
+        self._set_count(number, write_run(self._name_run(number), joined))
+
+    def _merge_similar(self, kind: str) -> None:
+        """Merge small runs, so that each that is left is longer than all smaller ones together."""
+        rows = sorted(self._list_runs(kind), key=lambda one: one.size)
+        merged, total = 0, 0
+        for number, row in enumerate(rows, 1):
+            if number > 1 and row.size < _GROWTH * total:
+                merged = number
+            total += row.size
+        if merged:
+            self._rewrite_runs(kind, rows[:merged])
+
+    def _purge_gone(self) -> None:
+        """Write the runs again that may contain a document that is gone."""
+        for row in self._list_runs():
+            if row.number in self._rewritten:
+                continue
+            if any(row.first <= number <= row.last for number in self._gone):
+                self._rewrite_runs(row.kind, [row])
+
+    def _rewrite_runs(self, kind: str, rows: Sequence[_RunRow]) -> None:
+        """Replace runs by one, without the documents that are gone."""
+        number = self._add_run(kind, min(one.first for one in rows), max(one.last for one in rows))
+        runs = [self._open_run(one.number) for one in sorted(rows)]
+        count = merge_runs(self._name_run(number), runs, self._gone)
+        self._rewritten.add(number)
+        self._set_count(number, count)
+        for one in rows:
+            self.connection.execute("DELETE FROM run WHERE id = ?", (one.number,))
+        if not count:
+            self.connection.execute("DELETE FROM run WHERE id = ?", (number,))
+
+    def _add_run(self, kind: str, first: int, last: int) -> int:
+        query = "INSERT INTO run (kind, count, first, last) VALUES (?, 0, ?, ?)"
+        self.connection.execute(query, (kind, first, last))
+        return self.connection.last_insert_rowid()
+
+    def _set_count(self, number: int, count: int) -> None:
+        self.connection.execute("UPDATE run SET count = ? WHERE id = ?", (count, number))
+
+    def _delete_unlisted(self) -> None:
+        """Delete the files of runs that were merged, or whose transaction was lost."""
+        listed = {self._name_run(one.number).name for one in self._list_runs()}
+        for path in self._place.glob("*.run"):
+            if path.name not in listed:
+                path.unlink(missing_ok=True)
+
+    def _list_runs(self, kind: str | None = None) -> list[_RunRow]:
+        query = "SELECT id, kind, count, first, last FROM run ORDER BY id"
+        rows = [_RunRow(*row) for row in self.connection.execute(query)]
+        return [one for one in rows if kind in (None, one.kind)]
+
+    def _name_run(self, number: int) -> Path:
+        return self._place / f"{number:09}.run"
+
+    def _open_run(self, number: int) -> FingerprintRun:
+        if number not in self._opened:
+            self._opened[number] = FingerprintRun(self._name_run(number))
+        return self._opened[number]
 
     # looking up
     # ----------
 
+    def find_places(self, kind: str, prints: Numbers, *, most: int) -> FoundPlaces:
+        """Return the places of each fingerprint, unless it has more than `most` places."""
+        runs = self._open_runs(kind)
+        if not runs or not len(prints):
+            none = np.empty(0, dtype=np.uint32)
+            return FoundPlaces(np.empty(0, dtype=np.uint64), none, none)
+        bounds = [one.find_bounds(prints) for one in runs]
+        counts = [stops - starts for starts, stops in bounds]
+        rare = np.sum(counts, axis=0) <= most
+        numbers, documents, places = [], [], []
+        for run, (starts, _), count in zip(runs, bounds, counts, strict=True):
+            chosen = np.flatnonzero(rare & (count > 0))
+            each = count[chosen]
+            before = np.cumsum(each) - each
+            at = np.arange(int(each.sum())) + np.repeat(starts[chosen] - before, each)
+            found = run.read_postings(at)
+            numbers.append(np.repeat(chosen, each).astype(np.uint64))
+            documents.append(found[0])
+            places.append(found[1])
+        return FoundPlaces(
+            np.concatenate(numbers), np.concatenate(documents), np.concatenate(places)
+        )
+
+    def _open_runs(self, kind: str) -> list[FingerprintRun]:
+        """Open the runs that count now. A writer may delete one between both steps."""
+        while True:
+            rows = self._list_runs(kind)
+            try:
+                found = [self._open_run(one.number) for one in rows]
+            except RunUnreadable:
+                if rows == self._list_runs(kind):
+                    raise
+                continue
+            listed = {one.number for one in self._list_runs()}
+            for number in self._opened.keys() - listed:
+                del self._opened[number]
+            return found
+
+    def find_document(self, number: int) -> IndexedDocument | None:
+        """Return the document with a number, unless it is gone."""
+        query = "SELECT id, key, name, sha512, day FROM document WHERE id = ?"
+        row = self.connection.execute(query, (number,)).fetchone()
+        return IndexedDocument(*row) if row else None
+
     def list_documents(self) -> Iterator[IndexedDocument]:
-        """Yield every document of the index."""
-        query = "SELECT key, name, sha512, words, characters FROM document ORDER BY id"
-        for key, name, sha512, words, characters in self.connection.execute(query):
-            yield IndexedDocument(
-                key, name, sha512, _unpack_fingerprints(words), _unpack_fingerprints(characters)
-            )
+        """Yield every document of the index, in the order in which they were indexed."""
+        query = "SELECT id, key, name, sha512, day FROM document ORDER BY id"
+        for row in self.connection.execute(query):
+            yield IndexedDocument(*row)
 
-
-def _pack_fingerprints(found: Fingerprints) -> bytes:
-    """Pack fingerprints, sorted: all numbers of 5 bytes, then all places of 4, little-endian."""
-    order = np.argsort(found.prints, kind="stable")
-    octets = found.prints[order].astype("<u8").view(np.uint8).reshape(-1, 8)[:, :_PRINT]
-    return octets.tobytes() + found.places[order].astype("<u4").tobytes()
-
-
-def _unpack_fingerprints(data: bytes) -> Fingerprints:
-    count = len(data) // (_PRINT + 4)
-    octets: NDArray[np.uint8] = np.zeros((count, 8), dtype=np.uint8)
-    octets[:, :_PRINT] = np.frombuffer(data, np.uint8, count * _PRINT).reshape(-1, _PRINT)
-    prints: Numbers = octets.reshape(-1).view("<u8").astype(np.uint64)
-    return Fingerprints(prints, np.frombuffer(data, "<u4", count, count * _PRINT))
+    def measure_size(self) -> int:
+        """Return the bytes of all files of the index."""
+        files = [self.registry.root / FILE, *self._place.glob("*.run")]
+        return sum(one.stat().st_size for one in files)

@@ -52,6 +52,33 @@ class TextWords(NamedTuple):
     characters: FoldedWords
 
 
+class _Spelling(dict[int, str]):
+    """The folded form of each code point in a text of words with blanks between them."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        kind = classify_character(character)
+        form = "" if kind is Kind.IGNORED else fold_character(character)
+        if kind is Kind.SEPARATOR:
+            form = " "
+        elif kind is Kind.ALONE and form:
+            form = f" {form} "
+        self[point] = form
+        return form
+
+
+_spelling = _Spelling()
+
+
+def spell_words(text: str) -> list[str]:
+    """Return the words of a text as they are written, folded, one after the other.
+
+    >>> spell_words("Änd\u0301 the 永遠")
+    ['and', 'the', '永', '遠']
+    """
+    return text.translate(_spelling).split()
+
+
 def fold_text(text: str) -> TextWords:
     """Return the words of a text."""
     found = [_fold_block(text[start:stop], start) for start, stop in _list_blocks(text)]

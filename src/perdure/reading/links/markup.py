@@ -1,0 +1,193 @@
+"""Identifiers in HTML, XML and SGML: in attributes and in the text between tags. Pure.
+
+How it works: the document is searched for identifiers like any text (`written`). Only if there are
+some, its tags are found, and each identifier is read in the attribute or in the character data
+around it. The name of the attribute, the element and the kind of document say how it refers:
+
+| where | how |
+| --- | --- |
+| HTML: `cite`, `href`, `src` (also `poster`, `srcset`), others | the same name; `data` |
+| `href` of `xi:include` | `xinclude` |
+| JATS: `xlink:href`, and the text of `pub-id`, `object-id`, `ext-link` | `jats` |
+| TEI: `target`, `source`, `corresp` and the like, and the text of `idno` | `tei` |
+| other XML: `xlink:href`, `href`, `src`, any other attribute | `xlink`, `href`, `src`, `data` |
+| text | `text` |
+
+In JATS and TEI, a DOI may stand without its label beside `pub-id-type="doi"` or `type="DOI"`.
+
+What must stay true: no entity is resolved, nothing is fetched, and any bytes at all can be read.
+Comments, declarations and scripts refer to nothing.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perdure.extractors.markup.tags import (
+    HTML,
+    Attribute,
+    Rule,
+    Tags,
+    read_attributes,
+    read_tag,
+    read_text_between,
+    scan_tags,
+)
+from perdure.ids import Identifier
+from perdure.reading.links.written import find_places, find_written, read_bare_doi
+
+_HEAD = 4096  # bytes in which the kind of a document is recognised
+_TYPED_DOI = re.compile(rb"""type\s{0,9}=\s{0,9}["']doi["']""", re.IGNORECASE)
+_NOT_READ = (b"script", b"style")
+_IN_HTML = {b"cite": "cite", b"href": "href", b"src": "src", b"poster": "src", b"srcset": "src"}
+_IN_XML = {b"href": "href", b"src": "src", b"cite": "cite"}
+_OF_TEI = frozenset(b"target source corresp ref sameas copyof facs url decls resp ana".split())
+_TEXT_OF_JATS = (b"pub-id", b"object-id", b"ext-link", b"related-object", b"related-article")
+_TEXT_OF_TEI = (b"idno", b"ref", b"ptr")
+
+
+class MarkedIdentifier(NamedTuple):
+    """An identifier in markup, how the markup refers to it, and its bytes [start, stop)."""
+
+    how: str
+    identifier: Identifier
+    start: int
+    stop: int
+
+
+def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> Iterator[MarkedIdentifier]:
+    """Yield the identifiers in markup in UTF-8, in order."""
+    places = find_places(data)
+    typed = [] if rule is HTML else [found.start() for found in _TYPED_DOI.finditer(data)]
+    if not places and not typed:
+        return
+    reading = _MarkupReading(data, rule, bases)
+    last: tuple[int, int] | None = None
+    for place in sorted({*places, *typed}):
+        around = reading.find_around(place)
+        if around == last:
+            continue
+        last = around
+        number, attribute = around
+        if attribute < 0:
+            yield from reading.read_text(number)
+        elif place in typed:
+            yield from reading.read_typed(number)
+        else:
+            yield from reading.read_attribute(number, place)
+
+
+class _MarkupReading:
+    """A document whose tags are known."""
+
+    def __init__(self, data: bytes, rule: Rule, bases: tuple[str, ...]) -> None:
+        self._data = data
+        self._rule = rule
+        self._bases = bases
+        self._tags: Tags = scan_tags(data, rule)
+        head = data[:_HEAD].lower()
+        self._is_tei = rule is not HTML and (b"tei-c.org/ns" in head or b"<tei" in head)
+        self._is_jats = (
+            rule is not HTML and not self._is_tei and (b"<article" in head or b"jats" in head)
+        )
+
+    def find_around(self, place: int) -> tuple[int, int]:
+        """Return the number of the tag at or before a place, and the attribute in it, or -1."""
+        number = bisect_right(self._tags.starts, place) - 1
+        if number < 0 or place >= self._tags.stops[number]:
+            return number, -1
+        attribute = self._find_attribute(number, place)
+        return number, 0 if attribute is None else attribute.start
+
+    def _find_attribute(self, number: int, place: int) -> Attribute | None:
+        start, stop = self._tags.starts[number], self._tags.stops[number]
+        return next(
+            (
+                one
+                for one in read_attributes(self._data, start, stop)
+                if one.start <= place < one.stop
+            ),
+            None,
+        )
+
+    def read_attribute(self, number: int, place: int) -> Iterator[MarkedIdentifier]:
+        """Yield the identifiers in the value of an attribute."""
+        attribute = self._find_attribute(number, place)
+        if attribute is None or bytes(attribute.name).lower().startswith(b"xmlns"):
+            return
+        how = self._describe_attribute(self._read_name(number), bytes(attribute.name).lower())
+        yield from self._read_slice(how, attribute.value.start, attribute.value.stop)
+
+    def read_text(self, number: int) -> Iterator[MarkedIdentifier]:
+        """Yield the identifiers in the text after a tag, up to the next one."""
+        name = self._read_name(number)
+        if self._rule is HTML and name in _NOT_READ and not self._is_closing(number):
+            return
+        how = "text"
+        if not self._is_closing(number):
+            local = name.rpartition(b":")[2]
+            if self._is_jats and local in _TEXT_OF_JATS:
+                how = "jats"
+            elif self._is_tei and local in _TEXT_OF_TEI:
+                how = "tei"
+        start, stop = self._find_gap(number)
+        for one in read_text_between(self._data, start, stop, self._rule):
+            yield from self._read_slice(how, one.start, one.stop, is_escaped=not one.verbatim)
+
+    def read_typed(self, number: int) -> Iterator[MarkedIdentifier]:
+        """Yield the DOI without a label in an attribute or in the text of an element."""
+        if not (self._is_jats or self._is_tei):
+            return
+        start, stop = self._tags.starts[number], self._tags.stops[number]
+        slices = [
+            one.value
+            for one in read_attributes(self._data, start, stop)
+            if bytes(one.name).lower().rpartition(b":")[2] in (b"href", b"target", b"source")
+        ]
+        slices.append(slice(*self._find_gap(number)))
+        for one in slices:
+            written = html.unescape(self._data[one].decode("utf-8", "replace"))
+            doi = read_bare_doi(written)
+            if doi is not None:
+                how = "jats" if self._is_jats else "tei"
+                yield MarkedIdentifier(how, doi, one.start, one.stop)
+                return
+
+    def _read_slice(
+        self, how: str, start: int, stop: int, *, is_escaped: bool = True
+    ) -> Iterator[MarkedIdentifier]:
+        for found in find_written(self._data[start:stop], self._bases, is_escaped=is_escaped):
+            yield MarkedIdentifier(how, found.identifier, start + found.start, start + found.stop)
+
+    def _find_gap(self, number: int) -> tuple[int, int]:
+        """Return the bytes between a tag and the next one."""
+        starts = self._tags.starts
+        stop = starts[number + 1] if number + 1 < len(starts) else len(self._data)
+        return (self._tags.stops[number] if number >= 0 else 0), stop
+
+    def _read_name(self, number: int) -> bytes:
+        """Return the name of a tag in lower case; empty before the first tag."""
+        if number < 0:
+            return b""
+        tag = read_tag(self._data, self._tags.starts[number], self._tags.stops[number])
+        return bytes(tag.name).lower()
+
+    def _is_closing(self, number: int) -> bool:
+        return number >= 0 and self._data[self._tags.starts[number] + 1] == 0x2F
+
+    def _describe_attribute(self, element: bytes, attribute: bytes) -> str:
+        """Return how an attribute refers to what it names."""
+        if self._rule is HTML:
+            return _IN_HTML.get(attribute, "data")
+        local = element.rpartition(b":")[2]
+        if local == b"include" and attribute == b"href":
+            return "xinclude"
+        if self._is_tei and attribute in _OF_TEI:
+            return "tei"
+        if attribute == b"xlink:href":
+            return "jats" if self._is_jats else "xlink"
+        return _IN_XML.get(attribute, "data")

@@ -1,0 +1,171 @@
+"""Identifiers that are written in a text: of every scheme, and in addresses of resolvers. Pure.
+
+How it works: a text is searched for the labels of all schemes and for `http`, as bytes, without
+regard to case. Each place is read up to the first character that no identifier has; punctuation
+that belongs to the sentence is left out; the rest is parsed. An address counts as the identifier in
+it (`perdure.ids.urls`). `doi 10.1000/182` and `DOI: 10.1000/182` are read, too.
+
+What must stay true: time is in proportion to the text. Nothing is fetched. What cannot be parsed is
+no identifier.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from perdure.errors import PerdureError
+from perdure.ids import Identifier, load_schemes, parse
+from perdure.ids.urls import KNOWN_HOSTS, deurlify
+from perdure.reading.targets import read_identifier
+
+LONGEST = 8192  # bytes of an identifier
+_WEB = (b"http://", b"https://")
+_TOKEN = re.compile(rb"[!#-;=?-\[\]_a-z~]{1,%d}" % LONGEST)  # printable, not of `"<>\^{|}
+_LOOSE_DOI = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGNORECASE)
+_BARE_DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
+_IN_WORD = re.compile(rb"[0-9A-Za-z_+.%-]\Z")
+_EMBEDDED = re.compile(rb"(?:pdi(?::|%3a)|/ark:)", re.IGNORECASE)
+_PARAMETER = re.compile(r"[?&](?:amp;)?part=([^&#]*)")
+_AFTER = ".,;:!?'\"*_"
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+class WrittenIdentifier(NamedTuple):
+    """An identifier, and its bytes [start, stop) in a text."""
+
+    identifier: Identifier
+    start: int
+    stop: int
+
+
+@cache
+def _list_needles() -> tuple[bytes, ...]:
+    """Return texts one of which is in every beginning of an identifier."""
+    prefixes = {prefix for scheme in load_schemes().values() for prefix in scheme.prefixes}
+    found = {one.partition(":")[0] for one in prefixes} - {"http", "https"}
+    return (*sorted(one.encode() + b":" for one in found | {"doi"}), b"doi ", b"doi.", *_WEB)
+
+
+def find_written(
+    text: bytes, bases: tuple[str, ...] = (), *, is_escaped: bool = False
+) -> Iterator[WrittenIdentifier]:
+    """Yield the identifiers in a text in an encoding that contains ASCII, in order.
+
+    `bases` are the addresses of our own resolver. `is_escaped` says that `&` begins a character
+    reference, as in markup.
+    """
+    end = 0
+    for at in find_places(text):
+        if at < end or (at and _IN_WORD.match(text, at - 1, at)):
+            continue
+        found = _read_place(text, at, bases, is_escaped=is_escaped)
+        if found is None:
+            continue
+        if isinstance(found, int):
+            end = found
+            continue
+        yield found
+        end = found.stop
+
+
+def find_places(text: bytes) -> list[int]:
+    """Return the places at which an identifier may begin."""
+    folded = text.lower()
+    found: list[int] = []
+    for needle in _list_needles():
+        at = folded.find(needle)
+        while at >= 0:
+            found.append(at)
+            at = folded.find(needle, at + 1)
+    return sorted(found)
+
+
+def _read_place(
+    text: bytes, at: int, bases: tuple[str, ...], *, is_escaped: bool
+) -> WrittenIdentifier | int | None:
+    """Return the identifier at a place; the end of an address that is none; or None."""
+    loose = _LOOSE_DOI.match(text, at)
+    start = at if loose is None else loose.end()
+    token = _TOKEN.match(text, start)
+    if token is None:
+        return None
+    is_web = token[0].lower().startswith(_WEB)
+    if is_web and not _may_be_resolver(token[0], bases):
+        return token.end()
+    written = token[0].decode("ascii")
+    if is_escaped and "&" in written:
+        written, length = _unescape(written)
+    else:
+        length = len(written)
+    kept = trim_sentence(written)
+    length -= len(written) - len(kept)
+    identifier = read_address(kept if loose is None else f"doi:{kept}", bases)
+    if identifier is None:
+        return token.end() if is_web else None
+    return WrittenIdentifier(identifier, at, start + length)
+
+
+def _unescape(written: str) -> tuple[str, int]:
+    """Return a text without character references, and how long it was as it is written.
+
+    A reference to a character that no identifier has ends the text.
+    """
+    for found in re.finditer(r"&(?:lt|gt|quot|apos|nbsp|#39|#34|#60|#62|#160);?", written):
+        written = written[: found.start()]
+        break
+    return html.unescape(written), len(written)
+
+
+def _may_be_resolver(token: bytes, bases: tuple[str, ...]) -> bool:
+    """Return True if an address may be at a resolver. Most are not, so this must be fast."""
+    host = token.split(b"/", 3)[2].decode("ascii", "replace").lower()
+    if host.partition(":")[0] in KNOWN_HOSTS or _EMBEDDED.search(token):
+        return True
+    return any(one and token.startswith(one.encode()) for one in bases)
+
+
+def trim_sentence(text: str) -> str:
+    """Return a text without the punctuation of the sentence around it.
+
+    >>> trim_sentence("doi:10.1000/182)."), trim_sentence("doi:10.1002/(SICI)1097")
+    ('doi:10.1000/182', 'doi:10.1002/(SICI)1097')
+    """
+    while text:
+        last = text[-1]
+        if last in _AFTER or (last in _CLOSING and text.count(last) > text.count(_CLOSING[last])):
+            text = text[:-1]
+        else:
+            break
+    return text
+
+
+def read_address(text: str, bases: tuple[str, ...] = ()) -> Identifier | None:
+    """Return the identifier that an address or an identifier in a document names, or None.
+
+    >>> str(read_address("https://pid.example.org/pdi://oma.eop.gov.us/1997/09/01/1.text.1%2337,51"))
+    'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
+    """
+    text = text.removeprefix("/")  # an address on the same server
+    is_ours = any(one and text.startswith(f"{one.rstrip('/')}/") for one in bases)
+    if is_ours or "pdi:" in text.lower():
+        part = _PARAMETER.search(text)
+        if part is not None:
+            text = f"{text[: part.start()]}#{part[1]}"
+        elif "?" in text:
+            text = text.partition("?")[0]
+        text = text.replace("%23", "#")
+    try:
+        is_web = text[:8].lower().startswith(("http://", "https://"))
+        return deurlify(text, bases, read_identifier) if is_web else parse(text)
+    except (PerdureError, ValueError):
+        return None
+
+
+def read_bare_doi(text: str) -> Identifier | None:
+    """Return the DOI that is written without its label, as in JATS and TEI, or None."""
+    found = _BARE_DOI.match(text.strip())
+    return None if found is None else read_address(f"doi:{trim_sentence(found[0])}")

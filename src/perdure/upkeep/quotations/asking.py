@@ -1,0 +1,207 @@
+"""Quotations of a document or of a text, for every face: found, compared, and named.
+
+How it works: `find_quotations_of` searches the text of a resolved name, and `find_quotations_in`
+any text. The result names the passages on both sides, and says what was promised, how much of the
+registry was searched, and what could not be read. Of two documents, the one that was deposited
+later is the one that may quote.
+
+What must stay true: a quotation that was found is not a citation: nothing is asserted, stored or
+counted. The record of the text itself is not searched.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.errors import Corrupt, PerdureError
+from perdure.errors.cutting import TextNotSupported
+from perdure.errors.limits import PlainTextTooLong
+from perdure.ids import Identifier, parse
+from perdure.model.queries import Fetch, Gone, Reader
+from perdure.policy.citing import require_citation
+from perdure.reading.plain_texts import choose_text, read_plain_text
+from perdure.reading.resolve import Resolved
+from perdure.reading.targets import spell_part_uri
+from perdure.registry import Registry
+from perdure.upkeep.changes.following import count_behind
+from perdure.upkeep.quotations.finding import PROMISE, FoundPassage, find_passages
+from perdure.upkeep.quotations.passage_index import PassageIndex
+from perdure.upkeep.quotations.texts import ComparedText, open_compared_text
+
+LARGEST = 20 << 20  # characters of a text that is searched
+_SHOWN = 300  # characters of a passage
+
+
+class Quotation(msgspec.Struct, frozen=True, kw_only=True):
+    """Equal words in the text that was asked about and in a held document."""
+
+    start: int
+    stop: int
+    """The code points of the text that was asked about."""
+    identifier: str | None = None
+    """The part of the document that was asked about; None if it has no name."""
+    found_in: str
+    """The part of the other document; the document if no single part contains the words."""
+    document: str
+    """The other document, with version and format."""
+    day: str
+    """The day on which it was deposited."""
+    words: int
+    """Equal words, or characters of scripts without spaces."""
+    text: str
+    """The words, as they are in the text that was asked about; shortened if they are many."""
+    citation: str | None = None
+    """The name of the citation of the older document by the later one, which can be checked."""
+
+
+class QuotationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All quotations of a text."""
+
+    about: str
+    promise: str = PROMISE
+    quotations: tuple[Quotation, ...]
+    searched: str
+    """The last change of the registry that the search knows; empty if it knows none."""
+    behind: int | None
+    """The number of later changes; None if they are in another epoch."""
+    unread: int
+    """The number of documents that could not be read, and so were not searched."""
+
+
+class _Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """The text that was asked about, and the document that it is."""
+
+    about: str
+    text: str
+    name: Identifier | None = None
+    day: str = ""
+    compared: ComparedText | None = None
+
+
+def find_quotations_in(
+    registry: Registry, index: PassageIndex, text: str, about: str, reader: Reader
+) -> QuotationReport:
+    """Find the passages of a text in held documents. Raises PlainTextTooLong."""
+    if len(text) > LARGEST:
+        raise PlainTextTooLong(source=about, most=LARGEST)
+    return _search(registry, index, _Subject(about=about, text=text), reader)
+
+
+def find_quotations_of(
+    registry: Registry, index: PassageIndex, resolved: Resolved, reader: Reader
+) -> QuotationReport | Gone:
+    """Find the passages of a document, or of a part of it, in other held documents.
+
+    Returns the tombstone if it was withdrawn. Raises the errors of resolving the name and of
+    reading its text.
+    """
+    resolved.require_single()
+    step = choose_text(resolved)
+    if isinstance(step, Gone):
+        return step
+    source, selector = registry.documents.find_text(resolved, step)
+    about = str(step.identifier) if resolved.part is None else str(resolved.asked)
+    if selector is not None:
+        text = read_plain_text(registry.parts, source, selector)
+        subject = _Subject(about=about, text=text, day=_find_day(resolved, step))
+    else:
+        compared = open_compared_text(registry.parts, source)
+        if compared is None:
+            raise TextNotSupported(media_type=source.media_type, selector="text")
+        if compared.length > LARGEST:
+            raise PlainTextTooLong(source=source.name, most=LARGEST)
+        subject = _Subject(
+            about=about,
+            text=compared.cut(0, compared.length),
+            name=step.identifier,
+            day=_find_day(resolved, step),
+            compared=compared,
+        )
+    return _search(registry, index, subject, reader, without=resolved.whole.key)
+
+
+def _find_day(resolved: Resolved, step: Fetch) -> str:
+    """Return the day on which the bytes of a step were deposited."""
+    if step.representation.at:
+        return step.representation.at[:10]
+    versions = () if resolved.record is None else resolved.record.versions
+    held = (one for one in versions if step.representation in one.representations)
+    return next((one.at[:10] for one in held), "")
+
+
+def _search(
+    registry: Registry,
+    index: PassageIndex,
+    subject: _Subject,
+    reader: Reader,
+    without: str = "",
+) -> QuotationReport:
+    unread = [one.name for one in index.list_unread()]
+
+    def note(name: str, error: PerdureError) -> None:
+        if isinstance(error, Corrupt):
+            unread.append(name)
+
+    found = find_passages(registry, index, subject.text, reader, without=without, note=note)
+    quotations = [_describe(subject, one) for one in found]
+    quotations.sort(key=lambda one: (one.start, -one.words, one.document))
+    mark = index.find_mark()
+    return QuotationReport(
+        about=subject.about,
+        quotations=tuple(quotations),
+        searched="" if mark is None else str(mark),
+        behind=_count_behind(registry, index),
+        unread=len(unread),
+    )
+
+
+def _count_behind(registry: Registry, index: PassageIndex) -> int | None:
+    mark = index.find_mark()
+    if mark is not None:
+        return count_behind(registry.records, mark)
+    head = registry.records.find_head()
+    return 0 if head is None else head.number
+
+
+def _describe(subject: _Subject, found: FoundPassage) -> Quotation:
+    ours = None
+    if subject.name is not None and subject.compared is not None:
+        ours = subject.compared.find_part(subject.name, found.start, found.stop)
+    theirs = parse(found.name)
+    named = subject.name
+    written = subject.text[found.start : found.stop]
+    return Quotation(
+        start=found.start,
+        stop=found.stop,
+        identifier=None if ours is None or named is None else spell_part_uri(named, ours),
+        found_in=found.name if found.part is None else spell_part_uri(theirs, found.part),
+        document=found.name,
+        day=found.day,
+        words=found.words,
+        text=written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…",
+        citation=_name_citation(subject, ours, found),
+    )
+
+
+def _name_citation(subject: _Subject, ours: str | None, found: FoundPassage) -> str | None:
+    """Return the name of the citation of the older document by the later one, if it has one."""
+    if subject.name is None or ours is None or found.part is None:
+        return None
+    sides = [(str(subject.name), ours), (found.name, found.part)]
+    if subject.day < found.day:
+        sides.reverse()
+    (citing, place), (cited, part) = sides
+    origin = _find_origin(place)
+    if origin is None:
+        return None
+    try:
+        return str(require_citation(parse(f"{citing}@{origin}={cited}#{part}")))
+    except PerdureError:
+        return None
+
+
+def _find_origin(part: str) -> str | None:
+    """Return the origin of a passage: its first character, or its page."""
+    scheme, _, places = part.partition("=")
+    first = places.partition(",")[0]
+    return first if scheme in ("char", "page") and first.isdigit() else None

@@ -1,0 +1,262 @@
+"""Links that documents declare: every way to refer, and what is none.
+
+Expected values come from the specifications of the formats (HTML, JATS 1.3, TEI P5, XInclude 1.1,
+XLink 1.1, CommonMark 0.31) and from the draft of PDIs; positions from counting in another way.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors.limits import PlainTextTooLong
+from perdure.extractors.port import Source
+from perdure.ids import parse
+from perdure.reading.extraction import PartExtraction
+from perdure.reading.links import declared
+from perdure.reading.links.declared import DeclaredLink, list_links
+from perdure.reading.links.written import find_written, read_bare_doi
+
+NAME = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
+PART = f"{NAME}#char=0,47"
+DOI = "doi:10.1000/182"
+
+
+def read(
+    place: Path, data: bytes, media_type: str = "text/plain", charset: str | None = "utf-8"
+) -> list[DeclaredLink]:
+    (place / "document").write_bytes(data)
+    source = Source(
+        path=place / "document", length=len(data), media_type=media_type, charset=charset
+    )
+    parts = PartExtraction()
+    try:
+        return list_links(parts, source, ("https://id.example",))
+    finally:
+        parts.close()
+
+
+def list_pairs(found: list[DeclaredLink]) -> list[tuple[str, str]]:
+    return [(one.how, str(one.target)) for one in found]
+
+
+def list_texts(text: str) -> list[str]:
+    return [str(one.identifier) for one in find_written(text.encode(), ("https://id.example",))]
+
+
+# plain text
+# ----------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"See {NAME}.", [NAME]),
+        (f"({NAME}), <{DOI}>; [{DOI}]: “{NAME}”", [NAME, DOI, DOI, NAME]),
+        ("URN:PDI://OMA.eop.gov.us/1997/9/1/1.text.1", [NAME]),
+        ("at https://doi.org/10.1000/182.", [DOI]),
+        ("DOI: 10.1000/182, doi 10.1000/182", [DOI, DOI]),
+        (
+            "https://dx.doi.org/10.1002/(SICI)1097-4679(199709)",
+            ["doi:10.1002/(sici)1097-4679(199709)"],
+        ),
+        (f"http://any.example/{NAME}%23char=0,47 and", [PART]),
+        (f"https://id.example/{NAME}?part=char=0,47&info", [PART]),
+        ("https://id.example/hdl:1839/abc?info", ["hdl:1839/abc"]),
+        ("ark:/12345/x6 or https://n2t.net/ark:/12345/x6", ["ark:12345/x6", "ark:12345/x6"]),
+        ("urn:isbn:0451450523!", ["urn:isbn:0451450523"]),
+        (
+            "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
+            ["pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"],
+        ),
+        (
+            f"pdi://oma.eop.gov.us/1997/09/01/2.text.1@24={PART}.",
+            [f"pdi://oma.eop.gov.us/1997/09/01/2.text.1@24={PART}"],
+        ),
+        ("doing 10.1000/182, mydoi:10.1000/182, https://example.org/doi:10.1000/182", []),
+        ("pdi: is a scheme, urn: too, doi: 11.5, http:// https:///x", []),
+        ("pdi://oma.eop.gov.us/1997/02/30/1 has no such day", []),
+    ],
+)
+def test_identifiers_of_every_scheme_are_found_in_text(text: str, found: list[str]) -> None:
+    assert list_texts(text) == found
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_can_be_searched(data: bytes) -> None:
+    """ "What cannot be parsed is no identifier": nothing raises, and what is found is in order."""
+    last = 0
+    for one in find_written(data + b" doi:10.1000/182", is_escaped=True):
+        assert last <= one.start < one.stop <= len(data) + 16
+        last = one.stop
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_the_origin_of_a_link_counts_characters_of_the_canonical_text(
+    tmp_path_factory: pytest.TempPathFactory, before: str, after: str, line_break: str
+) -> None:
+    """ "every CRLF, lone LF or lone CR is one line break counted as two" (text-positions)."""
+    written = f"{before}{line_break}{NAME} {line_break}{after}"
+    found = read(tmp_path_factory.mktemp("text"), written.encode("utf-8", "replace"))
+    canonical = re.sub("\r\n|\r|\n", "\r\n", written.encode("utf-8", "replace").decode())
+    link = next(one for one in found if one.target == parse(NAME))
+    assert link.origin is not None
+    assert canonical[link.origin : link.origin + link.extent] == NAME
+
+
+def test_a_text_in_another_charset_has_the_same_origins(tmp_path: Path) -> None:
+    written = f"Ä«ö» {NAME} Ω"
+    expected = [DeclaredLink("text", parse(NAME), 5, len(NAME))]
+    for charset in ("utf-8", "utf-16-le", "iso-8859-7", "utf-8-sig"):
+        data = written.encode(charset, "replace")
+        stated = "utf-8" if charset == "utf-8-sig" else charset
+        assert read(tmp_path, data, charset=stated) == expected, charset
+
+
+def test_a_long_text_is_read_in_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = "".join(f"line {number} é {NAME}\r\n" for number in range(500))
+    whole = read(tmp_path, written.encode())
+    assert len(whole) == 500
+    monkeypatch.setattr(declared, "LARGEST", 100)
+    monkeypatch.setattr(declared, "_STRETCH", 1001)
+    assert read(tmp_path, written.encode()) == whole
+    with pytest.raises(PlainTextTooLong):
+        read(tmp_path, written.encode(), "text/html")
+
+
+def test_a_document_has_a_bounded_number_of_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(declared, "MOST_LINKS", 3)
+    assert len(read(tmp_path, f"{DOI} ".encode() * 10)) == 3
+
+
+# markup
+# ------
+
+PAGE = f"""<!DOCTYPE html><title>x</title>
+<!-- {NAME} --><script>"{NAME}"</script><base href="https://id.example/">
+<blockquote cite="{NAME}">words</blockquote><a href='/{NAME}?part=char=0,47'/>x</a>
+<img src="https://id.example/{NAME}"><object data={NAME} data-of="{DOI}">
+<meta content="a {DOI}, {NAME}"><p>{DOI}&lt; &amp; https://id.example/{NAME}?part=char=0,47&amp;x</p>
+"""
+
+
+def test_each_attribute_of_html_says_how_it_refers(tmp_path: Path) -> None:
+    assert list_pairs(read(tmp_path, PAGE.encode(), "text/html")) == [
+        ("cite", NAME),
+        ("href", PART),
+        ("src", NAME),
+        ("data", NAME),
+        ("data", DOI),
+        ("data", DOI),
+        ("data", NAME),
+        ("text", DOI),
+        ("text", PART),
+    ]
+
+
+def test_the_origin_in_markup_is_a_character_of_the_source(tmp_path: Path) -> None:
+    page = f'<p>é</p>\n<q cite="{NAME}">'
+    (link,) = read(tmp_path, page.encode(), "text/html")
+    assert link.origin == page.replace("\n", "\r\n").index(NAME)
+
+
+JATS = f"""<?xml version="1.0"?><!DOCTYPE article [<!ENTITY e SYSTEM "{NAME}">]>
+<article xmlns:xlink="http://www.w3.org/1999/xlink"><body><p>
+<ext-link ext-link-type="uri" xlink:href="{NAME}">here</ext-link>
+<ext-link ext-link-type="doi" xlink:href="10.1000/182">there</ext-link>
+<pub-id pub-id-type="doi">10.1000/182</pub-id>
+<object-id pub-id-type="ark">ark:/12345/x6</object-id> and {NAME}</p></body></article>"""
+TEI = f"""<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
+<ref target="{NAME} #local {DOI}"/><seg corresp="{PART}"/><idno type="DOI">10.1000/182</idno>
+<!-- {NAME} --><note><![CDATA[{DOI}]]></note></body></text></TEI>"""
+INCLUDING = f"""<doc xmlns:xi="http://www.w3.org/2001/XInclude" xmlns:l="http://www.w3.org/1999/xlink"
+ xmlns:p="{NAME}"><xi:include href="{NAME}"/><see xlink:href="{DOI}"/><e any='{NAME}' src='{DOI}'/>
+</doc>"""
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        (
+            JATS,
+            [
+                ("jats", NAME),
+                ("jats", DOI),
+                ("jats", DOI),
+                ("jats", "ark:12345/x6"),
+                ("text", NAME),
+            ],
+        ),
+        (TEI, [("tei", NAME), ("tei", DOI), ("tei", PART), ("tei", DOI), ("text", DOI)]),
+        (INCLUDING, [("xinclude", NAME), ("xlink", DOI), ("data", NAME), ("src", DOI)]),
+    ],
+)
+def test_each_vocabulary_of_xml_is_read(
+    tmp_path: Path, document: str, found: list[tuple[str, str]]
+) -> None:
+    assert list_pairs(read(tmp_path, document.encode(), "application/xml")) == found
+
+
+def test_bombs_and_broken_markup_are_only_text(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY a "' + "&b;" * 1000 + f'"><!ENTITY b "{NAME}">]><a>&a;</a>'
+    assert read(tmp_path, bomb.encode(), "text/xml") == []
+    for end in range(0, len(PAGE), 7):
+        read(tmp_path, PAGE[:end].encode(), "text/html")
+        read(tmp_path, JATS[:end].encode(), "text/xml")
+
+
+def test_a_bare_doi_is_read_only_as_one() -> None:
+    assert str(read_bare_doi(" 10.1000/182 ")) == DOI
+    assert read_bare_doi("11.1000/182") is None
+
+
+MARKDOWN = f"""[text]({NAME}) and <{DOI}>, plain {NAME}.
+![picture](</{NAME}>)
+
+[ref]: {DOI} "title"
+"""
+
+
+def test_links_of_markdown_are_told_from_its_text(tmp_path: Path) -> None:
+    assert list_pairs(read(tmp_path, MARKDOWN.encode(), "text/markdown")) == [
+        ("markdown", NAME),
+        ("markdown", DOI),
+        ("text", NAME),
+        ("markdown", NAME),
+        ("markdown", DOI),
+    ]
+
+
+# PDF
+# ---
+
+
+def make_pdf(path: Path, *addresses: str) -> bytes:
+    pikepdf = pytest.importorskip("pikepdf")
+    pdf = pikepdf.new()
+    for address in addresses:
+        page = pdf.add_blank_page()
+        link = pikepdf.Dictionary(
+            Type=pikepdf.Name.Annot,
+            Subtype=pikepdf.Name.Link,
+            Rect=[0, 0, 9, 9],
+            A=pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String(address)),
+        )
+        page.obj["/Annots"] = pdf.make_indirect([link, pikepdf.Dictionary()])
+    pdf.save(path)
+    return path.read_bytes()
+
+
+def test_the_links_of_a_pdf_have_their_pages(tmp_path: Path) -> None:
+    data = make_pdf(tmp_path / "a.pdf", f"https://id.example/{PART}", "https://else.example/", DOI)
+    found = read(tmp_path, data, "application/pdf", None)
+    assert found == [
+        DeclaredLink("pdf", parse(PART), 1, 0),
+        DeclaredLink("pdf", parse(DOI), 3, 0),
+    ]
