@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.invalid import InvalidRequest
+from perdure.errors.invalid import InvalidRequest, UnknownChoice
 from perdure.errors.naming import UnusableName
 from perdure.errors.root import quote
 
@@ -40,3 +40,22 @@ class PositionMalformed(InvalidRequest):
     @property
     def reason(self) -> str:
         return f"in {quote(self.media_type)} it must be {self.expected}"
+
+
+class UnknownCitationKind(UnknownChoice):
+    """A list of citations is asked for an unknown kind."""
+
+    kind = "kind of citation"
+    rule = "docs/reference/citations.md"
+
+
+class CitationDayMalformed(InvalidRequest):
+    """The first or the last day of a list of citations is not a day."""
+
+    day: str
+    reason = "write a day as 2026-11-21"
+    rule = "docs/reference/citations.md"
+
+    @property
+    def what(self) -> str:
+        return f"day {quote(self.day)}"

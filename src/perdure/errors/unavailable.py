@@ -160,6 +160,18 @@ class IndexNotStored(StorageFailed):
         return f"an index for {self.document} could not be made durable: {self.reason}"
 
 
+class FollowerFailed(StorageFailed):
+    """The database of a follower of the changes cannot be read or written."""
+
+    mend = (
+        "check the disk and the permissions of the directory followers/; you may delete its files, "
+        "and 'perdure index' makes them again"
+    )
+
+    def problem(self) -> str:
+        return f"{self.what} cannot be used: {self.reason}"
+
+
 class NextWriteBlocked(StorageFailed):
     """The storage failed after a write that is durable, so that the next one is refused."""
 

@@ -1,0 +1,139 @@
+"""A question about citations, read once for every face: direction, kinds, days, and the page.
+
+How it works: a face builds a `CitationsWanted` from texts and gives it to `answer_citations`, with
+the name that it has resolved. A name that is not registered here, and cannot be, has no record to
+resolve; it can be cited all the same (`find_foreign`).
+
+What must stay true: every face gives the same answer. A name that was withdrawn has none: the
+answer is its tombstone.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+from perdure.errors import NotFound
+from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
+from perdure.ids import Identifier
+from perdure.model.changes import ChangeMark
+from perdure.model.queries import Gone, Reader
+from perdure.reading.resolve import Resolved
+from perdure.registry import Registry
+from perdure.upkeep.changes.following import count_behind
+from perdure.upkeep.citations.citation_index import KINDS, CitationIndex, RowFilter
+from perdure.upkeep.citations.listing import CitationListing, CitationPage
+from perdure.upkeep.citations.subjects import CitationSubject, make_foreign_subject, make_subject
+
+DIRECTIONS = ("cites", "citedby")
+LIMIT, MOST = 100, 1000
+"""The usual and the largest number of citations of a page."""
+_DECLARED = "declared"
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+
+
+class CitationsWanted(NamedTuple):
+    """A question about the citations of a name."""
+
+    direction: str
+    rows: RowFilter = RowFilter()
+    cursor: str | None = None
+    limit: int = LIMIT
+
+
+def read_filter(kinds: tuple[str, ...], since: str = "", until: str = "") -> RowFilter:
+    """Read kinds, or `declared` for all that are declared, and days.
+
+    Raises UnknownCitationKind or CitationDayMalformed.
+    """
+    chosen: list[str] = []
+    for kind in kinds:
+        found = [one for one in KINDS if one == kind or (kind == _DECLARED and ":" in one)]
+        if not found:
+            raise UnknownCitationKind(text=kind, known=(_DECLARED, *KINDS))
+        chosen += found
+    for day in (since, until):
+        if day and not _is_day(day):
+            raise CitationDayMalformed(day=day)
+    return RowFilter(tuple(dict.fromkeys(chosen)), since, until)
+
+
+def _is_day(text: str) -> bool:
+    if not _DAY.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def answer_citations(
+    registry: Registry,
+    index: CitationIndex,
+    resolved: Resolved,
+    wanted: CitationsWanted,
+    reader: Reader,
+) -> CitationPage | Gone:
+    """Return a page of citations, or the tombstone of a name.
+
+    Raises ForeignCursor, and the errors of `perdure.upkeep.citations.subjects.make_subject`.
+    """
+    resolved.require_no_citation()
+    gone = find_tombstone(resolved)
+    if gone is not None:
+        return gone
+    return list_subject(registry, index, make_subject(registry, resolved), wanted, reader)
+
+
+def list_subject(
+    registry: Registry,
+    index: CitationIndex,
+    subject: CitationSubject,
+    wanted: CitationsWanted,
+    reader: Reader,
+) -> CitationPage:
+    """Return a page of citations of what is asked about. Raises ForeignCursor."""
+    listing = CitationListing(registry, index, reader)
+    limit = min(wanted.limit, MOST)
+    return listing.list_page(
+        subject, wanted.direction, wanted.rows, cursor=wanted.cursor, limit=limit
+    )
+
+
+def find_tombstone(resolved: Resolved) -> Gone | None:
+    """Return the tombstone of a resolved name, or None if it was not withdrawn.
+
+    Raises Forbidden or Unauthenticated if the reader may not read it.
+    """
+    if resolved.names is not None and resolved.record is None:
+        return None
+    try:
+        step = resolved.require_usual_step()
+    except NotFound:
+        return None
+    return step if isinstance(step, Gone) else None
+
+
+def find_foreign(
+    registry: Registry, index: CitationIndex, name: Identifier
+) -> CitationSubject | None:
+    """Return a name that is not registered here, if held documents refer to it.
+
+    None for a name that this registry would have given out itself, and for sets.
+    """
+    if name.is_pattern or name.is_citation or registry.settings.is_numbered_here(name):
+        return None
+    return make_foreign_subject(name) if index.has_target(name.key) else None
+
+
+def measure_progress(
+    registry: Registry, index: CitationIndex
+) -> tuple[ChangeMark | None, int | None]:
+    """Return the last change that the index knows, and how many there are since."""
+    mark = index.find_mark()
+    if mark is not None:
+        return mark, count_behind(registry.records, mark)
+    head = registry.records.find_head()
+    return None, 0 if head is None else head.number

@@ -1,0 +1,102 @@
+"""`cites`, `cited-by`, `quotes` and `index`: what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+WORDS = "We will open the archives of the past ten years if each office agrees and not before then"
+
+
+def mint(shell: Shell, place: Path, name: str, text: str) -> str:
+    (place / name).write_text(text, "utf-8")
+    return str(shell.json("mint", "--series", SERIES, str(place / name))["identifier"])
+
+
+@pytest.fixture
+def speech(shell: Shell, place: Path) -> str:
+    return mint(shell, place, "speech.txt", f"{WORDS}.\n")
+
+
+@pytest.fixture
+def memo(shell: Shell, place: Path, speech: str) -> str:
+    return mint(shell, place, "memo.txt", f"He said:\n> {WORDS.upper()}\nSee {speech}#char=0,47.\n")
+
+
+def test_who_cites_and_what_is_cited(shell: Shell, speech: str, memo: str) -> None:
+    # each of the three line breaks before it counts two characters, "> " two, "See " four
+    origin = len("He said:") + 2 + len("> ") + len(WORDS) + 2 + len("See ")
+    (line,) = shell.lines("cited-by", speech)
+    assert line.endswith(f" declared:text {memo}@{origin} -> {speech}#char=0,47")
+    assert shell.lines("cites", memo) == [line]
+    row = shell.json("cited-by", speech)
+    assert row["citation"] == f"{memo}@{origin}={speech}#char=0,47"
+    assert shell.json("cited-by", speech, "--count") == {"count": 1}
+    assert shell.lines("cited-by", f"pdi://{SERIES}/", "--count") == ["1"]
+    assert shell.lines("cited-by", f"{speech}#char=50,60") == []
+    assert shell.lines("cites", memo, "--kind", "claimed") == []
+    assert shell.lines("cites", memo, "--kind", "declared", "--limit", "1") == [line]
+
+
+def test_a_list_says_why_it_cannot_be_made(shell: Shell, speech: str, memo: str) -> None:
+    assert shell.error("cites", memo, "--kind", "else", code=4)["code"] == "invalid-request"
+    assert shell.error("cites", memo, "--since", "2026-13-01", code=4)["day"] == "2026-13-01"
+    shell.error("cited-by", f"{speech}9", code=11)
+    shell.error("cited-by", "doi:10.1000/182", code=10)
+    shell.error("cited-by", f"{speech}#char=0,999", code=18)
+    resource = memo.rsplit(".", 2)[0]
+    shell.run("withdraw", resource, "--reason", "a court said so")
+    shell.run("cites", memo, code=16)
+    assert shell.lines("cited-by", speech) == []
+
+
+def test_a_name_of_elsewhere_can_be_cited(shell: Shell, place: Path) -> None:
+    letter = mint(shell, place, "letter.txt", "see doi:10.1000/182")
+    assert [
+        json.loads(line)["citing"] for line in shell.lines("cited-by", "doi:10.1000/182", "--json")
+    ] == [letter]
+
+
+def test_quotations_are_found_with_their_names(shell: Shell, speech: str, memo: str) -> None:
+    pytest.importorskip("numpy")
+    report = shell.json("quotes", "of", memo)
+    (found,) = report["quotations"]
+    start = len("He said:") + 2 + len("> ")
+    assert found["identifier"] == f"{memo}#char={start},{start + len(WORDS)}"
+    assert found["found_in"] == f"{speech}#char=0,{len(WORDS)}"
+    assert found["words"] == len(WORDS.split())
+    assert found["citation"] == f"{memo}@{start}={speech}#char=0,{len(WORDS)}"
+    assert shell.json("verify", found["citation"])["verdict"] == "same-words"
+    assert "15 equal words" in report["promise"]
+    assert report["unread"] == 0
+    # the speech is the older one, so the name of the citation is the same
+    (other,) = shell.json("quotes", "of", speech)["quotations"]
+    assert other["found_in"] == found["identifier"]
+
+
+def test_a_file_is_searched(shell: Shell, speech: str, place: Path) -> None:
+    pytest.importorskip("numpy")
+    (place / "draft.html").write_text(f"<p>So: <b>{WORDS}</b>, he said", "utf-8")
+    result = shell.run("quotes", "find", str(place / "draft.html"))
+    (line,) = result.stdout.splitlines()
+    assert line.startswith(f"4-{4 + len(WORDS)} = {speech}#char=0,{len(WORDS)} ")
+    assert "every run of 15 equal words that is not boilerplate" in result.stderr
+    assert shell.lines("quotes", "find", "-", stdin=f"«{WORDS}»")
+    assert shell.lines("quotes", "find", "-", stdin="nothing of it") == []
+    shell.error("quotes", "of", f"{speech}9", code=11)
+
+
+def test_the_indexes_are_made_and_say_what_they_could_not_read(
+    shell: Shell, speech: str, memo: str, place: Path
+) -> None:
+    (place / "a.pdf").write_bytes(b"%PDF-1.4\nno objects\n%%EOF\n")
+    broken = shell.json("mint", "--series", SERIES, str(place / "a.pdf"))["identifier"]
+    for words in (("index",), ("index", "--rebuild")):
+        *unread, marks = [json.loads(line) for line in shell.lines(*words, "--json")]
+        assert {one["unread"] for one in unread} == {broken}
+        assert marks["citations"] == marks.get("passages", marks["citations"])
+    assert len(shell.lines("cited-by", speech)) == 1
