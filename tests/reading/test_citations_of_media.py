@@ -33,7 +33,8 @@ def make_au(samples: bytes) -> bytes:
 
 SOUNDS = {
     "wav": [make_wav(TONE), make_wav(bytes(300) + TONE[100:300] + bytes(100)),
-            make_wav(bytes(100) + bytes([1]) + TONE[1:200]), make_wav(TONE, rate=200)],
+            make_wav(bytes(100) + bytes([1]) + TONE[1:200]), make_wav(TONE, rate=200),
+            make_wav(bytes(50) + TONE)],
     "basic": [make_au(TONE), make_au(bytes(100) + TONE)],
 }  # fmt: skip
 
@@ -60,13 +61,15 @@ def check(desk: Desk, citation: str) -> CitationReport:
     ("form", "citing", "origin", "part", "verdict"),
     [
         ("wav", 1, 3, "#sec=1,3", Verdict.VERBATIM),
-        ("wav", 1, 1, "#sec=1,3", Verdict.ABSENT),
-        ("wav", 1, 5, "#sec=1,3", Verdict.ABSENT),  # the sound ends before
+        ("wav", 1, 1, "#sec=1,3", Verdict.ELSEWHERE),
+        ("wav", 1, 5, "#sec=1,3", Verdict.ELSEWHERE),  # the sound ends before
+        ("wav", 1, 5, "#sec=2,5", Verdict.ABSENT),
         ("wav", 2, 1, "#sec=0,2", Verdict.ALTERED),
         ("wav", 3, 0, "#sec=0,2", Verdict.ABSENT),  # another rate
         ("wav", 0, 0, "", Verdict.VERBATIM),
         ("basic", 1, 1, "", Verdict.VERBATIM),
-        ("basic", 1, 0, "#sec=0,1", Verdict.ABSENT),
+        ("basic", 1, 0, "#sec=0,1", Verdict.ELSEWHERE),
+        ("wav", 4, 0, "#sec=0,2", Verdict.ELSEWHERE),  # not at a whole second
     ],
 )
 def test_samples_from_an_origin_in_seconds(
@@ -77,6 +80,11 @@ def test_samples_from_an_origin_in_seconds(
     assert found.verdict is verdict
     if verdict is Verdict.ALTERED:
         assert (found.kept, found.total, found.unit) == (199, 200, "sample")
+    if verdict is Verdict.ELSEWHERE:
+        place = {1: 3 if form == "wav" else 1}.get(citing)
+        right = None if place is None else f"{kept[citing]}@{place}={kept[0]}{part}"
+        assert (found.right and str(found.right), found.likeness) == (right, Verdict.VERBATIM)
+        assert found.part is not None
 
 
 def test_an_origin_after_the_sound_does_not_exist(library: Desk) -> None:
@@ -100,9 +108,10 @@ def make_png(colours: dict[tuple[int, int], int], size: tuple[int, int] = (8, 6)
         ("(4,3)", "#rect=(1,1),(3,3)", Verdict.VERBATIM),
         ("(4,3)", "#(1,1),(3,3)", Verdict.VERBATIM),
         ("(4,3,0)", "#(1,1),(3,3)", Verdict.VERBATIM),
-        ("(3,3)", "#(1,1),(3,3)", Verdict.ABSENT),
-        ("(7,5)", "#(1,1),(3,3)", Verdict.ABSENT),  # the picture ends before
-        ("(0,0)", "", Verdict.ABSENT),
+        ("(3,3)", "#(1,1),(3,3)", Verdict.ELSEWHERE),
+        ("(7,5)", "#(1,1),(3,3)", Verdict.ELSEWHERE),  # the picture ends before
+        ("(0,0)", "", Verdict.ALTERED),
+        ("(1,1)", "", Verdict.ABSENT),
     ],
 )
 def test_pixels_from_an_upper_left_corner(
@@ -115,9 +124,79 @@ def test_pixels_from_an_upper_left_corner(
     assert found.verdict is verdict
     if verdict is Verdict.VERBATIM:
         assert (str(found.part), found.extent) == (f"{citing}#rect=(4,3),(6,5)", 4)
+    if verdict is Verdict.ELSEWHERE:
+        assert str(found.right) == f"{citing}@(4,3)={cited}#rect=(1,1),(3,3)"
+        assert str(found.part) == f"{citing}#rect=(4,3),(6,5)"
+    if verdict is Verdict.ALTERED:  # two pixels here, two there
+        assert (found.kept, found.total, found.unit) == (44, 48, "pixel")
     assert check(library, f"{cited}@(0,0)={cited}").verdict is Verdict.VERBATIM
     with pytest.raises(PartOutOfRange):
         check(library, f"{citing}@(8,0)={cited}#(1,1),(3,3)")
+
+
+def make_film(shades: list[int], rate: int = 5, size: int = 32) -> bytes:
+    """A film whose frames have these shades of gray, stored without loss."""
+    av, numpy = pytest.importorskip("av"), pytest.importorskip("numpy")
+    file = io.BytesIO()
+    with av.open(file, "w", format="matroska") as container:
+        stream = container.add_stream("ffv1", rate=rate)
+        stream.width = stream.height = size
+        stream.pix_fmt = "gray"
+        for shade in shades:
+            picture = numpy.full((size, size), shade, numpy.uint8)
+            frame = av.VideoFrame.from_ndarray(picture, format="gray")
+            for packet in stream.encode(frame):
+                container.mux(packet)
+        for packet in stream.encode(None):
+            container.mux(packet)
+    return file.getvalue()
+
+
+SHADES = list(range(10, 20))  # two seconds
+FILM = ("x-matroska", "video/x-matroska")
+
+
+@pytest.mark.parametrize(
+    ("citing", "origin", "part", "verdict", "counts"),
+    [
+        ([1] * 5 + SHADES, 1, "#sec=0,2", Verdict.VERBATIM, (0, 0)),
+        ([1] * 5 + SHADES, 2, "#sec=1,2", Verdict.VERBATIM, (0, 0)),
+        ([1] * 5 + SHADES, 1, "#crop=sec,0,2,(2,2),(9,9)", Verdict.ABSENT, (0, 0)),
+        ([1] * 5 + SHADES[:7] + [1] * 3, 1, "#sec=0,2", Verdict.ALTERED, (7, 10)),
+        ([1] * 5 + SHADES[:3] + [1] * 7, 1, "#sec=0,2", Verdict.ABSENT, (0, 0)),
+        ([1] * 5 + SHADES, 0, "#sec=0,2", Verdict.ABSENT, (0, 0)),
+        ([1] * 5 + SHADES, 2, "#sec=0,2", Verdict.ABSENT, (0, 0)),  # the film ends before
+    ],
+)
+def test_frames_from_an_origin_in_seconds(
+    library: Desk,
+    citing: list[int],
+    origin: int,
+    part: str,
+    verdict: Verdict,
+    counts: tuple[int, int],
+) -> None:
+    cited = keep(library, make_film(SHADES), *FILM)
+    name = keep(library, make_film(citing), *FILM)
+    found = check(library, f"{name}@{origin}={cited}{part}")
+    assert found.verdict is verdict, found
+    assert (found.kept, found.total) == counts
+    if verdict is Verdict.VERBATIM:
+        assert (found.extent, found.unit) == (3 - origin, "second")
+        assert str(found.part) == f"{name}#sec={origin},3"
+    if verdict is Verdict.ALTERED:
+        assert found.unit == "frame"
+    with pytest.raises(PartOutOfRange):
+        check(library, f"{name}@9={cited}{part}")
+
+
+def test_frames_of_another_size_or_rate_are_not_quoted(library: Desk) -> None:
+    cited = keep(library, make_film(SHADES), *FILM)
+    for other in (make_film(SHADES, size=16), make_film(SHADES, rate=10)):
+        name = keep(library, other, *FILM)
+        assert check(library, f"{name}@0={cited}#sec=0,1").verdict is Verdict.ABSENT
+    whole = check(library, f"{cited}@0={cited}")
+    assert whole.verdict is Verdict.UNVERIFIABLE
 
 
 def make_pdf(*pages: str) -> bytes:

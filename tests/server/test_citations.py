@@ -22,6 +22,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.model.commands import Bind, Register, Withdraw
 from perdure.model.records import Location
+from perdure.reading.targets import spell_path
 from perdure.server.common.problems import STATUS
 
 CASES: list[dict[str, Any]] = json.loads(
@@ -231,7 +232,50 @@ def test_thttp_leads_to_the_citation(site: Deployment, quoted: Quoted) -> None:
     assert site.get(f"/uri-res/N2C?{name[1:]}").status == 200
 
 
-@pytest.mark.parametrize("verb", ["?history", "?metadata", "?play", "?quote=x"])
+FORMATS = ("datacite", "dc", "jsonld", "turtle", "csl", "bibtex", "ris", "json")
+BOTH = ("csl", "bibtex", "ris")  # a record of each document
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_metadata_of_a_quotation_names_both_documents(
+    site: Deployment, quoted: Quoted, form: str
+) -> None:
+    answer = site.get(address(quoted.citation, f"?metadata={form}"))
+    assert answer.status == 200, answer.body
+    record = answer.body.decode().replace("\\", "")  # BibTeX escapes
+    names = [quoted.part]
+    if form != "json":  # which is the description alone
+        names.append(quoted.memo if form in BOTH else quoted.citation)
+    for name in names:
+        assert any(text in record for text in (name, spell_path(parse(name)))), (name, record)
+    assert answer.headers["citation"].startswith("verdict=reflowed")
+    local = run(site, "metadata", "get", quoted.citation, "--format", form)
+    assert (local.exit_code, bool(local.stdout)) == (0, True), local.stderr
+    wrong = f"{quoted.memo}@0={quoted.part}"
+    assert site.get(address(wrong, f"?metadata={form}")).status == 404
+
+
+def test_metadata_of_a_quotation_in_the_format_of_accept(site: Deployment, quoted: Quoted) -> None:
+    answer = site.get(address(quoted.citation, "?metadata"), "Accept: application/ld+json")
+    assert answer.headers["content-type"] == "application/ld+json"
+    [cited] = json.loads(answer.body)["citation"]
+    assert f"{site.base}/{spell_path(parse(quoted.part))}" in cited.values()
+    plain = site.get(address(quoted.citation, "?metadata"))
+    assert plain.headers["content-type"] == "application/vnd.datacite.datacite+xml"
+
+
+def test_the_text_of_a_quotation(site: Deployment, quoted: Quoted) -> None:
+    answer = site.get(address(quoted.citation, "?text"))
+    assert answer.body.decode() == "We shall reduce the budget\ndeficit"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["citation"].startswith("verdict=reflowed")
+    assert run(site, "text", quoted.citation).stdout == answer.body.decode()
+    wrong = f"{quoted.memo}@0={quoted.part}"
+    assert site.get(address(wrong, "?text")).status == 404
+    assert run(site, "text", wrong).exit_code == 66
+
+
+@pytest.mark.parametrize("verb", ["?history", "?play", "?quote=x"])
 def test_other_questions_have_no_answer(site: Deployment, quoted: Quoted, verb: str) -> None:
     answer = site.get(address(quoted.citation, verb))
     assert answer.status == 501, answer.body

@@ -100,13 +100,16 @@ def get_record(
 
     form = form or ("json" if own else "datacite")
     with here().open_registry() as registry:
-        resolved = resolve_describable(registry, identifier, part)
-        attached = resolved.find_attached(form.lower(), own=own)
-        if attached is not None:
-            data = attached.content
+        if identifier.is_citation:
+            data = _write_quotation(registry, identifier, form)
         else:
-            what = describe_resource(registry, resolved, url, own=own)
-            data = formats.write_record(what, form)
+            resolved = resolve_describable(registry, identifier, part)
+            attached = resolved.find_attached(form.lower(), own=own)
+            if attached is not None:
+                data = attached.content
+            else:
+                what = describe_resource(registry, resolved, url, own=own)
+                data = formats.write_record(what, form)
     if here().as_json and output == "-":
         here().print_answer(
             {
@@ -119,6 +122,18 @@ def get_record(
         return
     with output_file(output) as file:
         file.write(data)
+
+
+def _write_quotation(registry: Registry, citation: Identifier, form: str) -> bytes:
+    """Write a record about the passage that a citation names, or records of both documents."""
+    from perdure import metadata as formats
+    from perdure.cli import fetching, quotations
+    from perdure.reading.citations.citing import RECORDS
+
+    resolved = registry.reading.resolve(fetching.make_query(registry, citation))
+    if form.lower() in RECORDS:
+        return f"{quotations.cite_resolved(registry, resolved, form, 'en', None)}\n".encode()
+    return formats.write_record(quotations.describe_resolved(registry, resolved), form)
 
 
 @metadata.command("set")

@@ -14,6 +14,7 @@ from perdure.reading.citations import describing
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.metadata.port import DescribedResource
     from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
@@ -25,13 +26,7 @@ def find_passage(registry: Registry, resolved: Resolved) -> Resolved:
     """
     from perdure.model.queries import Query
 
-    report = check_resolved(registry, resolved)
-    describing.require_quotation(report)
-    named: Identifier = report.part or report.citing
-    if report.verdict is Verdict.TRANSCLUDED:
-        named = report.cited
-        while named.cited is not None:
-            named = named.cited
+    named = describing.find_passage(check_resolved(registry, resolved))
     return registry.reading.resolve(Query(identifier=named, reader=resolved.query.reader))
 
 
@@ -50,6 +45,15 @@ def print_report(registry: Registry, report: CitationReport) -> None:
     if report.more_changes:
         lines.append(f"  and {report.more_changes} more differences")
     here().print_answer(fields, "\n".join(lines))
+
+
+def describe_resolved(registry: Registry, resolved: Resolved) -> DescribedResource:
+    """Describe a quotation. Raises CitationNotFound or CitationUnverifiable."""
+    return registry.quotation_citer.describe_quotation(
+        check_resolved(registry, resolved),
+        lambda name: find_actionable_url(registry, name, None),
+        resolved.query.reader,
+    )
 
 
 def verify_citation(registry: Registry, citation: Identifier) -> None:

@@ -36,8 +36,8 @@ def text(
 ) -> None:
     """Print the plain text of what IDENTIFIER names, as UTF-8.
 
-    That is the text of a document held here, of a part of it, or of a capture. With --json the text
-    is a member of the answer.
+    That is the text of a document held here, of a part of it, of a capture, or of the passage that
+    a citation names. With --json the text is a member of the answer.
     """
     if (named is None) == (file is None):
         raise click.UsageError("give an IDENTIFIER, or --of FILE")
@@ -72,7 +72,12 @@ def _read_name(named: Name, part: str | None, *, nearest: bool) -> tuple[str, st
         resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
         if resolved.pwid is not None:
             return str(resolved.asked), _read_pwid(registry, resolved.pwid, nearest=nearest)
-        return str(resolved.asked), _read_resolved(registry, resolved)
+        shown = resolved
+        if resolved.is_citation:
+            from perdure.cli import quotations
+
+            shown = quotations.find_passage(registry, resolved)
+        return str(resolved.asked), _read_resolved(registry, shown)
 
 
 def _read_resolved(registry: Registry, resolved: Resolved) -> str:

@@ -67,6 +67,7 @@ from perdure.parts.selectors import (
     TextQuote,
     TextRange,
     Track,
+    Units,
     Within,
     XPath,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "TextQuote",
     "TextRange",
     "Track",
+    "Units",
     "Within",
     "XPath",
     "list_syntaxes",

@@ -572,6 +572,19 @@ class Playback(PartSelector, frozen=True):
         return "play"
 
 
+class Units(PartSelector, frozen=True):
+    """The decoded units of a part, to compare them with others: the pixels of a rectangle, or the
+    digests of the frames of a scene. No fragment names them.
+    """
+
+    reading = "units"
+    conforms_to = PDI
+    part: Rect | Crop
+
+    def __str__(self) -> str:
+        return f"units of {self.part}"
+
+
 # selectors of plug-ins
 # ---------------------
 
@@ -679,6 +692,7 @@ Selector = (
     | Rendering
     | Information
     | Playback
+    | Units
     | PluginSelector
     | Between
     | Within

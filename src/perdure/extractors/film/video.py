@@ -28,7 +28,16 @@ from perdure.extractors.film.footage import FILMS, OTHERS, FilmSound, Footage, S
 from perdure.extractors.film.matroska import MatroskaWriter
 from perdure.extractors.film.picture import crop_picture, make_frame
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
-from perdure.parts import Crop, Instant, Interval, Media, PartSelector, Rect, Selector
+from perdure.parts import (
+    Crop,
+    Instant,
+    Interval,
+    Media,
+    PartSelector,
+    Rect,
+    Selector,
+    Units,
+)
 from perdure.parts.selectors import Area, Time
 
 _AT_ONCE = 16 << 20  # bytes of pixels that are decoded before the first is sent
@@ -50,6 +59,8 @@ class VideoExtractor:
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if isinstance(selector, Media) and selector.area is None and _keeps_frames(source):
             return mp4.cut_film(source, selector)
+        if isinstance(selector, Units):
+            return _digest_frames(source, selector)
         with open_footage(source, selector) as footage:
             if isinstance(selector, Instant):
                 return _cut_frame(footage, selector)
@@ -162,6 +173,27 @@ def _cut_part(footage: Footage, scene: _Scene) -> Part:
     )
 
 
+def _digest_frames(source: Source, selector: Units) -> Part:
+    """Return the digest of each frame of a scene, one after the other."""
+    with open_footage(source, selector.part) as footage:
+        scene = _resolve_scene(footage, selector.part)
+        shots = (one for one in _cut_scene(footage, scene) if isinstance(one, Shot))
+        digests, form, ends = list[bytes](), "", Fraction(0)
+        for shot in shots:
+            digests.append(hashlib.sha512(shot.picture.sample_bytes).digest())
+            form = f"{shot.picture} {footage.frame_rate} Hz"
+            ends = max(ends, shot.time + shot.length)
+        if not digests or not _is_reached(footage, scene, ends):
+            raise _explain_missing(footage, scene)
+    data = b"".join(digests)
+    return Part(
+        selector=selector,
+        media_type="application/octet-stream",
+        body=(data,),
+        decoded=Decoded(form=form, sha512=hashlib.sha512(data).hexdigest()),
+    )
+
+
 def _is_reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
     if scene.end is None or ends >= scene.end:
         return True
@@ -265,5 +297,5 @@ def _make_out_of_range(footage: Footage, selector: Selector) -> PartOutOfRange:
     )
 
 
-EXTRACTOR = VideoExtractor(OTHERS, (Interval, Media, Instant, Crop))
-FILM = VideoExtractor(FILMS, (Interval, Media, Instant, Crop))
+EXTRACTOR = VideoExtractor(OTHERS, (Interval, Media, Instant, Crop, Units))
+FILM = VideoExtractor(FILMS, (Interval, Media, Instant, Crop, Units))

@@ -22,7 +22,7 @@ from typing import Any
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
-from perdure.parts import Media, Rect, Selector
+from perdure.parts import Media, Rect, Selector, Units
 from perdure.parts.selectors import Area
 
 _TIFF = ("image/tiff", "image/x-tiff")
@@ -62,11 +62,13 @@ class ImageExtractor:
     """Rectangles of PNG, JPEG, GIF, WebP and TIFF, cut with libvips."""
 
     media_types = MEDIA_TYPES
-    selectors = (Rect, Media)
+    selectors = (Rect, Media, Units)
     confined = True
     install = INSTALL
 
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        if isinstance(selector, Units):
+            return _list_pixels(selector, *_resolve_selector(source, selector.part), indexes)
         return _cut_part(*_resolve_selector(source, selector), indexes)
 
     def outline_part(self, source: Source, selector: Selector) -> Part:
@@ -158,6 +160,20 @@ def _cut_part(frame: Frame, selector: Selector, box: PixelBox, indexes: Indexes)
         body=(bytes(data),),
         decoded=Decoded(form=_describe_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
         facts=_list_facts(frame),
+    )
+
+
+def _list_pixels(
+    selector: Units, frame: Frame, _: Selector, box: PixelBox, indexes: Indexes
+) -> Part:
+    """Return the pixels themselves, of which `Decoded` has the digest."""
+    pixels = frame.read_pixels(box, indexes)
+    raw = bytes(pixels.write_to_memory())
+    return Part(
+        selector=selector,
+        media_type="application/octet-stream",
+        body=(raw,),
+        decoded=Decoded(form=_describe_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
     )
 
 

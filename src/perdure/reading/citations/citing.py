@@ -1,5 +1,8 @@
 """References to quotations, for a list of references: the cited part, "quoted in" its document.
 
+A quotation is described as the passage of the citing document that it is, with a relation to what
+it cites.
+
 How it works: both sides are cited in a style (`perdure.metadata.citing`), from the inside to the
 outside, and joined by words in the language of the reference. In a format of records (BibTeX, RIS,
 CSL-JSON), each side is a record.
@@ -11,10 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from perdure.ids import Identifier
 from perdure.metadata.citing import join_citations, write_citation
+from perdure.metadata.port import DescribedResource
+from perdure.model.about import Relation
 from perdure.model.queries import Query, Reader
 from perdure.model.verdicts import CitationReport, Verdict
+from perdure.reading.citations.describing import require_quotation
 from perdure.reading.documents import Documents
 from perdure.reading.resolve import ReadDoor
 
@@ -28,7 +36,8 @@ _WORDS = {
     "nl": ("geciteerd in", "opgenomen in"),
     "pt": ("citado em", "incluído em"),
 }
-_RECORDS = ("bibtex", "ris", "csl", "csl-json")
+RECORDS = ("bibtex", "ris", "csl", "csl-json")
+"""Formats in which a quotation is two records."""
 
 
 class QuotationCiter:
@@ -53,11 +62,26 @@ class QuotationCiter:
         texts = [
             self._cite_side(side, style, locale, address, reader) for side in _list_names(report)
         ]
-        if style.lower() in _RECORDS:
+        if style.lower() in RECORDS:
             return join_citations(texts, style).rstrip()
         words = [_find_words(one.verdict, locale) for one in _list_reports(report)]
         pairs = zip(texts[1:], words, strict=True)
         return texts[0].rstrip() + "".join(f" — {word} {text.rstrip()}" for text, word in pairs)
+
+    def describe_quotation(
+        self, report: CitationReport, address: Callable[[Identifier], str], reader: Reader
+    ) -> DescribedResource:
+        """Describe a quotation, for metadata.
+
+        Raises CitationNotFound or CitationUnverifiable if it is none.
+        """
+        require_quotation(report)
+        passage = report.part or report.citing
+        resolved = self._reading.resolve(Query(identifier=passage, reader=reader))
+        what = self._documents.describe_resolved(resolved, address(report.citation))
+        cited = Relation(value=address(report.cited), scheme="URL", relation="Cites")
+        about = replace(what.about, relations=(*what.about.relations, cited))
+        return replace(what, identifier=report.citation, about=about)
 
     def _cite_side(
         self,

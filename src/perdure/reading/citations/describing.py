@@ -36,6 +36,19 @@ _SENTENCES = {
 Address = Callable[[Identifier], str]
 
 
+def find_passage(report: CitationReport) -> Identifier:
+    """Return the part that is quoted: the passage, or the cited part that is embedded there.
+
+    Raises CitationNotFound or CitationUnverifiable if there is none.
+    """
+    require_quotation(report)
+    embedded = report.verdict is Verdict.TRANSCLUDED or report.part is None
+    named: Identifier | None = report.cited if embedded else report.part
+    while named is not None and named.is_citation:
+        named = named.cited
+    return named or report.citing
+
+
 def require_quotation(report: CitationReport) -> None:
     """Raise CitationNotFound or CitationUnverifiable unless the cited part is at the origin."""
     if not report.verdict.is_quotation:

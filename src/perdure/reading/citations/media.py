@@ -1,9 +1,10 @@
 """Pictures, sound, film and bytes at an origin: the same extent, cut out of the citing document.
 
 How it works: the cited part is cut, or all of its document, and a part of the same extent is cut
-out of the citing document, at the origin. Pictures and film have a decoded form (ruling:
-part-digest): if forms and digests are equal, the verdict is `verbatim`. Sound and bytes are
-compared unit by unit. Bytes are also looked for elsewhere.
+out of the citing document, at the origin. Pictures have a decoded form (ruling: part-digest): if
+forms and digests are equal, the verdict is `verbatim`. Otherwise, and for film, sound and bytes,
+the units are compared: pixels, digests of frames, samples, bytes. Pixels, samples and bytes are
+also looked for elsewhere in the document.
 
 What must stay true: nothing is decoded in this process. A part that reaches beyond the end of the
 citing document is not at the origin; an origin beyond the end does not exist.
@@ -14,22 +15,26 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from perdure.errors import PartNotSupported, PartOutOfRange
+import msgspec
+
+from perdure.errors import OverBudget, PartNotSupported, PartOutOfRange
 from perdure.errors.cutting import CompleteFilm
 from perdure.errors.limits import ComparisonTooLong
 from perdure.errors.root import count_things
 from perdure.extractors.port import Source, iterate_body
 from perdure.extractors.sound.heads import read_head
 from perdure.model.verdicts import Comparison, Verdict
-from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selector
+from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selector, Units
 from perdure.parts.selectors import Time
-from perdure.policy.quotations.units import compare_units
+from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
 from perdure.reading.citations.origins import Medium, Origin
 from perdure.reading.citations.sides import NOTHING, Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
 
 _LONGEST = 64 << 20  # bytes that are compared in memory
 _ALL_SOUND = Media(time=Time(Fraction(0), None))
+_DIGEST = 64  # bytes of the digest of a frame
+_ELSEWHERE = Comparison(verdict=Verdict.ELSEWHERE, likeness=Verdict.VERBATIM)
 
 
 def compare_media(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
@@ -48,13 +53,20 @@ def compare_media(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
     return _compare_bytes(parts, citing, origin, cited)
 
 
-# pictures and film: equal digests of equal forms
-# -----------------------------------------------
+# pictures and film
+# -----------------
 
 
-class _Pixels(NamedTuple):
+class _Digest(NamedTuple):
     form: str
     sha512: str
+
+
+class _Units(NamedTuple):
+    """Decoded units: pixels, or the digests of frames."""
+
+    form: str
+    data: bytes
 
 
 def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
@@ -62,19 +74,55 @@ def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited
         rect = cited.selector or _find_rectangle(parts, cited.source)
         if not isinstance(rect, Rect):
             raise PartNotSupported(media_type=cited.source.media_type, selector=str(rect))
-        theirs = _digest_pixels(parts, cited.source, rect)
+        theirs = _digest_part(parts, cited.source, rect)
     left, top = origin.number, origin.top
-    here = Rect(
-        left, top, left + rect.right - rect.left, top + rect.bottom - rect.top, origin.frame
-    )
+    width, height = rect.right - rect.left, rect.bottom - rect.top
+    here = Rect(left, top, left + width, top + height, origin.frame)
     with blame(citing.identifier):
         parts.outline_part(citing.source, Rect(left, top, left + 1, top + 1, origin.frame))
         try:
-            ours = _digest_pixels(parts, citing.source, here)
+            is_equal = _digest_part(parts, citing.source, here) == theirs
         except PartOutOfRange:
-            return Finding(comparison=NOTHING, unit="pixel")
-    extent = (rect.right - rect.left) * (rect.bottom - rect.top)
-    return _judge_pixels(ours, theirs, here, extent)
+            is_equal = False
+    if is_equal:
+        same = Comparison(verdict=Verdict.VERBATIM, stop=width * height)
+        return Finding(comparison=same, unit="pixel", part=here, extent=width * height)
+    return _find_pixels(parts, citing, here, cited, rect, origin)
+
+
+def _find_pixels(
+    parts: PartExtraction, citing: Side, here: Rect, cited: Side, rect: Rect, origin: Origin
+) -> Finding:
+    """Look for a cited rectangle in the whole frame, and count the equal pixels at the origin."""
+    width, height = rect.right - rect.left, rect.bottom - rect.top
+    try:
+        theirs = _read_units(parts, cited.source, rect)
+        frame = _find_frame(parts, citing.source, here.frame)
+        ours = _read_units(parts, citing.source, frame)
+    except OverBudget:  # too large to be searched
+        return Finding(comparison=msgspec.structs.replace(NOTHING, is_complete=False), unit="pixel")
+    size = len(theirs.data) // (width * height)
+    if ours.form.partition(" ")[0] != theirs.form.partition(" ")[0]:  # other colours or depth
+        return Finding(comparison=NOTHING, unit="pixel")
+    corner = find_rectangle(ours.data, frame.right, theirs.data, width, size)
+    if corner is not None:
+        left, top = corner
+        there = Rect(left, top, left + width, top + height, here.frame)
+        return Finding(
+            comparison=_ELSEWHERE,
+            unit="pixel",
+            part=there,
+            extent=width * height,
+            moved=origin.spell_moved(left, top),
+        )
+    if here.right > frame.right or here.bottom > frame.bottom:
+        return Finding(comparison=NOTHING, unit="pixel")
+    row, stride = width * size, frame.right * size
+    first = here.top * stride + here.left * size
+    data = b"".join(
+        ours.data[at : at + row] for at in range(first, first + height * stride, stride)
+    )
+    return _describe_altered(compare_units(data, theirs.data, size), "pixel", here)
 
 
 def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
@@ -84,34 +132,51 @@ def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
             scene = Crop(scene)
         if not isinstance(scene, Crop):
             raise CompleteFilm(media_type=cited.source.media_type, selector=str(scene or ""))
-        theirs = _digest_pixels(parts, cited.source, scene)
+        theirs = _read_units(parts, cited.source, scene)
     start = Fraction(origin.number)
     here = Crop(Interval(start, start + scene.time.end - scene.time.start))
     with blame(citing.identifier):
         parts.outline_part(citing.source, Instant(start))
         try:
-            ours = _digest_pixels(parts, citing.source, here)
+            ours = _read_units(parts, citing.source, here)
         except PartOutOfRange:
-            return Finding(comparison=NOTHING, unit="second")
-    return _judge_pixels(ours, theirs, here.time, int(scene.time.end - scene.time.start))
+            return Finding(comparison=NOTHING, unit="frame")
+    if ours.form != theirs.form:
+        return Finding(comparison=NOTHING, unit="frame")
+    comparison = compare_units(ours.data, theirs.data, _DIGEST)
+    if comparison.verdict is Verdict.VERBATIM and len(ours.data) == len(theirs.data):
+        extent = int(scene.time.end - scene.time.start)
+        return Finding(comparison=comparison, unit="second", part=here.time, extent=extent)
+    return _describe_altered(comparison, "frame", here.time)
 
 
-def _judge_pixels(ours: _Pixels, theirs: _Pixels, here: Selector, extent: int) -> Finding:
-    unit = "second" if isinstance(here, Interval) else "pixel"
-    if ours != theirs:
+def _describe_altered(comparison: Comparison, unit: str, here: Selector) -> Finding:
+    if comparison.verdict is not Verdict.ALTERED:
         return Finding(comparison=NOTHING, unit=unit)
-    same = Comparison(verdict=Verdict.VERBATIM, stop=extent)
-    return Finding(comparison=same, unit=unit, part=here, extent=extent)
+    return Finding(comparison=comparison, unit=unit, part=here, extent=comparison.total)
 
 
-def _digest_pixels(parts: PartExtraction, source: Source, selector: Selector) -> _Pixels:
+def _digest_part(parts: PartExtraction, source: Source, selector: Selector) -> _Digest:
     part = parts.cut_part(source, selector)
     if part.decoded is None:
         raise ComparisonTooLong(source=source.name, most=_LONGEST)
-    return _Pixels(part.decoded.form, part.decoded.sha512)
+    return _Digest(part.decoded.form, part.decoded.sha512)
 
 
-def _find_rectangle(parts: PartExtraction, source: Source) -> Selector:
+def _read_units(parts: PartExtraction, source: Source, selector: Rect | Crop) -> _Units:
+    part = parts.cut_part(source, Units(selector))
+    if part.length is None or part.length > _LONGEST or part.decoded is None:
+        raise ComparisonTooLong(source=source.name, most=_LONGEST)
+    return _Units(part.decoded.form, b"".join(iterate_body(part.body, source)))
+
+
+def _find_frame(parts: PartExtraction, source: Source, frame: int) -> Rect:
+    """Return all pixels of a frame of an image."""
+    whole = _find_rectangle(parts, source)
+    return msgspec.structs.replace(whole, frame=frame)
+
+
+def _find_rectangle(parts: PartExtraction, source: Source) -> Rect:
     """Return all pixels of the first frame of an image."""
     for extent in parts.list_extents(source):
         if extent.syntax.startswith("rect=(0,0),"):
@@ -145,9 +210,35 @@ def _compare_sound(parts: PartExtraction, citing: Side, origin: Origin, cited: S
     if ours.form != theirs.form:
         return Finding(comparison=NOTHING, unit="sample")
     comparison = compare_units(ours.data, theirs.data, theirs.block)
+    if comparison.verdict is not Verdict.VERBATIM:
+        with blame(citing.identifier):
+            elsewhere = _find_samples(parts, citing.source, theirs)
+        if elsewhere is not None:
+            return elsewhere
     if comparison.verdict is Verdict.ABSENT or len(ours.data) < len(theirs.data):
         return Finding(comparison=NOTHING, unit="sample")
     return Finding(comparison=comparison, unit="sample", part=here, extent=count)
+
+
+def _find_samples(parts: PartExtraction, source: Source, cited: _Samples) -> Finding | None:
+    """Look for cited samples in the whole sound. An origin is a whole second."""
+    try:
+        ours = _read_samples(parts, source, _ALL_SOUND)
+    except OverBudget:  # too long to be searched
+        return None
+    at = find_run(ours.data, cited.data, cited.block)
+    if at is None:
+        return None
+    count = len(cited.data) // cited.block
+    start, end = Fraction(at, cited.rate), Fraction(at + count, cited.rate)
+    is_spelled = (start * 1000).denominator == (end * 1000).denominator == 1
+    return Finding(
+        comparison=_ELSEWHERE,
+        unit="sample",
+        part=Interval(start, end) if is_spelled else None,
+        extent=count,
+        moved=str(start) if start.denominator == 1 else None,
+    )
 
 
 def _read_samples(parts: PartExtraction, source: Source, selector: Selector) -> _Samples:

@@ -21,12 +21,15 @@ import http_sf
 import msgspec
 from http_sf.types import BareItemType
 
+from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier
 from perdure.model.collection import MEDIA_TYPE as COLLECTION
 from perdure.model.queries import Fetch, Query
 from perdure.model.verdicts import CitationReport, Verdict
+from perdure.reading.citations.citing import RECORDS
 from perdure.reading.citations.describing import (
+    find_passage,
     make_refusal,
     require_quotation,
     write_annotation,
@@ -49,7 +52,8 @@ from perdure.server.common.negotiate import choose_type, names_first, rate_named
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page
-from perdure.server.resource import held, parts, signposting
+from perdure.server.resource import held, parts, plain_text, signposting
+from perdure.server.resource.metadata import choose_format
 
 JSON, JSON_LD = "application/json", "application/ld+json"
 BIBLIOGRAPHY = "text/x-bibliography"
@@ -67,7 +71,9 @@ async def answer_citation(
     """
     if question.cite is not None:
         return await _cite(service, request, resolved, question.cite, question.locale or "en")
-    if question.metadata is not None or question.quote is not None:
+    if question.metadata is not None:
+        return await _give_metadata(service, request, resolved, question.metadata)
+    if question.quote is not None:
         resolved.require_no_citation()
     match question.verb:
         case "info":
@@ -79,6 +85,8 @@ async def answer_citation(
             return await answer_verdict(service, request, resolved, kind)
         case "bytes":
             return await answer_bytes(service, request, resolved)
+        case "text":
+            return await _answer_text(service, request, resolved)
         case "locations":
             address = _make_address(request)(resolved.asked)
             return lists.answer_list(request, str(resolved.asked), [lists.ListEntry(address)])
@@ -136,13 +144,7 @@ async def answer_bytes(service: Service, request: Request, resolved: Resolved) -
     report = await service.check_citation(resolved)
     if report.verdict is Verdict.UNVERIFIABLE:
         return _lead_to_cited(service, request, resolved, report)
-    require_quotation(report)
-    embedded = report.verdict is Verdict.TRANSCLUDED or report.part is None
-    named = report.cited if embedded else report.part
-    while named is not None and named.is_citation:
-        named = named.cited
-    query = Query(identifier=named or report.citing, reader=resolved.query.reader)
-    shown = service.reading.resolve(query)
+    shown = _resolve_passage(service, resolved, report)
     step = shown.step
     if shown.inside is None and isinstance(step, Fetch):
         answer = held.answer_representation(
@@ -155,6 +157,26 @@ async def answer_bytes(service: Service, request: Request, resolved: Resolved) -
         )
     else:
         answer = await parts.answer_part(service, request, shown)
+    return _add_fields(service, request, report, answer)
+
+
+async def _answer_text(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """Answer with the plain text of the passage. Raises as `answer_bytes`."""
+    report = await service.check_citation(resolved)
+    shown = _resolve_passage(service, resolved, report)
+    answer = await plain_text.answer_text(service, request, shown)
+    return _add_fields(service, request, report, answer)
+
+
+def _resolve_passage(service: Service, resolved: Resolved, report: CitationReport) -> Resolved:
+    """Resolve the passage that is quoted. Raises CitationNotFound or CitationUnverifiable."""
+    query = Query(identifier=find_passage(report), reader=resolved.query.reader)
+    return service.reading.resolve(query)
+
+
+def _add_fields(
+    service: Service, request: Request, report: CitationReport, answer: Answer
+) -> Answer:
     ours = [*_describe(service, report), *_link(request, report)]
     replaced = {name for name, _ in ours}
     answer.fields = [one for one in answer.fields if one[0] not in replaced] + ours
@@ -175,6 +197,24 @@ def _lead_to_cited(
     return make_empty_answer(
         HTTPStatus.SEE_OTHER, (b"location", escape_uri(there)), *_describe(service, report)
     )
+
+
+async def _give_metadata(
+    service: Service, request: Request, resolved: Resolved, name: str
+) -> Answer:
+    """Answer with a record about the passage, which says what it cites; or with records of both
+    documents in a format of bibliographies."""
+    if name.lower() in RECORDS:
+        return await _cite(service, request, resolved, name, "en")
+    report = await service.check_citation(resolved)
+    citer, address = service.registry.quotation_citer, _make_address(request)
+    reader = resolved.query.reader
+    what = await service.run_cutter(citer.describe_quotation, report, address, reader)
+    form = metadata.find_format(name or choose_format(request.accept) or "datacite")
+    body = await service.run_cutter(form.write, what)
+    kind = form.media_types[0] + ("; charset=utf-8" if form.is_text else "")
+    answer = make_answer(HTTPStatus.OK, kind, body)
+    return _add_fields(service, request, report, answer)
 
 
 async def _cite(

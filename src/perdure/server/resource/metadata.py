@@ -129,6 +129,11 @@ def _find_best_type(accept: tuple[Preference, ...]) -> str | None:
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
+def choose_format(accept: tuple[Preference, ...]) -> str:
+    """Return the metadata format that Accept names with the highest quality, or an empty text."""
+    return map_types().get(_find_best_type(accept) or "", "")
+
+
 def list_types() -> tuple[str, ...]:
     """List the media types of metadata and citations that Accept can name."""
     return tuple(map_types())
