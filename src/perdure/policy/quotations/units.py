@@ -40,7 +40,7 @@ def compare_units(citing: bytes, cited: bytes, size: int = 1, start: int = 0) ->
 
 
 def find_run(citing: bytes, cited: bytes, size: int) -> int | None:
-    """Return the number of units before the first copy of a run of units; None if there is none.
+    """Return the number of units before the first copy of a run of units, or None.
 
     >>> find_run(b"xabcd", b"cd", 1), find_run(b"xabcd", b"cd", 2), find_run(b"xxcd", b"cd", 2)
     (3, None, 1)
