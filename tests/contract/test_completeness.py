@@ -79,7 +79,7 @@ def list_words() -> set[str]:
         *targets._PARAMETERS,
         *targets._TYPED,
         *targets._OF_PROXIES,
-        "nearest",
+        *targets._FLAGS,
     }
 
 

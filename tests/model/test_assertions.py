@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from perdure.errors import MalformedIdentifier, PerdureError
@@ -27,6 +28,7 @@ from perdure.model.assertions import (
     read_assertion,
     write_assertion,
 )
+from perdure.parts.selectors import MEDIA, PDF, PLAIN_TEXT
 
 PDI = "pdi://oma.eop.gov.us/1994/03/21/1"
 PART = f"{PDI}.text.1#char=3,5"
@@ -190,3 +192,76 @@ def test_a_written_assertion_is_read_again() -> None:
 def test_nothing_is_written_that_could_not_be_read() -> None:
     with pytest.raises(PerdureError):
         write_assertion(())
+
+
+DAY = "pdi://oma.eop.gov.us/1994/03/21"
+
+
+@pytest.mark.parametrize(
+    ("iri", "identifier"),
+    [
+        (f"https://a.example/{DAY}/1.text.1", f"{DAY}/1.text.1"),
+        (f"https://a.example/{DAY}/1.text.1%23char=3,5", f"{DAY}/1.text.1#char=3,5"),
+        (f"https://a.example/{DAY}/1.text.1?part=char=3%2C5", f"{DAY}/1.text.1#char=3,5"),
+        (f"https://a.example/{DAY}/1.text.1#char=3,5", f"{DAY}/1.text.1#char=3,5"),
+        (f"https://a.example/{DAY}/1.text.1?info", f"{DAY}/1.text.1"),
+        ("https://doi.org/10.1000/182", "doi:10.1000/182"),
+        ("https://doi.org/10.1000/182#page=2", "doi:10.1000/182"),
+        (f"https://a.example/{DAY}/1.text.1#char=9,3", None),
+        ("https://a.example/page", None),
+        ("urn-like:x", None),
+    ],
+)
+def test_the_identifier_in_an_iri(iri: str, identifier: str | None) -> None:
+    (target,) = read_assertion(write_assertion((iri,))).targets
+    assert target.iri == iri
+    assert (None if target.identifier is None else str(target.identifier)) == identifier
+
+
+@pytest.mark.parametrize(
+    ("selector", "part"),
+    [
+        ({"type": "FragmentSelector", "value": "char=3,5", "conformsTo": PLAIN_TEXT}, "#char=3,5"),
+        ({"type": "FragmentSelector", "value": "xywh=pixel:1,2,3,4", "conformsTo": MEDIA},
+         "#xywh=1,2,3,4"),
+        ({"type": "FragmentSelector", "value": "x", "conformsTo": "http://a.example/"}, ""),
+        ({"type": "FragmentSelector", "value": "line=1,2", "conformsTo": MEDIA}, ""),
+        ({"type": "TextQuoteSelector", "exact": "a b"}, ""),
+    ],
+)  # fmt: skip
+def test_a_fragment_selector_names_a_part(selector: dict[str, str], part: str) -> None:
+    document = {
+        "@context": CONTEXT,
+        "type": "Annotation",
+        "target": {"source": f"{DAY}/1.gif.1", "selector": selector},
+    }
+    (about,) = read_assertion(msgspec.json.encode(document)).about
+    assert str(about) == f"{DAY}/1.gif.1{part}"
+
+
+def test_a_selector_of_a_name_without_parts_is_kept_aside() -> None:
+    selector = {"type": "FragmentSelector", "value": "page=3", "conformsTo": PDF}
+    target = {"source": "hdl:1839/x", "selector": selector}
+    document = {"@context": CONTEXT, "type": "Annotation", "target": target}
+    (found,) = read_assertion(msgspec.json.encode(document)).targets
+    assert (str(found.identifier), found.selectors) == ("hdl:1839/x", (selector,))
+
+
+def test_motivations_are_shown_as_words() -> None:
+    given = ("commenting", "retracts", "cito:disputes", "https://a.example/why")
+    assert read_assertion(write_assertion(("hdl:1839/x",), given)).words == given
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"bodyValue": "a"}, "a"),
+        ({"body": {"type": "TextualBody", "value": "b"}}, "b"),
+        ({"body": ["http://a.example/", {"value": 3}, {"value": "c"}]}, "c"),
+        ({"body": "http://a.example/"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_text_of_the_body(fields: dict[str, object], text: str) -> None:
+    document = {"@context": CONTEXT, "type": "Annotation", "target": "hdl:1839/x"} | fields
+    assert read_assertion(msgspec.json.encode(document)).body_text == text

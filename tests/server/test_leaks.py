@@ -20,12 +20,14 @@ from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 from tests.server.test_withholding import configure
 
 from perdure.ids import parse
+from perdure.model.assertions import write_assertion
 from perdure.model.commands import Alias, Assign, Describe, Restrict
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Value
 from perdure.server.apis.thttp import SERVICES
 from perdure.server.routes.questions import QUESTIONS
 from perdure.server.routes.table import ROUTES
+from perdure.upkeep.asserting import store_assertion
 
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "leaks.json").read_text("utf-8")
@@ -121,7 +123,10 @@ def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
     """The texts for the placeholders of the table; the documents are closed by then."""
     name = request.param(site)
     whole = resource(name)
+    data = write_assertion((name, HANDLE), ("commenting",), body=f"about {MARKER}")
+    said = store_assertion(site.registry, data, series=SERIES).identifier
     return {
+        "annotation": f"/annotations/{resource(said).removeprefix('pdi://')}",
         "whole": whole,
         "name": name,
         "part": "char=0,20",

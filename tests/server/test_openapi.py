@@ -102,7 +102,13 @@ def test_every_question_is_a_parameter(document: dict[str, Any]) -> None:
     """ "every … parameter (also `?info`, `?part=` …)" """
     asked = {one["name"] for one in document["paths"]["/{name}"]["get"]["parameters"]}
     assert asked >= {"name", "info", "part", "metadata", "cite", "landing", "quote", "region"}
-    known = {*targets._VERBS, *targets._BARE, *targets._PARAMETERS, *targets._TYPED, "nearest"}
+    known = {
+        *targets._VERBS,
+        *targets._BARE,
+        *targets._PARAMETERS,
+        *targets._TYPED,
+        *targets._FLAGS,
+    }
     known |= {*targets._OF_PROXIES}
     assert {one.name for one in QUESTIONS} == known
 

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import NoSuchVersion, NotFound, PartOutOfRange
-from perdure.errors.assertions import AssertionMalformed, RetractionForeign
+from perdure.errors.assertions import RetractionForeign
 from perdure.ids import parse
 from perdure.model.assertions import MEDIA_TYPE, write_assertion
 from perdure.model.commands import Restrict
@@ -80,8 +80,6 @@ def test_a_retraction_by_the_same_actor_marks_an_assertion(letter: Desk) -> None
 def test_an_assertion_about_something_unknown_is_refused(letter: Desk) -> None:
     with pytest.raises(NotFound):
         store(letter, f"{TODAY}/99")
-    with pytest.raises(AssertionMalformed, match="addresses"):
-        store(letter, "https://a.example/")
     assert letter.mint(text("next")).identifier == f"{TODAY}/2.text.1"
 
 
@@ -225,3 +223,15 @@ def test_lines_are_stored_together_and_refused_alone(letter: Desk) -> None:
 def test_what_is_withdrawn_names_the_assertions_about_it(letter: Desk) -> None:
     name = store(letter, PART)
     assert letter.withdraw(NAME).written_about == (name.removesuffix(".jsonld.1"),)
+
+
+def test_an_address_of_a_name_is_the_name(letter: Desk) -> None:
+    about = f"https://pid.example/{NAME}.text.1%23char=0,4"
+    name = store(letter, about)
+    assert find_names(letter, PART) == [name]
+
+
+def test_an_assertion_about_an_address_only_is_stored(letter: Desk) -> None:
+    name = store(letter, "https://a.example/")
+    assert letter.record(name).targets == ()
+    assert letter.registry.assertions.find_assertion(parse(name)) is not None

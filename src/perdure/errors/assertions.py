@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.invalid import InvalidRequest
+from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
 from perdure.errors.rights import Forbidden
 from perdure.errors.root import quote
 from perdure.errors.stored import TooLarge
@@ -63,6 +63,36 @@ class RetractionForeign(Forbidden):
     @property
     def needed(self) -> str:
         return f"to be {quote(self.by)}, who made {quote(self.identifier)}"
+
+
+class AssertionTypeUnknown(ContentNotSupported):
+    """The body of a request has a media type that assertions do not have."""
+
+    media_type: str
+    known: tuple[str, ...]
+    rule = PAGE
+
+    @property
+    def what(self) -> str:
+        return f"the media type {quote(self.media_type)}"
+
+    @property
+    def reason(self) -> str:
+        return f"send one of {', '.join(self.known)}"
+
+
+class UnknownScope(UnknownChoice):
+    """A question for assertions names an unknown scope."""
+
+    kind = "scope"
+    rule = PAGE
+
+
+class UnknownForm(UnknownChoice):
+    """A question for assertions names an unknown form of the answer."""
+
+    kind = "form"
+    rule = PAGE
 
 
 class AssertionTooLong(TooLarge):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -24,6 +25,8 @@ from perdure.errors.assertions import (
     MotivationUnknown,
 )
 from perdure.ids import Identifier, parse
+from perdure.ids.urls import deurlify, find_path
+from perdure.parts.annotation import read_annotation
 
 CONTEXT = "http://www.w3.org/ns/anno.jsonld"
 MEDIA_TYPE = f'application/ld+json; profile="{CONTEXT}"'
@@ -78,7 +81,8 @@ class AssertionTarget(msgspec.Struct, frozen=True, kw_only=True):
     iri: str
     """As the document spells it."""
     identifier: Identifier | None = None
-    """None if it is in no scheme that perdure reads, such as the address of a page."""
+    """With the part, if the IRI or a FragmentSelector names one. None if the IRI is in no scheme
+    that perdure reads, and is no address of an identifier."""
     selectors: tuple[Mapping[str, Any], ...] = ()
     """The part that is meant, if the IRI does not name it (section 4.2)."""
 
@@ -262,11 +266,49 @@ def _make_target(iri: object, place: str, selectors: list[object]) -> AssertionT
     selected = [one for one in selectors if isinstance(one, dict)]
     if len(selected) < len(selectors):
         raise AssertionMalformed(place="selector", expected="an object")
-    try:
-        identifier = parse(iri)
-    except UnknownScheme:
-        identifier = None
+    identifier = _identify(iri)
+    if identifier is not None and identifier.fragment is None and len(selected) == 1:
+        identifier = _narrow_target(identifier, selected[0])
     return AssertionTarget(iri=iri, identifier=identifier, selectors=tuple(selected))
+
+
+def _identify(iri: str) -> Identifier | None:
+    """Return the identifier that an IRI is, or that it is an address of; None for other IRIs.
+
+    An address at a public resolver, or of a PDI or an ARK at any, is one of the identifier.
+    """
+    if not iri[:8].lower().startswith(("http://", "https://")):
+        try:
+            return parse(iri)
+        except UnknownScheme:
+            return None
+    address, _, part = iri.partition("#")
+    try:
+        path = find_path(address)
+        if path is None:
+            found = deurlify(address)
+        else:
+            name, _, query = path.partition("?")
+            found = parse(name.replace("%23", "#", 1))
+            part = query.removeprefix("part=") if query.startswith("part=") else part
+        narrowed = found.with_part(unquote(part)) if part and found.fragment is None else None
+    except PerdureError:
+        return None
+    return found if narrowed is None else narrowed
+
+
+def _narrow_target(source: Identifier, selector: Mapping[str, Any]) -> Identifier:
+    """Return the identifier of the part that a FragmentSelector selects, or else of its source.
+
+    Other selectors select nothing that the name of a part can say.
+    """
+    if selector.get("type") != "FragmentSelector":
+        return source
+    try:
+        part = source.with_part(str(read_annotation(selector)))
+    except PerdureError:
+        return source
+    return source if part is None else part
 
 
 def find_targets(data: bytes) -> tuple[str, ...]:

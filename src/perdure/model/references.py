@@ -14,13 +14,21 @@ _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is fo
 
 PROPOSAL = "proposal:"
 """The reference by which the records with a proposed withdrawal are found."""
+ASSERTION = "assertion:"
+"""The reference by which the records are found that may be assertions."""
+_ASSERTION = "application/ld+json"
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
 
 
 def list_references(record: Record) -> set[str]:
     """All references by which the record is found, such as its locations, digests and aliases."""
-    found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
+    found: set[str] = set()
+    for one in record.versions:
+        for held in one.representations:
+            found.add(f"sha512:{held.sha512}")
+            if held.media_type.startswith(_ASSERTION):
+                found.add(ASSERTION)
     for location in record.locations:
         found.add(f"location:{location.uri}")
         if location.sha512:

@@ -24,14 +24,17 @@ from perdure.ids import Identifier, parse
 from perdure.model.assertions import LONGEST, MEDIA_TYPE, Assertion, read_assertion
 from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.records import Record
+from perdure.model.references import ASSERTION
 from perdure.model.target_references import TargetUse, list_part_references
 from perdure.policy.assertion_scope import AssertionScope, find_scope
 from perdure.policy.naming import identify_record
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
+from perdure.reading.scanning import scan_readable
 from perdure.reading.targeting import fetch_document, is_open
 
 _ESSENCE = strip_parameters(MEDIA_TYPE)
+_PAGE, _MOST_SCANNED = 1000, 20_000  # records
 _MOST_RETRACTIONS = 1000
 """Assertions about one assertion that are read to know whether it was retracted."""
 
@@ -98,7 +101,7 @@ class Assertions:
         part that overlaps it, and about a set that it belongs to. Those that were retracted are
         marked.
         """
-        for key in self._list_keys(query.name):
+        for key in self._find_keys(query.name):
             held = self._read_fitting(key, query) if key > query.after else None
             if held is not None:
                 yield held
@@ -114,17 +117,61 @@ class Assertions:
         """Return all assertions about a name, and about every version, format and part of it."""
         return list(self.walk_assertions(AssertionQuery(name=name, reader=reader)))
 
+    def list_keys(self, series: str, *, most: int) -> list[str] | None:
+        """Return the keys of the documents of a series that may be assertions, in order.
+
+        None if the registry has more than `most` such documents.
+        """
+        keys = self._listings.records.find_referring(ASSERTION, limit=most + 1)
+        if len(keys) > most:
+            return None
+        beginning = f"{series}/"
+        return sorted(key for key in keys if key.startswith(beginning))
+
+    def read_keys(
+        self, keys: Iterable[str], reader: Reader = PUBLIC_READER
+    ) -> Iterator[HeldAssertion]:
+        """Yield the assertions among some documents that a reader may read, and that stand."""
+        for key in keys:
+            record = self._listings.records.find_record(key)
+            if record is None or not is_assertion(record):
+                continue
+            held = self._read_held(identify_record(key, record), record, reader)
+            held = held and self._mark_retractions(held, reader)
+            if held is not None and not held.retracted_by:
+                yield held
+
+    def scan_series(
+        self, series: str, after: str, reader: Reader, *, limit: int
+    ) -> tuple[list[HeldAssertion], str | None]:
+        """Return the next assertions of a series, and the key after which more may follow.
+
+        It reads at most `_MOST_SCANNED` records, so there may be none although more follow.
+        """
+        end = f"{series}0"  # the character after the slash
+        low: str | None = max(f"{series}/", f"{after}\0" if after else "")
+        found: list[HeldAssertion] = []
+        looked, last = 0, after
+        while low is not None:
+            rows, low = scan_readable(self._listings.records, low, end, limit=_PAGE)
+            for row in rows:
+                if len(found) == limit or looked == _MOST_SCANNED:
+                    return found, last
+                looked, last = looked + 1, row.key
+                found += self.read_keys((row.key,), reader)
+        return found, None
+
     def find_assertion(
         self, name: Identifier, reader: Reader = PUBLIC_READER
     ) -> HeldAssertion | None:
         """Return the assertion that a name names; None if the name names something else."""
         record = self._listings.find_record(name)
-        if record is None or not record.targets:
+        if record is None:
             return None
         held = self._read_held(name, record, reader)
         return held and self._mark_retractions(held, reader)
 
-    def _list_keys(self, name: Identifier) -> list[str]:
+    def _find_keys(self, name: Identifier) -> list[str]:
         """The keys of the records that may be assertions about a name, in order."""
         kind = TargetUse.ASSERTED
         by_part = None if name.fragment is None else list_part_references(kind, name)
@@ -191,6 +238,15 @@ class Assertions:
             if said is not None and said.by == held.by and said.assertion.retracts(held.identifier):
                 found.append(said.identifier)
         return replace(held, retracted_by=tuple(found)) if found else held
+
+
+def is_assertion(record: Record) -> bool:
+    """Return whether a record may have an assertion, by the type of its documents."""
+    return any(
+        strip_parameters(held.media_type) == _ESSENCE
+        for version in record.versions
+        for held in version.representations
+    )
 
 
 def _find_closest(abouts: Iterable[Identifier], asked: Identifier) -> AssertionScope | None:

@@ -53,8 +53,9 @@ _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
     r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|signatures|nearest"
+    r"|assertions|standing"
     r"|metadata|cite|register|correct|bind|break|alias|withdraw|erase|refuse"
-    r"|(?:cursor|limit|metadata|level|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+    r"|(?:cursor|limit|metadata|level|cite|locale|region|form|by|motivation|scope)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
@@ -76,12 +77,15 @@ _BARE = ("metadata", "cite")
 _ANSWERED = (*_BARE, "quote")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
-          "text", "signatures")  # fmt: skip
+          "text", "signatures", "assertions")  # fmt: skip
 _LEVELS = ("own",)
+_FLAGS = ("nearest", "standing")
+"""Words beside a question, without a value."""
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
-               "region", "index", "type", "locatt")  # fmt: skip
+               "region", "index", "type", "locatt", "form", "by", "motivation",
+               "scope")  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
@@ -131,6 +135,15 @@ class Question(msgspec.Struct, frozen=True):
     before: str | None = None
     """The text before the passage; `after` is the text after it."""
     after: str | None = None
+    form: str | None = None
+    """The form of a list of assertions."""
+    by: str = ""
+    """The actor of the assertions that are wanted; empty for all."""
+    motivation: str = ""
+    scopes: tuple[str, ...] = ()
+    """The scopes of the assertions that are wanted; empty for all."""
+    is_standing: bool = False
+    """True if retracted assertions are not wanted."""
     follow_aliases: bool = True
     """False for `?ignore_aliases`."""
     indexes: tuple[int, ...] = ()
@@ -219,6 +232,11 @@ def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
         quote=found.get("quote"),
         before=found.get("before"),
         after=found.get("after"),
+        form=found.get("form"),
+        by=found.get("by") or "",
+        motivation=found.get("motivation") or "",
+        scopes=found.list_values("scope"),
+        is_standing="standing" in found,
         follow_aliases="ignore_aliases" not in found,
         indexes=tuple(
             int(one) for one in found.list_values("index") if re.fullmatch("[0-9]{1,10}", one)
@@ -279,7 +297,7 @@ def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     """Return True if a piece of a query is a word without a value."""
     if name in _OF_PROXIES:
         return "info" in verbs and unquote(value).lower() in ("", "true")
-    return name == "nearest" and not value
+    return name in _FLAGS and not value
 
 
 def _read_positive(text: str) -> int:

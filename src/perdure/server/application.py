@@ -38,6 +38,13 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /captures?url=<url>                               capturing.capture_page
     POST      /operations                                       batches.run_batch
     GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
+    GET HEAD  /annotations/<series>/                            containers.answer_annotations
+    POST      /annotations/<series>/                            containers.answer_annotations
+    OPTIONS   /annotations/<series>/                            containers.answer_annotations
+    GET HEAD  /annotations/<series>/<name>                      containers.answer_annotations
+    PUT       /annotations/<series>/<name>                      containers.answer_annotations
+    DELETE    /annotations/<series>/<name>                      containers.answer_annotations
+    OPTIONS   /annotations/<series>/<name>                      containers.answer_annotations
     OPTIONS   every page                                        methods.answer_options
     TRACE     every page                                        methods.answer_trace
     GET HEAD  <identifier>                                      reading.answer_get

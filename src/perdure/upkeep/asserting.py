@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UnknownAuthority
 from perdure.errors.assertions import AssertionMalformed, RetractionForeign
 from perdure.errors.cutting import PartElsewhere
 from perdure.ids import Identifier
@@ -87,13 +87,10 @@ def store_assertions(
 def check_assertion(registry: Registry, data: bytes, reader: Reader = LOCAL_READER) -> Assertion:
     """Read an assertion that is to be stored.
 
-    Raises the errors of `read_assertion`, AssertionMalformed if it is about no identifier, and the
-    errors of reading a target of this registry, such as NotFound or PartOutOfRange.
+    Raises the errors of `read_assertion`, and the errors of reading a target of this registry, such
+    as NotFound or PartOutOfRange.
     """
     assertion = read_assertion(data)
-    if not assertion.about:
-        expected = "an identifier, at least one: addresses alone cannot be found again"
-        raise AssertionMalformed(place="target", expected=expected)
     for target in assertion.about:
         check_known(registry, target, reader)
     return assertion
@@ -111,13 +108,23 @@ def plan_assertion(
 ) -> Mint:
     """Return the command that stores an assertion. Raises UnknownAuthority."""
     return Mint(
-        authority=series or choose_series(registry, assertion.about[0]),
+        authority=series or _choose_series(registry, assertion),
         contents=(make_assertion_content(data),),
-        metadata={"title": f"Assertion about {assertion.about[0]}"},
+        metadata={"title": f"Assertion about {assertion.targets[0].iri}"},
         by=by,
         bearer=bearer,
         once=once,
     )
+
+
+def _choose_series(registry: Registry, assertion: Assertion) -> str:
+    """The series in which an assertion is minted. Raises UnknownAuthority."""
+    if assertion.about:
+        return choose_series(registry, assertion.about[0])
+    owned = registry.settings.series
+    if not owned:
+        raise UnknownAuthority(authority="", known=())
+    return owned[0]
 
 
 def make_assertion_content(data: bytes) -> Content:

@@ -10,6 +10,7 @@ an answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
 
 from perdure.errors import UnknownAuthority
@@ -22,6 +23,7 @@ from perdure.policy import rights, tokens
 from perdure.policy.rules import check_past_day, check_series
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.upkeep.asserting import is_kept_here
 
 
 def find_bearer(service: Service, request: Request) -> Token:
@@ -80,6 +82,30 @@ def check_retrospection(service: Service, token: Token, authority: str, day: str
             what = rights.make_new_object(owned, past.replace("/", "-"))
             _check_chain(service, token, operation, what, moment)
     return past
+
+
+def check_asserting(
+    service: Service, token: Token, series: str, about: Sequence[Identifier]
+) -> None:
+    """Check that the token covers asserting something about names, under today's date in a series.
+
+    Names of other registries need no right. Raises Unauthenticated, Forbidden, or UnknownAuthority.
+    """
+    moment = current_time(service)
+    owned = service.settings.find_authority(series)
+    if owned is None:
+        known = tuple(one.name for one in service.settings.owned_authorities)
+        raise UnknownAuthority(authority=series, known=known)
+    new = rights.make_new_object(owned, moment[:10])
+    _check_chain(service, token, "assert", new, moment)
+    check_asserting_about(service, token, about)
+
+
+def check_asserting_about(service: Service, token: Token, about: Sequence[Identifier]) -> None:
+    """Check that the token covers asserting something about the names that are kept here."""
+    ours = [name for name in about if is_kept_here(service.registry, name)]
+    chain = service.bearers.trace_chain(token)
+    rights.check_asserting(chain, ours, current_time(service))
 
 
 def check_share(service: Service, request: Request, token: Token) -> None:

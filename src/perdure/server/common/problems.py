@@ -25,6 +25,7 @@ from perdure.errors.root import count_things
 from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
 from perdure.policy.rates import Rate
+from perdure.reading.assertions import HeldAssertion
 from perdure.server import pages
 from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
@@ -154,6 +155,17 @@ def make_gone_problem(step: Gone) -> Problem:
             "tombstone": {"reason": tomb.reason, "at": tomb.at, "by": tomb.by}
             | ({"erased": tomb.erased} if tomb.erased else {}),
         },
+    )
+
+
+def make_retracted_problem(held: HeldAssertion) -> Problem:
+    """The assertion was retracted: its container says 410, while its name goes on answering."""
+    name, by = held.identifier.resource, held.retracted_by[0]
+    return Problem(
+        status=HTTPStatus.GONE,
+        code="gone",
+        detail=f"{name} was retracted by {by}; the name itself still answers",
+        members={"identifier": str(name), "retracted_by": str(by)},
     )
 
 

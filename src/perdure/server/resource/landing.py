@@ -138,6 +138,8 @@ async def show_linkset(service: Service, request: Request, resolved: Resolved) -
     signatures = service.registry.signatures  # the link set is public, so they are, too
     if await service.run_cutter(signatures.has_signatures, resolved.identifier):
         rows = (*rows, signposting.link_signatures(what.url))
+    if await service.run_cutter(service.registry.assertions.has_assertions, resolved.identifier):
+        rows = (*rows, signposting.link_assertions(what.url))
     return answer_links(request, rows, fresh=service.settings.fresh_seconds)
 
 

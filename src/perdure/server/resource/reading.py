@@ -38,6 +38,7 @@ from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import (
+    asserting,
     citations,
     held,
     landing,
@@ -63,11 +64,15 @@ async def answer_get(service: Service, request: Request) -> Answer:
         resolved = asking.resolve_name(service, request, request.target.text, question=question)
     except (NotFound, MalformedIdentifier):
         answer = answer_shoulder(service, request, question)
+        if answer is None and question.verb == "assertions":
+            answer = await asserting.list_about_foreign(service, request, question)
         if answer is None:
             raise
         return answer
     if resolved.is_pattern and question.verb == "signatures":
         return await signing.list_signatures(service, request, resolved)
+    if question.verb == "assertions" and (resolved.is_pattern or resolved.is_citation):
+        return await asserting.list_assertions(service, request, resolved, question)
     if resolved.names is not None and not metadata.asks_for_one(resolved, question):
         described = answer_shoulder(service, request, question) if question.inflection else None
         return described or await list_set(service, request, resolved.names, question)
@@ -123,6 +128,8 @@ async def _answer_question(
             return answer_history(service, request, resolved)
         case "signatures":
             return await signing.list_signatures(service, request, resolved)
+        case "assertions":
+            return await asserting.list_assertions(service, request, resolved, question)
         case "play":
             return await playing.play_resource(service, request, resolved)
         case "text":

@@ -25,6 +25,7 @@ from perdure.ids import Identifier, parse
 from perdure.metadata import homes
 from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Code, Relation
+from perdure.model.assertions import MEDIA_TYPE
 from perdure.model.records import Location, Record, Representation, Version
 from perdure.policy.naming import qualify_identifier, read_qualifiers
 from perdure.policy.versions import find_held_version, find_neighbours, list_relations
@@ -93,6 +94,13 @@ def link_signatures(name: str) -> Signpost:
     """Link the landing page of a name to its signatures."""
     page = append_question(name, "landing")
     return Signpost(page, "describedby", append_question(name, "signatures"), "application/json")
+
+
+def link_assertions(name: str) -> Signpost:
+    """Link the landing page of a name to the assertions about it (Web Annotation Protocol 3)."""
+    page = append_question(name, "landing")
+    rel = "http://www.w3.org/ns/oa#annotationService"
+    return Signpost(page, rel, append_question(name, "assertions"), MEDIA_TYPE)
 
 
 def list_descriptions(page: str, name: str) -> Iterable[Signpost]:

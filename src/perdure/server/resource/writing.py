@@ -25,6 +25,7 @@ from perdure.errors import (
     NoSuchVersion,
     NotAcceptable,
     NotFound,
+    PerdureError,
     PreconditionFailed,
     UnknownAuthority,
 )
@@ -34,8 +35,11 @@ from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BodyEncoded, BytesPartial, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Authority, Identifier, load_schemes, parse
+from perdure.model import assertions
 from perdure.model.about import LANGUAGE
+from perdure.model.assertions import read_assertion
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
 from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record, Token
@@ -58,6 +62,7 @@ _NO_REVISION = 0
 """No record has this revision, so a command that expects it is refused unless it is a repeat."""
 _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
 _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
+_ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
 _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for any --data
 
 
@@ -74,6 +79,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
         auth.check_share(service, request, token)
         check_new(request)
         content = await _read_content(service, request, None)
+        await _check_asserting(service, token, authority, content)
         return await _mint_name(service, request, token, authority, content)
     identifier = read_identifier(request.target.text)
     record = find_existing(service, identifier)
@@ -86,6 +92,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
     auth.check_right(service, token, "commit", identifier)
     expect = expect_unless_repeated(request, lambda: _find_expected(request, identifier, record))
     content = await _read_content(service, request, naming.read_qualifiers(identifier)[1])
+    await _check_asserting(service, token, identifier.assigned_under, content)
     return await _commit_version(service, request, token, identifier, record, content, expect)
 
 
@@ -158,6 +165,19 @@ def find_existing(service: Service, identifier: Identifier) -> Record | None:
 
 # carrying out
 # ------------
+
+
+async def _check_asserting(
+    service: Service, token: Token, authority: str, content: Content
+) -> None:
+    """Raise Forbidden if a document is an assertion, and the token may not assert it."""
+    if strip_parameters(content.media_type) != _ASSERTION or content.data is None:
+        return
+    try:
+        assertion = await service.run_cutter(read_assertion, content.data)
+    except PerdureError:  # another document in JSON-LD
+        return
+    auth.check_asserting(service, token, authority, assertion.about)
 
 
 async def _mint_name(

@@ -19,6 +19,7 @@ from perdure.server.apis import (
     handles,
     restricting,
 )
+from perdure.server.routes.annotations import ANNOTATIONS
 from perdure.server.routes.model import (
     BARE,
     JSON,
@@ -507,4 +508,4 @@ BATCHES = (
     ),
 )
 
-APIS = (*HANDLES, *RIGHTS, *CAPTURES, *BATCHES, *CHANGES)
+APIS = (*HANDLES, *RIGHTS, *CAPTURES, *BATCHES, *CHANGES, *ANNOTATIONS)

@@ -94,6 +94,13 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
                 for one in _select_section(routes, "tokens")
             ),
         ),
+        "annotations": _write_table(
+            ("request", "effect", "status"),
+            (
+                [_show_request(one), one.text, _show_statuses(one.answers)]
+                for one in _select_section(routes, "annotations")
+            ),
+        ),
     }
 
 

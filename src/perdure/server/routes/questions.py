@@ -65,6 +65,27 @@ QUESTIONS = (
         "interval, each with its verdict",
     ),
     Parameter(
+        name="assertions",
+        schema=BARE,
+        shown="?assertions",
+        text="a page of the [assertions](assertions.md) about it, its versions, formats and parts, "
+        "about parts that overlap it, its whole, and sets that it belongs to",
+    ),
+    Parameter(
+        name="form",
+        shown="?assertions&form=array",
+        text="the annotations as a plain JSON array, without the page around them",
+    ),
+    Parameter(
+        name="by",
+        shown="?assertions&by=<name>&motivation=<word>&scope=<scope>&standing",
+        text="only assertions of this actor, with this motivation, of this "
+        "[scope](assertions.md#the-scope-of-an-assertion), that were not retracted",
+    ),
+    Parameter(name="motivation", text="a motivation of assertions", listed=False),
+    Parameter(name="scope", text="a scope of assertions", repeated=True, listed=False),
+    Parameter(name="standing", schema=BARE, text="without retracted assertions", listed=False),
+    Parameter(
         name="members",
         schema=BARE,
         shown="?members",

@@ -169,8 +169,8 @@ def _make_document_row(identifier: Pdi, held: LineContent, number: int, terms: T
     text = record(one.length, one.sha512, NOWHERE, 0)
     refers: tuple[int, ...] = (reference_hash(f"sha512:{one.sha512}"),)
     encoded = text.encode()
-    if may_have_targets(one) and (targets := find_targets((one,))):
-        full = replace(stored.decode_stored(text), targets=targets)
+    if may_have_targets(one):
+        full = replace(stored.decode_stored(text), targets=find_targets((one,)))
         encoded = stored.encode_stored(full)
         refers = tuple(map(reference_hash, sorted(list_references(full))))
     return LoadRow(key, encoded, number, refers, ((1, one),))
