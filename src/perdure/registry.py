@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
+    from perdure.reading.harvest import Harvest
     from perdure.reading.listing import Listings
     from perdure.reading.resolve import ReadDoor
     from perdure.reading.signatures import Signatures
@@ -192,6 +193,13 @@ class Registry:
         from perdure.reading.documents import Documents
 
         return Documents(self.root / _INDEXES, self.bytes, self.parts, self.listings)
+
+    @cached_property
+    def harvest(self) -> Harvest:
+        """Lists the records of this registry for harvesters."""
+        from perdure.reading.harvest import Harvest
+
+        return Harvest(self.records, self.reading)
 
     @cached_property
     def signatures(self) -> Signatures:

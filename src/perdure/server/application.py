@@ -17,6 +17,8 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /timegate/<uri>                                   memento.find_memento
     GET HEAD  /timemap/<form>/<uri>                             memento.list_mementos
     GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
+    GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
+    POST      /oai                                              harvesting.answer_harvester
     GET HEAD  /openapi.json                                     table.publish_openapi
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle

@@ -10,6 +10,7 @@ from perdure.server.apis import iiif, thttp
 from perdure.server.common.metrics import CONTENT_TYPE as METRICS
 from perdure.server.pages import own
 from perdure.server.routes.archived import ARCHIVED
+from perdure.server.routes.harvesting import HARVESTING
 from perdure.server.routes.model import (
     ANYTHING,
     JSON,
@@ -307,4 +308,4 @@ IIIF = (
     ),
 )
 
-PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED)
+PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED, *HARVESTING)

@@ -1,0 +1,230 @@
+"""The records of a registry in the order of their last change, for harvesters.
+
+How it works: a harvester asks for what changed since its last visit. The numbered changes are
+already in that order, so nothing is kept for harvesting: a binary search in each epoch finds the
+first change of a time, and from there on every change names its records. A record is listed at its
+last change only. Its date is that of this change.
+
+A record is harvested if the public may read it, and if it leads to something: bytes, a location,
+values or a description. A withdrawn one is listed as deleted. A closed one is not listed.
+
+What must stay true: a harvester that repeats its question from the date of its last visit misses
+nothing, since a change never gets an earlier date than the one before it in its epoch; a page costs
+its own length, and one look at each change in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from perdure.errors import Corrupt, Forbidden, LegallyUnavailable, NotFound, Unauthenticated
+from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
+from perdure.model.changes import WITHOUT_RECORDS, Change, ChangeMark
+from perdure.model.queries import PUBLIC_READER, Query, Reader
+from perdure.model.records import Record
+from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.scanning import ScannedRecord, scan_readable
+from perdure.storage.ports import Records
+
+_AT_ONCE = 256  # changes, or records of one change, read together
+MOST_CHANGES = 200_000
+"""Changes looked at for one page, so that a set without new records cannot take long."""
+_CLOSED = (Forbidden, Unauthenticated, LegallyUnavailable)
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+KeyRange = tuple[str, str]
+"""The first key of a range, and its end (exclusive)."""
+
+
+class HarvestedRecord(NamedTuple):
+    """A record as a harvester gets it."""
+
+    identifier: Identifier
+    at: str
+    """When it last changed: `2026-11-21T05:13:46Z`."""
+    resolved: Resolved | None
+    """The record as the public may see it, or None if it was withdrawn."""
+
+
+class HarvestPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A place between two records: after a change, or within one after the record with a key."""
+
+    epoch: _Count
+    number: _Count
+    key: str = ""
+    """If it is not empty, the change with the next number has further records after this key."""
+
+
+class HarvestPage(NamedTuple):
+    """Records in the order of their last change, and the place after them; None at the end."""
+
+    records: list[HarvestedRecord]
+    following: HarvestPlace | None
+
+
+class Harvest:
+    """Lists the records of one registry for harvesters. Safe to use from several threads."""
+
+    def __init__(self, records: Records, reading: ReadDoor) -> None:
+        self._records = records
+        self._reading = reading
+
+    def find_earliest(self) -> str | None:
+        """Return the time of the first change, or None if nothing was ever written."""
+        first = self._records.list_changes(limit=1)
+        return first[0].at if first else None
+
+    def find_record(
+        self, identifier: Identifier, reader: Reader = PUBLIC_READER
+    ) -> HarvestedRecord | None:
+        """Return a record by its name, or None if it is not harvested. Raises Corrupt."""
+        key = identifier.resource.key
+        record = self._records.find_record(key)
+        if record is None:
+            return None
+        change = self._records.find_change(key, record.revision)
+        return None if change is None else self._show_record(identifier, record, change, reader)
+
+    def list_page(
+        self,
+        place: HarvestPlace | None,
+        *,
+        since: str = "",
+        until: str = "",
+        ranges: tuple[KeyRange, ...] | None = None,
+        wanted: Callable[[Identifier], bool] | None = None,
+        limit: int,
+        reader: Reader = PUBLIC_READER,
+    ) -> HarvestPage:
+        """List at most `limit` records after a place, or from the first change on.
+
+        `since` and `until` are times, both included. `ranges` are those of the wanted keys, None
+        for all; `wanted` chooses further. A page with fewer records, even with none, has a place to
+        go on from if there may be others. Raises Conflict if no change has the mark of the place.
+        """
+        found: list[HarvestedRecord] = []
+        looked = 0
+        start = place or self._find_start(since)
+        for change, after in self._walk_changes(start):
+            if until and change.at > until:
+                return HarvestPage(found, None)
+            before = HarvestPlace(change.epoch, change.number - 1, after)
+            if len(found) >= limit or looked == MOST_CHANGES:
+                return HarvestPage(found, before)
+            looked += 1
+            if change.at < since or change.act in WITHOUT_RECORDS:
+                continue
+            for key, name, record in self._list_records(change, after, ranges):
+                if len(found) == limit:
+                    return HarvestPage(found, before)
+                before = HarvestPlace(change.epoch, change.number - 1, key)
+                if wanted is not None and not wanted(name):
+                    continue
+                shown = self._show_record(name, record, change, reader)
+                if shown is not None:
+                    found.append(shown)
+        return HarvestPage(found, None)
+
+    # changes
+    # -------
+
+    def _walk_changes(self, place: HarvestPlace | None) -> Iterator[tuple[Change, str]]:
+        """Yield the changes after a place, each with the key after which its records begin."""
+        mark = None if place is None else ChangeMark(place.epoch, place.number)
+        key = "" if place is None else place.key
+        while some := self._records.list_changes(mark, limit=_AT_ONCE):
+            for change in some:
+                yield change, key
+                key = ""
+            mark = some[-1].mark
+
+    def _find_start(self, since: str) -> HarvestPlace | None:
+        """Find a place with nothing of a time or later before it; None for the beginning.
+
+        In each epoch, the dates of changes only grow.
+        """
+        if not since:
+            return None
+        before: HarvestPlace | None = None
+        for low, high in self._list_epochs():
+            number = self._count_before(low, high, since)
+            before = HarvestPlace(low.epoch, low.number + number)
+            if low.number + number < high:
+                break
+        return before
+
+    def _list_epochs(self) -> Iterator[tuple[ChangeMark, int]]:
+        """Yield the place before each epoch, and the last number in it."""
+        head = self._records.find_head()
+        if head is None:
+            return
+        epochs = self._records.list_epochs()
+        lasts = [one.previous for one in epochs[1:]]
+        for epoch, last in zip(epochs, [*lasts, head], strict=True):
+            if last is not None and last.epoch == epoch.epoch:
+                yield ChangeMark(epoch.epoch, 0), last.number
+
+    def _count_before(self, low: ChangeMark, last: int, since: str) -> int:
+        """Count the changes of an epoch that are older than a time."""
+        least, most = 0, last
+        while least < most:
+            middle = (least + most) // 2
+            mark = ChangeMark(low.epoch, middle)
+            (change,) = self._records.list_changes(mark, limit=1)
+            if change.at < since:
+                least = middle + 1
+            else:
+                most = middle
+        return least
+
+    # records
+    # -------
+
+    def _list_records(
+        self, change: Change, after: str, ranges: tuple[KeyRange, ...] | None
+    ) -> Iterator[tuple[str, Identifier, Record]]:
+        """Yield the records that a change was the last to write, from a key on."""
+        everything: tuple[KeyRange, ...] = ((change.first, change.last + "\0"),)
+        for start, stop in everything if ranges is None else ranges:
+            low: str | None = max(start, change.first, after and after + "\0")
+            end = min(stop, change.last + "\0")
+            while low is not None and low < end:
+                limit = min(change.count, _AT_ONCE)
+                rows, low = scan_readable(self._records, low, end, limit=limit)
+                for row in rows:
+                    if isinstance(row, ScannedRecord) and self._is_last(change, row):
+                        yield row.key, row.name, row.record
+
+    def _is_last(self, change: Change, row: ScannedRecord) -> bool:
+        """Return True if a change was the last to write a record."""
+        if row.record.revision != change.revision:
+            return False
+        if change.count == 1:
+            return row.key == change.first
+        try:
+            written = self._records.find_change(row.key, row.record.revision)
+        except Corrupt:
+            return False
+        return written is not None and written.mark == change.mark
+
+    def _show_record(
+        self, name: Identifier, record: Record, change: Change, reader: Reader
+    ) -> HarvestedRecord | None:
+        """Return a record as a harvester may see it, or None if it may not see it."""
+        try:
+            resolved = self._reading.resolve(Query(identifier=name, reader=reader))
+        except (*_CLOSED, NotFound):
+            return None
+        if record.tombstone is not None:
+            return HarvestedRecord(name, change.at, None)
+        if not (record.versions or record.locations or record.values or record.about):
+            return None
+        return HarvestedRecord(name, change.at, resolved)
+
+
+def make_ranges(sets: list[NameSet]) -> tuple[KeyRange, ...]:
+    """Return the ranges of keys of sets without patterns, in order."""
+    return tuple(sorted((one.low, one.end) for one in sets))

@@ -1,0 +1,235 @@
+"""The six verbs of OAI-PMH: `GET /oai?verb=…`, or POST with the same arguments as a form.
+
+How it works: `perdure.reading.harvest` lists the records in the order of their last change. A list
+is divided into pages; the token of a page names the place after it. The pages are made in a thread,
+because a page of metadata takes milliseconds.
+
+What must stay true: harvesters see what the public sees: nothing closed, and of a withdrawn record
+only that it was withdrawn. Every request of the protocol is answered with status 200.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
+from perdure.ids import parse
+from perdure.metadata import datacite_words, dublin_core, write_record
+from perdure.model.timestamps import format_timestamp
+from perdure.reading.harvest import HarvestedRecord, HarvestPage, HarvestPlace, KeyRange
+from perdure.reading.targets import spell_path
+from perdure.server.apis.oai import documents, sets
+from perdure.server.apis.oai.requests import (
+    HarvestError,
+    HarvestRequest,
+    make_bad_token,
+    read_request,
+    write_token,
+)
+from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.planning import read_whole_body
+
+PAGE = "/oai"
+HEADERS, RECORDS, SETS = 500, 100, 500
+"""Entries of a page."""
+_LONGEST_FORM = 8192  # bytes
+_NOT_STORED = (b"cache-control", b"no-cache")
+
+
+class _Prefix(NamedTuple):
+    """A format of metadata, as harvesters call it."""
+
+    format: str
+    schema: str
+    namespace: str
+
+
+PREFIXES = {
+    "oai_dc": _Prefix("dc", dublin_core.SCHEMA, dublin_core.NAMESPACE),
+    "datacite": _Prefix("datacite", datacite_words.SCHEMA, datacite_words.NAMESPACE),
+}
+
+
+async def answer_harvester(service: Service, request: Request) -> Answer:
+    """Answer a request of a harvester. Raises TooLarge if the form is too long."""
+    if request.method == "POST":
+        form = (await read_whole_body(request, _LONGEST_FORM)).decode("latin-1")
+        text = form if form.isascii() else ""
+    else:
+        text = request.target.question or ""
+    body: bytes = await service.run_cutter(_answer, service, request, text)
+    return make_answer(HTTPStatus.OK, documents.MEDIA_TYPE, body, _NOT_STORED)
+
+
+def _answer(service: Service, request: Request, text: str) -> bytes:
+    now = format_timestamp(datetime.now(UTC))
+    address = request.base_url + PAGE
+    pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
+    try:
+        asked = read_request(pairs)
+        inner = _Harvesting(service, request.base_url, asked).answer_verb()
+    except HarvestError as error:
+        return documents.write_error(now, address, dict(pairs), error)
+    return documents.write_document(now, address, dict(pairs), inner)
+
+
+class _Harvesting:
+    """Answers one request."""
+
+    def __init__(self, service: Service, base: str, asked: HarvestRequest) -> None:
+        self._registry = service.registry
+        self._contact = service.settings.contact
+        self._harvest = service.registry.harvest
+        self._base = base
+        self._asked = asked
+
+    def answer_verb(self) -> str:
+        """Write the body of the answer. Raises HarvestError."""
+        match self._asked.verb:
+            case "Identify":
+                return self._identify_repository()
+            case "ListMetadataFormats":
+                return self._list_formats()
+            case "ListSets":
+                return self._list_sets()
+            case "GetRecord":
+                return self._get_record()
+        return self._list_records()
+
+    def _identify_repository(self) -> str:
+        host = self._base.partition("://")[2].partition("/")[0].partition(":")[0]
+        contact = self._contact if "@" in self._contact else f"postmaster@{host}"
+        if "." not in contact.partition("@")[2]:  # the schema asks for a domain
+            contact += ".invalid"
+        earliest = self._harvest.find_earliest() or format_timestamp(datetime.now(UTC))
+        name = f"perdure at {host}"
+        return documents.write_identity(name, self._base + PAGE, earliest, contact)
+
+    def _list_formats(self) -> str:
+        if self._asked.identifier:
+            self._find_record()
+        shown = (
+            documents.write_format(prefix, one.schema, one.namespace)
+            for prefix, one in PREFIXES.items()
+        )
+        return f"<ListMetadataFormats>\n{''.join(shown)}</ListMetadataFormats>\n"
+
+    def _get_record(self) -> str:
+        prefix = self._find_prefix()
+        written = self._write_record(self._find_record(), prefix)
+        return f"<GetRecord>\n{written}</GetRecord>\n"
+
+    def _find_record(self) -> HarvestedRecord:
+        """Find the record that is asked for by its name. Raises HarvestError."""
+        text = self._asked.identifier
+        found = None
+        try:
+            identifier = parse(text)
+            if identifier.resource == identifier:
+                found = self._harvest.find_record(identifier)
+        except (MalformedIdentifier, UnknownScheme):
+            pass
+        if found is None:
+            raise HarvestError("idDoesNotExist", f"No record has the identifier '{text}'.")
+        return found
+
+    def _find_prefix(self) -> _Prefix:
+        found = PREFIXES.get(self._asked.prefix)
+        if found is None:
+            known = ", ".join(PREFIXES)
+            text = f"'{self._asked.prefix}' is not offered. Give one of: {known}."
+            raise HarvestError("cannotDisseminateFormat", text)
+        return found
+
+    # lists
+    # -----
+
+    def _list_records(self) -> str:
+        """List headers or records. Raises HarvestError."""
+        asked, prefix = self._asked, self._find_prefix()
+        brief = asked.verb == "ListIdentifiers"
+        name = asked.set
+        ranges = sets.find_ranges(self._registry.listings, name) if name else None
+        if ranges == ():
+            raise _make_no_match()
+        page = self._read_page(asked.place, ranges, HEADERS if brief else RECORDS)
+        if not page.records:
+            raise _make_no_match() if asked.place is None else make_bad_token()
+        write = self._write_header if brief else (lambda one: self._write_record(one, prefix))
+        entries = [write(one) for one in page.records]
+        return self._write_list(entries, is_last=page.following is None, place=page.following)
+
+    def _read_page(
+        self, place: HarvestPlace | None, ranges: tuple[KeyRange, ...] | None, limit: int
+    ) -> HarvestPage:
+        """Read the next page that is not empty, or the last one. Raises HarvestError."""
+        asked = self._asked
+        while True:
+            try:
+                page = self._harvest.list_page(
+                    place,
+                    since=asked.since,
+                    until=asked.until,
+                    ranges=ranges,
+                    wanted=(lambda one: sets.contains(asked.set, one)) if asked.set else None,
+                    limit=limit,
+                )
+            except Conflict:
+                raise make_bad_token() from None
+            place = page.following
+            if page.records or place is None:
+                return page
+
+    def _list_sets(self) -> str:
+        """List the schemes, the authorities, and the years of series. Raises HarvestError."""
+        passed = self._asked.passed
+        found = list(islice(sets.walk_sets(self._registry.listings), passed, passed + SETS + 1))
+        if not found:
+            raise (
+                make_bad_token() if passed else HarvestError("noSetHierarchy", "No set exists yet.")
+            )
+        entries = [documents.write_set(name, title) for name, title in found[:SETS]]
+        return self._write_list(entries, is_last=len(found) <= SETS)
+
+    def _write_list(
+        self, entries: list[str], *, is_last: bool, place: HarvestPlace | None = None
+    ) -> str:
+        asked = self._asked
+        token: str | None = None
+        if not is_last:
+            passed = asked.passed + len(entries)
+            token = write_token(msgspec.structs.replace(asked, place=place, passed=passed))
+        elif asked.passed:
+            token = ""
+        return documents.write_list(asked.verb, entries, token, asked.passed)
+
+    # records
+    # -------
+
+    def _write_header(self, one: HarvestedRecord) -> str:
+        return documents.write_header(
+            str(one.identifier),
+            one.at,
+            sets.find_set_of(one.identifier),
+            is_deleted=one.resolved is None,
+        )
+
+    def _write_record(self, one: HarvestedRecord, prefix: _Prefix) -> str:
+        header = self._write_header(one)
+        if one.resolved is None:
+            return documents.write_record(header, None)
+        url = f"{self._base}/{spell_path(one.identifier)}"
+        described = self._registry.documents.describe_resolved(one.resolved, url)
+        return documents.write_record(header, write_record(described, prefix.format))
+
+
+def _make_no_match() -> HarvestError:
+    return HarvestError("noRecordsMatch", "No record matches these dates and this set.")

@@ -1,0 +1,65 @@
+"""The routes for harvesters: OAI-PMH.
+
+How it works: GET and POST have the same arguments (section 3.1.1 of OAI-PMH 2.0), so both have one
+handler. The protocol answers every request with status 200, and its errors are part of the answer.
+So the schemas here let everything pass; `x-oai-pmh` says what the protocol allows.
+"""
+
+from __future__ import annotations
+
+from perdure import errors
+from perdure.server.apis.oai import harvesting
+from perdure.server.apis.oai.requests import VERBS
+from perdure.server.routes.model import (
+    ANYTHING,
+    TEXT,
+    AnswerShape,
+    BodyShape,
+    Parameter,
+    Route,
+)
+
+_PROTOCOL = {
+    "x-oai-pmh": {"verbs": list(VERBS), "metadataPrefixes": list(harvesting.PREFIXES)},
+}
+_ANSWER = AnswerShape(
+    status=200, text="The answer, or an error of the protocol.", content={"text/xml": TEXT}
+)
+
+HARVESTING = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern=harvesting.PAGE,
+        handler=harvesting.answer_harvester,
+        operation="harvest",
+        text="the records in the order of their last change, for harvesters: OAI-PMH 2.0",
+        shown="/oai?verb=<verb>",
+        section="pages",
+        parameters=(
+            Parameter(name="verb", text="one of six verbs"),
+            Parameter(name="identifier", text="the identifier of a record", listed=False),
+            Parameter(name="metadataPrefix", text="a format of metadata", listed=False),
+            Parameter(name="from", text="the earliest date", listed=False),
+            Parameter(name="until", text="the latest date", listed=False),
+            Parameter(name="set", text="a set, such as `pdi:oma.eop.gov.us`", listed=False),
+            Parameter(name="resumptionToken", text="the token of the page before", listed=False),
+        ),
+        answers=(_ANSWER,),
+        extensions=_PROTOCOL,
+    ),
+    Route(
+        methods=("POST",),
+        pattern=harvesting.PAGE,
+        handler=harvesting.answer_harvester,
+        operation="harvestByForm",
+        text="the same, with the arguments in the body",
+        body=BodyShape(
+            text="The arguments, as `application/x-www-form-urlencoded`.",
+            content={ANYTHING: {}},
+            required=False,
+        ),
+        answers=(_ANSWER,),
+        extensions=_PROTOCOL,
+        problems=(errors.TooLarge, errors.DigestMismatch, errors.Incomplete),
+    ),
+)
