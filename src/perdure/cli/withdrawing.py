@@ -106,7 +106,8 @@ def erase(
     overwritten; its version is withdrawn.
 
     If IDENTIFIER is a PWID of your own archive, its captures are overwritten in the archive files
-    in the registry directory, which stay valid. Files elsewhere and WACZ packages are listed.
+    in the registry directory, which stay valid, WACZ packages too. Records that cannot be
+    overwritten are listed with the reason.
 
     Unless the setting erasure_persons is 1, this command proposes the erasure, or carries out what
     another person has proposed over HTTP. All commands on this machine come from one person.
