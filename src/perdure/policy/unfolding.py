@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
@@ -110,6 +111,7 @@ class Unfolding:
     def __init__(self, record: Callable[[str], Record | None], general: tuple[str, ...]) -> None:
         self._record = record
         self._general = tuple(map(templates.read_template, general))
+        self._find_general = lru_cache(maxsize=64)(self._list_general)
 
     def locate_part(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str
@@ -149,7 +151,8 @@ class Unfolding:
 
         `whole` is the text of the whole name. Raises InvalidRequest as `locate_part`.
         """
-        if not record.values and not self._general:
+        general = self._find_general(delimiter)
+        if not record.values and not general:
             return None
         own = [
             template
@@ -157,13 +160,17 @@ class Unfolding:
             if one.type == TEMPLATE and is_public(one)
             for template in _read_templates(one.data)
         ]
-        for listed in (own, self._general):
+        for listed in (own, general):
             for template in templates.find_applying(listed, whole, delimiter):
                 filled = template.fill_target(whole, part, location)
                 if filled is not None:
                     binding.check_uri(filled)
                     return filled
         return None
+
+    def _list_general(self, delimiter: str) -> tuple[Template, ...]:
+        """List the templates of the settings for a delimiter, of which there are few."""
+        return tuple(one for one in self._general if one.has_delimiter(delimiter))
 
     def make_values(
         self, whole: Identifier, record: Record, delimiter: str, part: str

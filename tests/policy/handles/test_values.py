@@ -204,3 +204,55 @@ def test_data_is_nested_so_deep_and_no_deeper(
     else:
         with pytest.raises(InvalidRequest, match="32"):
             read_values(body)
+
+
+# values that are shown as they are stored
+# ----------------------------------------
+
+PLACE = "https://a.example/"
+XML = '<locations><location href="https://a.example/"/></locations>'
+odd_values = st.builds(
+    Value,
+    index=st.integers(1, 9),
+    type=st.sampled_from(["URL", "url", "10320/loc", "EMAIL", "HS_SECKEY"]),
+    format=st.sampled_from(["string", "admin"]),
+    data=st.sampled_from([PLACE, f" {PLACE}", "https://b.example/", XML, "http://[x", "a b"]),
+    permissions=st.sampled_from(["1110", "1100"]),
+).filter(lambda one: one.type != "10320/loc" or one.data == XML)
+odd_places = st.sampled_from([PLACE, f" {PLACE}", "https://b.example/", "http://[x"])
+
+
+@given(st.lists(odd_values, max_size=4, unique_by=lambda one: one.index), st.lists(odd_places))
+def test_values_that_are_stored_are_those_that_are_shown(
+    held: list[Value], places: list[str]
+) -> None:
+    """The short way for usual records, if it is open, lists what the long way lists."""
+    record = Record(values=tuple(held), locations=tuple(Location(uri=one) for one in places))
+    stored = values.list_stored_values(record)
+    assert stored in (None, values._list_shown(record))
+    assert list_values(record) == values._list_shown(record)
+
+
+URL = Value(index=2, type="URL", data=PLACE)
+MAIL = Value(index=1, type="EMAIL", data="a@a.example")
+
+
+@pytest.mark.parametrize(
+    ("held", "places", "stored"),
+    [
+        ((URL, MAIL), (PLACE,), (MAIL, URL)),
+        ((URL,), (), None),
+        ((URL,), (PLACE, "https://b.example/"), None),
+        ((MAIL,), (PLACE,), None),
+        ((URL,), ("https://b.example/",), None),
+        ((msgspec.structs.replace(URL, permissions="1100"),), (PLACE,), None),
+        ((msgspec.structs.replace(URL, data=f"{PLACE} "),), (f"{PLACE} ",), None),
+        ((msgspec.structs.replace(URL, format="admin"),), (PLACE,), None),
+        ((msgspec.structs.replace(URL, type="10320/loc", data=XML),), (PLACE,), None),
+    ],
+)
+def test_usual_values(
+    held: tuple[Value, ...], places: tuple[str, ...], stored: tuple[Value, ...] | None
+) -> None:
+    record = Record(values=held, locations=tuple(Location(uri=one) for one in places))
+    assert values.list_stored_values(record) == stored

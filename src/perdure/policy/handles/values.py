@@ -289,6 +289,11 @@ def is_secret(value: Value) -> bool:
 
 def list_values(record: Record) -> tuple[Value, ...]:
     """The values of a record with its secrets, in the order of their indexes."""
+    stored = list_stored_values(record)
+    return _list_shown(record) if stored is None else stored
+
+
+def _list_shown(record: Record) -> tuple[Value, ...]:
     places = {one.uri for one in record.locations}
     shown: list[Value] = []
     told: set[str] = set()
@@ -316,6 +321,22 @@ def list_values(record: Record) -> tuple[Value, ...]:
                 told.add(location.uri)
                 shown.append(Value(index=next(free), type=URL, data=location.uri, at=record.at))
     return tuple(sorted(shown, key=_by_index))
+
+
+def list_stored_values(record: Record) -> tuple[Value, ...] | None:
+    """Do the same for a usual record, which shows the values that it stores and no others.
+
+    Its only location is what each of its values with an address states. None for other records.
+    """
+    if len(record.locations) != 1:
+        return None
+    uri, is_stated = record.locations[0].uri, False
+    for one in record.values:
+        if one.type in _LOCATING:
+            if one.data != uri or not is_url(one) or not is_public(one) or read_address(uri) != uri:
+                return None
+            is_stated = True
+    return tuple(sorted(record.values, key=_by_index)) if is_stated else None
 
 
 def choose_locations(record: Record, indexes: tuple[int, ...], types: tuple[str, ...]) -> Record:

@@ -94,18 +94,19 @@ class Template(msgspec.Struct, frozen=True):
 
     def applies_to(self, whole: str, delimiter: str) -> bool:
         """Return True if the template is for parts of an identifier after this delimiter."""
-        name = whole.lower()
-        if self.scope and not (
-            name.startswith(self.scope.removesuffix(EVERY))
-            if self.scope[-1] in "/*"
-            else name == self.scope
-        ):
+        if not self.has_delimiter(delimiter):
             return False
+        if not self.scope:
+            return True
+        if self.scope[-1] in "/*":
+            return whole.lower().startswith(self.scope.removesuffix(EVERY))
+        return whole.lower() == self.scope
+
+    def has_delimiter(self, delimiter: str) -> bool:
+        """Return True if the template is for parts after this delimiter."""
         # `?part=` stands for a `#`, which a client would not send  (ruling: fragment-transport)
-        return self.delimiter in (EVERY, delimiter) or (delimiter, self.delimiter) == (
-            "?part=",
-            "#",
-        )
+        own = "?part=" if delimiter == "?part=" and self.delimiter == "#" else self.delimiter
+        return own in (EVERY, delimiter)
 
     def fill_target(self, whole: str, part: str, location: str) -> str | None:
         """The location of a part, or None if the template is not for this kind of part.

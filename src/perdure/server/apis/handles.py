@@ -32,6 +32,7 @@ from perdure.policy.handles.values import (
     is_public,
     is_url,
     list_locations,
+    list_stored_values,
     list_values,
     write_public_value,
     write_values,
@@ -141,10 +142,13 @@ def find_public(record: Record, *, fresh: int) -> PublicValues | None:
     """The values that a public GET shows, if nothing but the record decides; None otherwise."""
     if record.tombstone or record.versions:
         return None
-    public = [one for one in list_values(record) if is_public(one)]
-    return PublicValues(
-        list(map(write_public_value, public)), _find_freshness(record, public, fresh)
-    )
+    stored = list_stored_values(record)
+    public = [one for one in stored or list_values(record) if is_public(one)]
+    if stored is not None:
+        fresh = min([one.ttl for one in public])  # one of them states the location
+    else:
+        fresh = _find_freshness(record, public, fresh)
+    return PublicValues([write_public_value(one) for one in public], fresh)
 
 
 def answer_values(

@@ -45,10 +45,11 @@ class OpenChoice(NamedTuple):
     def write_redirect(self, order: Order) -> bytes:
         """Write the redirect to the first location of an order, with links to the others."""
         (locations, ttls), path = self.candidates, self.path
-        first, *others = [locations[index] for index in order]
-        ttl = ttls.get(first.uri, self.fresh)
+        first = locations[order[0]]
+        ttl = ttls.get(first.uri, self.fresh) if ttls else self.fresh
         before, behind_place, one, two, three, behind = _make_frame(ttl, self.base, self.vary)
-        links = b", ".join([*link_alternates(others), b""])  # others follow
+        alternates = link_alternates([locations[index] for index in order[1:]])
+        links = b", ".join((*alternates, b""))  # others follow
         place = escape_uri(first.uri)
         return b"".join(
             (before, place, behind_place, links, one, path, two, path, three, path, behind)

@@ -59,7 +59,7 @@ from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.leads import PDI, Lead, Leads
 from perdure.server.fast.lookups import TurnLookUp
-from perdure.server.fast.recent import LARGEST_KEPT, RecentAnswers
+from perdure.server.fast.recent import LARGEST_KEPT, OBJECT_BYTES, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -104,7 +104,7 @@ class FastPath:
         """True if there may be reading rules: the plain way applies those about a name."""
         self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
-        self._keep_redirect = self._recent.keep_measured
+        self._keep_measured = self._recent.keep_measured
         self._leads = Leads(self._lookups, generation.counts, settings)
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
@@ -173,7 +173,7 @@ class FastPath:
         except (PerdureError, *_MALFORMED):
             return None
         if type(found) is bytes:
-            self._keep_redirect(target, found, len(target) + len(found))
+            self._keep_measured(target, found, len(target) + len(found))
             return found
         if isinstance(found, OpenChoice):
             return self._choose_location(target, found, wishes)
@@ -187,11 +187,12 @@ class FastPath:
         answer = choice.write_redirect(order)
         if len(answer) > LARGEST_KEPT:
             return answer
+        size = len(target) + len(answer)
         if choice.pattern.depends_on_reader:
-            self._recent.keep_answer(target, choice.pattern)
-            self._recent.keep_answer((target, order), answer)
+            self._keep_measured(target, choice.pattern, len(target) + OBJECT_BYTES)
+            self._keep_measured((target, order), answer, size)
         else:
-            self._recent.keep_answer(target, answer)
+            self._keep_measured(target, answer, size)
         return answer
 
     def _answer_bytes(
@@ -218,7 +219,7 @@ class FastPath:
             if found is None:
                 return None
             if len(found) <= LARGEST_KEPT:
-                self._recent.keep_answer(target, found)
+                self._keep_measured(target, found, len(target) + len(found))
         if not isinstance(found, bytes):
             return None
         self.bodies += 1

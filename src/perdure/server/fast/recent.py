@@ -29,7 +29,8 @@ MOST_BYTES = 8 << 20
 LARGEST_KEPT = 4096
 """Bytes of the largest answer that is remembered."""
 _OVERHEAD = 250  # bytes of an entry: two headers of bytes, and its place in the table
-_OBJECT = 4096  # bytes of a result that is not bytes, such as a document with its header
+OBJECT_BYTES = 4096
+"""The bytes of a result that is not bytes, such as a document with its header, about."""
 
 Kept = bytes | ReadyRepresentation | LocationPattern | Lead
 """What is remembered of a target: its answer, its document, the pattern of its locations, or the
@@ -83,6 +84,6 @@ class RecentAnswers:
 
 def _measure_entry(asked: bytes | AnswerKey, found: Kept) -> int:
     size = len(asked) if isinstance(asked, bytes) else len(asked[0])
-    if isinstance(found, bytes):
-        return size + len(found)
-    return size + (len(found.head) + _OVERHEAD if isinstance(found, Lead) else _OBJECT)
+    if type(found) is Lead:
+        return size + len(found.head) + _OVERHEAD
+    return size + (len(found) if isinstance(found, bytes) else OBJECT_BYTES)

@@ -89,6 +89,11 @@ class SqliteLookUp:
         if row is None:
             return None
         text, position, sum, key = row
+        try:  # as in `find_stored`
+            if sum == crc32((text + key).encode(), position) >> 1:
+                return key, text
+        except (TypeError, UnicodeEncodeError):
+            pass
         return key, self._check_slowly(key, text, position, sum)
 
     def find_referring(self, reference: str, *, limit: int) -> list[str]:
