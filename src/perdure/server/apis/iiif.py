@@ -10,6 +10,9 @@ proxy may have decoded them. `perdure.parts.iiif` reads the parameters, and
 without a version means the highest version, as for the complete resource. If a resource has several
 formats, images are preferred.
 
+If a reading rule closes the image or a part of it, a region is answered like the rectangle of
+stored pixels that it is cut from, and a reader of all but some part gets the information.
+
 The entity tag of a picture is computed from its bytes, so a newer encoder changes it. Errors are
 those of the API if it defines one (sections 7.2 and 7.3): 400 for a malformed request and for
 regions and sizes that the image does not have, 404 for unknown or malformed identifiers, 501 for a
@@ -29,18 +32,21 @@ from urllib.parse import unquote
 import msgspec
 
 from perdure.errors import (
+    Forbidden,
     MalformedIdentifier,
     NotFound,
     PartOutOfRange,
     PerdureError,
+    Unauthenticated,
     UnknownScheme,
 )
 from perdure.errors.cutting import PartElsewhere
 from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
-from perdure.model.queries import Fetch, Gone, Query
+from perdure.model.queries import LOCAL_READER, Fetch, Gone, Query
 from perdure.model.records import Record
-from perdure.parts import Information, iiif
+from perdure.parts import Information, Rect, Rendering, Selector, iiif
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import read_identifier, spell_path
 from perdure.server.common import asking, digests, problems
 from perdure.server.common.answers import (
@@ -108,24 +114,16 @@ async def _answer_request(service: Service, request: Request) -> Answer:
             information = f"{_write_base_uri(request, asked.version, asked.name)}/info.json"
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", escape_uri(information)))
         selector = iiif.read_picture(asked.parameters, asked.version)
-        resolved = asking.resolve_query(
-            service,
-            request,
-            Query(
-                identifier=identifier,
-                accept=_IMAGES_FIRST,
-                reader=find_reader(service, request),
-            ),
-        )
-        if resolved.inside is not None:
-            raise NotFound(identifier=str(identifier))
-        step = resolved.step
-        if isinstance(step, Gone):
-            return problems.answer_problem(problems.make_gone_problem(step), request)
-        if not isinstance(step, Fetch):
-            raise PartElsewhere(selector=str(selector), offered=())
-        source = service.registry.documents.open_source(step.identifier, step.representation)
-        image = _Image(step, resolved.known, source)
+        try:
+            image = _open_image(service, request, identifier, selector)
+        except (Forbidden, Unauthenticated):
+            readable = await _open_readable(service, request, identifier, selector)
+            if readable is None:
+                raise
+            image = readable
+        if isinstance(image, Gone):
+            return problems.answer_problem(problems.make_gone_problem(image), request)
+        source = image.source
         part = await service.cut_part(service.registry.parts.cut_part, source, selector)
         made = _answer_information if isinstance(part.selector, Information) else _answer_picture
         return made(service, request, asked, image, part)
@@ -135,6 +133,76 @@ async def _answer_request(service: Service, request: Request) -> Answer:
         return _answer_error(request, error, HTTPStatus.BAD_REQUEST)
     except PerdureError as error:
         return _answer_error(request, error)
+
+
+def _open_image(
+    service: Service, request: Request, identifier: Identifier, selector: Selector
+) -> _Image | Gone:
+    """Open an image, all of which the reader may see.
+
+    Raises Forbidden or Unauthenticated otherwise, NotFound, and PartElsewhere.
+    """
+    reader = find_reader(service, request)
+    query = Query(identifier=identifier, accept=_IMAGES_FIRST, reader=reader)
+    return _open_resolved(service, asking.resolve_query(service, request, query), selector)
+
+
+def _open_resolved(service: Service, resolved: Resolved, selector: Selector) -> _Image | Gone:
+    if resolved.inside is not None:
+        raise NotFound(identifier=str(resolved.asked))
+    step = resolved.step
+    if isinstance(step, Gone):
+        return step
+    if not isinstance(step, Fetch):
+        raise PartElsewhere(selector=str(selector), offered=())
+    source = service.registry.documents.open_source(step.identifier, step.representation)
+    return _Image(step, resolved.known, source)
+
+
+# the part of a closed image
+# --------------------------
+
+
+async def _open_readable(
+    service: Service, request: Request, identifier: Identifier, selector: Selector
+) -> _Image | None:
+    """Open an image of which the reader may not see everything, but what is requested.
+
+    That is a region, if the reader may see the rectangle of stored pixels that it is cut from; or
+    the information, if only a part of the image is closed. Returns None in all other cases, so
+    that nothing else is said about the image.
+    """
+    query = Query(identifier=identifier, accept=_IMAGES_FIRST, reader=LOCAL_READER)
+    try:
+        found = _open_resolved(service, service.reading.resolve(query), selector)
+        if isinstance(found, Gone):
+            return None
+        if isinstance(selector, Information):
+            guard = asking.find_guard(service, request, found.step.identifier)
+            return found if guard is None or guard.is_admitted() else None
+        if not isinstance(selector, Rendering):
+            return None
+        rect = await _find_rectangle(service, found.source, selector)
+        part = found.step.identifier.with_part(str(rect))
+        if part is None:
+            return None
+        reader = find_reader(service, request)
+        resolved = asking.resolve_query(service, request, Query(identifier=part, reader=reader))
+        return found if isinstance(resolved.step, Fetch) else None
+    except PerdureError:
+        return None
+
+
+async def _find_rectangle(service: Service, source: Source, picture: Rendering) -> Rect:
+    """Return the rectangle of stored pixels that a region of the upright picture is cut from."""
+    cut = service.registry.parts.cut_part
+    described = await service.cut_part(cut, source, Information())
+    known = msgspec.json.decode(b"".join(iterate_body(described.body, source)))
+    left, top, right, bottom = iiif.settle_picture(picture, known["width"], known["height"]).box
+    a, b, c, d, e, f = known.get("stored", {}).get("uprightToStored", (1, 0, 0, 1, 0, 0))
+    corners = [(a * x + c * y + e, b * x + d * y + f) for x, y in ((left, top), (right, bottom))]
+    across, down = sorted(x for x, _ in corners), sorted(y for _, y in corners)
+    return Rect(across[0], down[0], across[1], down[1])
 
 
 def _answer_error(
