@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import pytest
 from tests.conftest import TODAY, Desk, html, text
 
@@ -326,3 +327,8 @@ def test_where_they_contradict_the_old_registry_is_right() -> None:
     moved = combine_records(old, record("a", 2))
     assert moved.versions == (version("a", 2),)
     assert moved.metadata == {"title": "One"}
+    about = ("pdi://a.us/1997/09/01/1.text.1",)
+    targeted = record("a", 2, targets=about)
+    assert combine_records(old, targeted).targets == about  # written before records had targets
+    other = msgspec.structs.replace(targeted, targets=("hdl:1/1",))
+    assert combine_records(targeted, other).targets == about
