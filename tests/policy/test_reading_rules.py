@@ -54,6 +54,13 @@ def test_order_of_subjects(at: int) -> None:
         ("hdl:1839/00-0000", "hdl:1839/00-0000", False),
         ("pdi://oma.eop.gov.us/1997/09/*/*", "pdi://oma.eop.gov.us/1997/09/*/*", True),
         ("ark:/99999/x", "ark:99999/x", False),
+        ("A.US", "a.us", True),
+        ("*.EOP.gov.us", "*.eop.gov.us", True),
+        ("urn:PWID:Archive.org:2016*", "pwid:archive.org:2016*", True),
+        ("pwid:*", "pwid:*", True),
+        ("URN:pdi://A.us/1997/*", "pdi://a.us/1997/*", True),
+        ("99999/FK4", "99999/FK4", True),
+        ("IANA:42117", "IANA:42117", True),
     ],
 )
 def test_what_a_rule_is_about(about: str, canonical: str, *, is_scope: bool) -> None:

@@ -54,6 +54,7 @@ from perdure.policy.network_addresses import parse_networks
 from perdure.policy.rights import Object, covers_object, is_scope
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_PWIDS = re.compile(r"(?:urn:)?pwid:([^:]*)", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\x00-\x20\x7f]+")
 _LONGEST_REASON = 1000  # characters
 _LONGEST_ABOUT = 4000  # characters
@@ -146,11 +147,20 @@ def _may_be_scope(text: str) -> bool:
 
 
 def _spell_scope(scope: str) -> str:
-    """Spell a scope in one way only: a series is written like the interval that it is."""
-    try:
-        return str(parse(scope))
-    except (MalformedIdentifier, UnknownScheme):
-        return scope
+    """Spell a scope in one way only, as the names in it are spelled.
+
+    A series is in lower case. The beginning of PDIs or PWIDs has no `urn:`, and their series or
+    archive is in lower case, too.
+    """
+    for text, rest in ((scope, ""), (scope.removesuffix("*"), "*")):
+        try:
+            return str(parse(text)) + rest
+        except (MalformedIdentifier, UnknownScheme):
+            continue
+    if ":" not in scope and "/" not in scope:
+        return scope.lower()
+    found = _PWIDS.match(scope)
+    return f"pwid:{found[1].lower()}{scope[found.end() :]}" if found else scope
 
 
 def _count_fixed(scope: str) -> int:
