@@ -264,6 +264,31 @@ def test_metadata_of_a_quotation_in_the_format_of_accept(site: Deployment, quote
     assert plain.headers["content-type"] == "application/vnd.datacite.datacite+xml"
 
 
+def test_references_in_a_style_and_a_language(site: Deployment, quoted: Quoted) -> None:
+    plain = site.get(address(quoted.citation, "?cite"))
+    assert plain.body == site.get(address(quoted.citation, "?cite=apa")).body
+    mla = site.get(address(quoted.citation, "?cite=mla&locale=de")).body
+    assert "zitiert in" in mla.decode()
+    accept = "Accept: text/x-bibliography; style=mla; locale=de"
+    assert site.get(address(quoted.citation), accept).body == mla
+    german = site.get(address(quoted.citation, "?cite=mla"), "Accept-Language: de")
+    assert german.body == mla
+    datacite = "application/vnd.datacite.datacite+xml"
+    answer = site.get(address(quoted.citation), f"Accept: {datacite}")
+    assert answer.headers["content-type"] == datacite
+    records = site.get(address(quoted.citation), "Accept: application/x-bibtex")
+    assert records.body == site.get(address(quoted.citation, "?cite=bibtex")).body
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH"])
+def test_nothing_writes_a_citation(site: Deployment, quoted: Quoted, method: str) -> None:
+    answer = site.ask(method, address(quoted.citation), body=b"x")
+    assert answer.status == 405, answer.body
+    assert "GET" in answer.headers["allow"]
+    allowed = site.ask("OPTIONS", address(quoted.citation)).headers["allow"]
+    assert answer.headers["allow"] == allowed
+
+
 def test_the_text_of_a_quotation(site: Deployment, quoted: Quoted) -> None:
     answer = site.get(address(quoted.citation, "?text"))
     assert answer.body.decode() == "We shall reduce the budget\ndeficit"

@@ -53,10 +53,15 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page
 from perdure.server.resource import held, parts, plain_text, signposting
-from perdure.server.resource.metadata import choose_format
+from perdure.server.resource.metadata import (
+    BIBLIOGRAPHY,
+    choose_format,
+    choose_language,
+    list_types,
+    read_parameters,
+)
 
 JSON, JSON_LD = "application/json", "application/ld+json"
-BIBLIOGRAPHY = "text/x-bibliography"
 _PROFILE = f'{JSON_LD}; profile="http://www.w3.org/ns/anno.jsonld"'
 _DESCRIBING = (JSON, "text/html", JSON_LD, *signposting.TYPES)
 
@@ -70,7 +75,8 @@ async def answer_citation(
     CitationUnresolved for a question that is not one about a citation.
     """
     if question.cite is not None:
-        return await _cite(service, request, resolved, question.cite, question.locale or "en")
+        language = question.locale or choose_language(request)
+        return await _cite(service, request, resolved, question.cite or "apa", language)
     if question.metadata is not None:
         return await _give_metadata(service, request, resolved, question.metadata)
     if question.quote is not None:
@@ -101,16 +107,21 @@ async def answer_citation(
 
 
 async def _negotiate(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer in the form that Accept names: a description, a text, or else the bytes."""
+    """Answer in the form that Accept names: a description, a reference, or else the bytes."""
     shows_pages = service.settings.pages != "never"
     if names_first(request.accept, "text/html", before=_DESCRIBING[2:]) and shows_pages:
         return await answer_verdict(service, request, resolved, "text/html")
-    rated = {kind: rate_named(request.accept, (kind,)) for kind in (*_DESCRIBING, BIBLIOGRAPHY)}
+    offered = dict.fromkeys((*_DESCRIBING, *list_types()))
+    rated = {kind: rate_named(request.accept, (kind,)) for kind in offered}
     best = max(rated, key=rated.__getitem__)
     if not rated[best] or best == "text/html":
         return await answer_bytes(service, request, resolved)
     if best == BIBLIOGRAPHY:
-        return await _cite(service, request, resolved, "apa", "en")
+        style, locale = read_parameters(request.accept)
+        language = locale or choose_language(request)
+        return await _cite(service, request, resolved, style, language)
+    if best not in _DESCRIBING:
+        return await _give_metadata(service, request, resolved, choose_format(request.accept))
     return await answer_verdict(service, request, resolved, best)
 
 
@@ -205,7 +216,7 @@ async def _give_metadata(
     """Answer with a record about the passage, which says what it cites; or with records of both
     documents in a format of bibliographies."""
     if name.lower() in RECORDS:
-        return await _cite(service, request, resolved, name, "en")
+        return await _cite(service, request, resolved, name, choose_language(request))
     report = await service.check_citation(resolved)
     citer, address = service.registry.quotation_citer, _make_address(request)
     reader = resolved.query.reader

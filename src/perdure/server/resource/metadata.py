@@ -116,7 +116,7 @@ async def negotiate_metadata(
     ) <= _find_resource_quality(request.accept, identifier, record):
         return None
     if kind == BIBLIOGRAPHY:
-        style, locale = _read_parameters(request.accept)
+        style, locale = read_parameters(request.accept)
         return await _give_citation(service, request, resolved, style, locale)
     return await _give_metadata(service, request, resolved, map_types()[kind])
 
@@ -166,7 +166,7 @@ def list_media_types(identifier: Identifier, record: Record) -> set[str]:
     return kinds
 
 
-def _read_parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
+def read_parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
     """Return the style and the locale of the requested citation."""
     range_ = next(one.range for one in accept if _strip_range(one) == BIBLIOGRAPHY)
     pairs = (piece.partition("=") for piece in range_.split(";")[1:])

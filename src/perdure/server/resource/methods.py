@@ -16,6 +16,7 @@ from perdure.errors import (
     UnknownAuthority,
     UnknownScheme,
 )
+from perdure.errors.lookup import CitationGone
 from perdure.reading.targets import read_identifier
 from perdure.server.common import asking, problems
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
@@ -45,6 +46,8 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
         if not (resolved.names.is_interval and service.knows_series(resolved.asked)):
             service.listings.require_known(resolved.names)
         return request.allow[TargetKind.PATTERN]
+    if resolved.is_citation:
+        return request.allow[TargetKind.PART]
     with contextlib.suppress(NotAcceptable):  # known, in other formats
         resolved.choose(whole=True)
     return request.allow[TargetKind.IDENTIFIER if resolved.is_registered else TargetKind.PART]
@@ -84,7 +87,7 @@ async def refuse_delete(service: Service, request: Request) -> Answer:
     """Refuse DELETE: "long-lived, persistent identifiers"  # ruling: http-405"""
     try:
         allow = find_allowed_methods(service, request)
-    except (NotFound, UnknownAuthority):
+    except (NotFound, UnknownAuthority, CitationGone):
         allow = request.allow[TargetKind.PATTERN]
     return problems.answer_problem(problems.not_allowed("DELETE", allow), request)
 
