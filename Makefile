@@ -60,11 +60,11 @@ debian:
 	@tools/debian-packages chromium libmagic1 libxml2-utils minisign nginx-light openssh-client openssl squid strace varnish wrk
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
-	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11 pyproject.toml --extra all --group build -o requirements.lock
-	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11 pyproject.toml --extra all --group dev -c requirements.lock -o requirements-dev.lock
-	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11 --group peers -o requirements-peers.lock
 
 $(VENV)/bin/python:
