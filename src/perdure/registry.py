@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.assertions import Assertions
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
+    from perdure.reading.composites import Provenance
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.harvest import Harvest
@@ -222,6 +223,15 @@ class Registry:
         from perdure.reading.assertions import Assertions
 
         return Assertions(self.reading, self.listings)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Tells where the pieces of composites are from."""
+        from perdure.reading.composites import Provenance
+
+        return Provenance(
+            self.reading, self.listings, self.documents, self.citations, self.signatures
+        )
 
     @cached_property
     def citations(self) -> CitationChecker:

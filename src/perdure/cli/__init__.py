@@ -63,6 +63,8 @@ _MODULES = {
     "sign": "signing",
     "attach-signature": "signing",
     "export-signatures": "signing",
+    "compose": "composing",
+    "provenance": "composing",
     "assert": "asserting",
     "assertions": "asserting",
     "retract": "asserting",

@@ -43,7 +43,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
     for name in receipt.copies:
         place.print_note(f"the same bytes are still held as {name}")
     for name in receipt.written_about:
-        place.print_note(f"{name} is about it and is still served; a signature states its digest")
+        place.print_note(f"{name} is about it, or contains it, and is still served")
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
     if receipt.undescribed:

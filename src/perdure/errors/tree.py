@@ -58,6 +58,7 @@ AREAS = (
     "assertions",
     "captures",
     "changes",
+    "composing",
     "citing",
     "configuring",
     "conflicts",

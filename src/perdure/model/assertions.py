@@ -266,13 +266,13 @@ def _make_target(iri: object, place: str, selectors: list[object]) -> AssertionT
     selected = [one for one in selectors if isinstance(one, dict)]
     if len(selected) < len(selectors):
         raise AssertionMalformed(place="selector", expected="an object")
-    identifier = _identify(iri)
+    identifier = find_identifier(iri)
     if identifier is not None and identifier.fragment is None and len(selected) == 1:
         identifier = _narrow_target(identifier, selected[0])
     return AssertionTarget(iri=iri, identifier=identifier, selectors=tuple(selected))
 
 
-def _identify(iri: str) -> Identifier | None:
+def find_identifier(iri: str) -> Identifier | None:
     """Return the identifier that an IRI is, or that it is an address of; None for other IRIs.
 
     An address at a public resolver, or of a PDI or an ARK at any, is one of the identifier.

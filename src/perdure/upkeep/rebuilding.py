@@ -20,7 +20,7 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.segment_corruption import HeadContradictory
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.model import assertions
+from perdure.model import assertions, composites
 from perdure.model.records import Record, Representation, Tombstone
 from perdure.model.references import list_references
 from perdure.policy.correcting import apply_correction, replace_representation
@@ -35,6 +35,7 @@ from perdure.writing.content_targets import LONGEST, read_targets
 _PAGE = 1000
 _WITH_TARGETS = (strip_parameters(assertions.MEDIA_TYPE), document.MEDIA_TYPE)
 """The types of documents that may be about other names."""
+_MARKED = (*composites.HTML, *composites.XML)
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
 
@@ -219,9 +220,17 @@ def _replay_record(
 
 def _read_targets(held: Bytes, one: Representation) -> tuple[str, ...]:
     """Return the names that a document is about by its own bytes, or none if it is damaged."""
-    if one.length > LONGEST or strip_parameters(one.media_type) not in _WITH_TARGETS:
-        return ()
+    essence = strip_parameters(one.media_type)
     with suppress(Corrupt):
+        if essence in _MARKED:
+            file, offset = held.find_local(one)
+            with file.path.open("rb") as opened:
+                opened.seek(offset)
+                beginning = opened.read(min(composites.MARKED, one.length))
+            if not composites.is_composite(essence, beginning) or one.length > composites.LARGEST:
+                return ()
+        elif essence not in _WITH_TARGETS or one.length > LONGEST:
+            return ()
         return read_targets(one.media_type, held.read_bytes(one))
     return ()
 

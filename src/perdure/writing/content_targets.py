@@ -1,7 +1,8 @@
 """The names that a document is about, as its own bytes say: targets of its record.
 
-How it works: an assertion is recognised by its media type, a signed statement by its first line. A
-mint, a commit, an import and a rebuild all ask here, so that they agree.
+How it works: an assertion is recognised by its media type, a signed statement by its first line, a
+composite by the mark near its beginning. A mint, a commit, an import and a rebuild all ask here, so
+that they agree.
 
 What must stay true: a document that names nothing has no targets, whatever its type says; a long
 one is not read.
@@ -12,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perdure.formats.essence import strip_parameters
-from perdure.model import assertions
+from perdure.model import assertions, composites
 from perdure.model.commands import Content
+from perdure.model.composites import is_composite
 from perdure.signing.statement import DOMAIN
 
 LONGEST = assertions.LONGEST
 """Bytes of a document that is read for its targets."""
 _ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
+_MARKED = (*composites.HTML, *composites.XML)
 _STATEMENT = DOMAIN.encode() + b"\n"
 
 
@@ -27,7 +30,11 @@ def may_have_targets(content: Content) -> bool:
     data = content.data
     if data is None:
         return False
-    return content.media_type.startswith(_ASSERTION) or data.startswith(_STATEMENT)
+    return (
+        content.media_type.startswith(_ASSERTION)
+        or data.startswith(_STATEMENT)
+        or (content.media_type.startswith(_MARKED) and is_composite(content.media_type, data))
+    )
 
 
 def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:
@@ -41,6 +48,8 @@ def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:
 
 def read_targets(media_type: str, data: bytes) -> tuple[str, ...]:
     """Return the names that a document is about."""
+    if is_composite(media_type, data):
+        return composites.find_targets(media_type, data)
     if len(data) > LONGEST:
         return ()
     if data.startswith(_STATEMENT):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from perdure.errors.citing import NotACitation
+from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader, Step
@@ -54,6 +55,24 @@ class CitationChecker:
     def check_resolved(self, resolved: Resolved) -> CitationReport:
         """Return the report on a citation that was resolved. Raises as `check_citation`."""
         return self._check(require_citation(resolved.asked), resolved.sides)
+
+    def check_passage(
+        self, citing: Source, origin: int, cited: Identifier, reader: Reader = PUBLIC_READER
+    ) -> Verdict:
+        """Return the verdict on a passage at a character of a text, which need not be stored.
+
+        `cited` names the part that it quotes. Raises the errors of resolving it, and PartNotFound
+        or PartOutOfRange for a part that does not exist.
+        """
+        step = self._reading.resolve(Query(identifier=cited, reader=reader)).require_step()
+        if not isinstance(step, Fetch):
+            return Verdict.UNVERIFIABLE
+        position = read_origin(str(origin), find_medium(citing.essence), citing.essence)
+        quoted = self._open_side(cited, step)
+        try:
+            return self._compare(Side(cited, citing, None), position, quoted, cited).verdict
+        except SideUnreadable:
+            return Verdict.UNVERIFIABLE
 
     def _check(self, citation: Pdi, steps: tuple[Step | None, ...]) -> CitationReport:
         origin, cited = _take_apart(citation)

@@ -47,6 +47,7 @@ from perdure.server.resource import (
     parts,
     plain_text,
     playing,
+    provenance,
     quoting,
     signing,
     signposting,
@@ -128,6 +129,8 @@ async def _answer_question(
             return answer_history(service, request, resolved)
         case "signatures":
             return await signing.list_signatures(service, request, resolved)
+        case "provenance":
+            return await provenance.show_provenance(service, request, resolved)
         case "assertions":
             return await asserting.list_assertions(service, request, resolved, question)
         case "play":

@@ -86,6 +86,13 @@ QUESTIONS = (
     Parameter(name="scope", text="a scope of assertions", repeated=True, listed=False),
     Parameter(name="standing", schema=BARE, text="without retracted assertions", listed=False),
     Parameter(
+        name="provenance",
+        schema=BARE,
+        shown="?provenance",
+        text="the pieces of a [composite](composites.md), each with its source, digest, verdict "
+        "and signatures, and the composites that contain it",
+    ),
+    Parameter(
         name="members",
         schema=BARE,
         shown="?members",

@@ -1,0 +1,61 @@
+"""`compose` and `provenance`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+
+@pytest.fixture
+def name(shell: Shell, letter: Path) -> str:
+    return shell.lines("mint", "--series", SERIES, str(letter))[0]
+
+
+def test_a_composite_is_made_and_explained(shell: Shell, name: str, place: Path) -> None:
+    page = place / "page.html"
+    page.write_text(f'<!doctype html><blockquote cite="{name}#char=0,9"></blockquote>')
+    result = shell.run(
+        "compose", str(page), "--series", SERIES, "--title", "Letters", "--by", "ann"
+    )
+    made = result.stdout.strip()
+    assert f"verbatim: {name}#char=0,9" in result.stderr
+    assert "Letters" in shell.run("describe", made).stdout
+    assert "Dear Sir,</blockquote>" in shell.run("get", made).stdout
+    (line,) = shell.lines("provenance", made)
+    assert line.startswith(f"verbatim {name}#char=0,9 at char=")
+    result = shell.run("provenance", name)
+    assert result.stdout == ""
+    assert f"{made} contains it" in result.stderr
+    told = shell.run("withdraw", name.removesuffix(".text.1"), "--reason", "a court said so").stderr
+    assert f"{made.removesuffix('.html.1')} is about it, or contains it" in told
+    (line,) = shell.lines("provenance", made, code=1)
+    assert line.startswith(f"gone {name}#char=0,9")
+    assert line.endswith(", a court said so")
+    assert shell.json("provenance", made, code=1)["tombstone"]["reason"] == "a court said so"
+
+
+def test_a_composite_can_be_written_to_a_file(shell: Shell, name: str, place: Path) -> None:
+    include = f'<xi:include href="{name}" parse="text"/>'
+    source = f'<a xmlns:xi="http://www.w3.org/2001/XInclude">{include}</a>'
+    result = shell.run("compose", "-", "--type", "text/xml", "--output", "-", stdin=source)
+    assert "Dear Sir,\nyours" in result.stdout
+    shell.run("compose", "-", "--type", "text/xml", "-o", str(place / "made.xml"), stdin=source)
+    assert (place / "made.xml").read_text() == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "document", "code"),
+    [
+        ((), "<p>", 2),
+        (("--series", SERIES, "--output", "-"), "<p>", 2),
+        (("--series", SERIES), "<!doctype html><p>nothing", 4),
+        (("--series", SERIES), '<!doctype html><q cite="pdi://a.us/1999/01/01/1.text.1">x</q>', 4),
+        (("--series", SERIES, "--type", "text/plain"), "x", 4),
+        (("--series", SERIES, "--type", "text/html"), "x" * (9 << 20), 52),
+    ],
+)
+def test_mistakes(shell: Shell, words: tuple[str, ...], document: str, code: int) -> None:
+    shell.run("compose", "-", *words, stdin=document, code=code)
