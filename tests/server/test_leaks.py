@@ -28,6 +28,7 @@ from perdure.server.apis.thttp import SERVICES
 from perdure.server.routes.questions import QUESTIONS
 from perdure.server.routes.table import ROUTES
 from perdure.upkeep.asserting import store_assertion
+from perdure.upkeep.searching.updating import update_index
 
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "leaks.json").read_text("utf-8")
@@ -125,6 +126,8 @@ def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
     whole = resource(name)
     data = write_assertion((name, HANDLE), ("commenting",), body=f"about {MARKER}")
     said = store_assertion(site.registry, data, series=SERIES).identifier
+    other = site.mint(text(b"opening words of another document"))
+    list(update_index(site.registry))  # so that searches could tell
     return {
         "annotation": f"/annotations/{resource(said).removeprefix('pdi://')}",
         "whole": whole,
@@ -133,7 +136,7 @@ def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
         "handle": HANDLE,
         "alias": ALIAS,
         "location": LOCATION,
-        "open": site.mint(text(b"opening words of another document")),
+        "open": other,
         "page": f"{LOCATION}/pdi",
         "day": f"pdi://{SERIES}/{today()}/",
         "series": f"pdi://{SERIES}/",
@@ -210,8 +213,24 @@ def test_a_reader_with_the_right_sees_it(site: Deployment, words: dict[str, str]
         "/{name}?info",
         "/{day}?info",
         "/{day}?locations",
+        "/search?q=xyzzy*",
+        "/search.atom?q=xyzzy*",
         "/{pwid}",
         "/cdx?url={capture_host}*",
     ):
         assert needed.format(**words) in seen
     assert len(seen) > 50
+
+
+def test_the_count_of_a_search_is_that_of_what_the_reader_may_read(
+    site: Deployment, words: dict[str, str]
+) -> None:
+    reader = site.token("counting reader", operations=("read",))
+    counts = []
+    for fields in ((), (f"Authorization: Bearer {reader}",)):
+        answer = site.get("/search?q=xyzzy*", *fields)
+        found = json.loads(answer.body)
+        assert answer.headers["cache-control"] == "private, no-store"
+        counts.append((found["count"], len(found["documents"]) > 0, found["more"]))
+    assert counts[0] == (0, False, False)
+    assert counts[1][1]

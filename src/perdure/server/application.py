@@ -20,6 +20,9 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
     POST      /oai                                              harvesting.answer_harvester
     GET HEAD  /openapi.json                                     table.publish_openapi
+    GET HEAD  /search?q=<words>                                 searching.search_documents
+    GET HEAD  /search.atom?q=<words>                            searching.search_documents
+    GET HEAD  /opensearch.xml                                   searching.describe_search
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle
     PUT       /api/handles/<handle>                             handles.serve_handle

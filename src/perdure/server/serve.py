@@ -49,8 +49,10 @@ from perdure.server.protocol.sendfile import offer_sender
 from perdure.server.resource.metadata import list_types
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
+from perdure.upkeep.children import run_command
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
+from perdure.upkeep.searching.updating import is_followed
 
 GRACE = 30  # seconds
 _MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
@@ -58,6 +60,8 @@ _SWITCH = 0.0005  # seconds that the event loop waits for a busy thread; Python'
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
+_FIRST_INDEX = 20  # seconds, unless someone searches before
+_INDEX_AGAIN = 10  # seconds until the process that keeps the index is replaced
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
@@ -114,6 +118,8 @@ class Worker:
                     asyncio.create_task(self._check_waits()),
                     asyncio.create_task(self._seal_segments()),
                 ]
+                if self._registry.settings.search == "on":
+                    tasks.append(asyncio.create_task(self._follow_searches()))
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
                 _load_tables()
@@ -160,6 +166,18 @@ class Worker:
                     log.info("sealed", segments=sealed)
             except (OSError, PerdureError) as error:  # the next attempt is in a minute
                 log.error("not sealed", detail=str(error))  # noqa: TRY400  (expected: no traceback)
+
+    async def _follow_searches(self) -> None:
+        """Keep the index of words up to date, in a process of its own, beside other workers."""
+        root = self._registry.root
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._service.search_wanted.wait(), _FIRST_INDEX)
+        while True:
+            if not await asyncio.to_thread(is_followed, root) and (
+                problem := await run_command(root, "search", "--follow")
+            ):
+                logs.get_log().error("index of words not made", detail=problem)
+            await asyncio.sleep(_INDEX_AGAIN)
 
     async def _check_links(self) -> None:
         hours = self._registry.settings.check_links_hours

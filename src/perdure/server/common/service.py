@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
 from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
 from perdure.model.commands import Command, Receipt
+from perdure.model.queries import Reader
 from perdure.model.records import Record
 from perdure.model.verdicts import CitationReport
 from perdure.parts import Selector
@@ -30,11 +32,14 @@ from perdure.server.common.passwords import Passwords
 from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
 from perdure.upkeep.linkcheck.health import Health
+from perdure.upkeep.searching.text_index import Selection
+from perdure.upkeep.searching.updating import Search, Searching
 
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
 _CITATIONS = "citations"
+_SEARCHES = "searches"
 _FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
@@ -52,6 +57,10 @@ class Service:
     """Held while a page is captured."""
     counted: dict[bytes, int] = field(default_factory=dict)
     """The lengths of parts that are generated while they are sent, by their entity tags."""
+    searching: Searching = field(init=False)
+    """Searches the registry."""
+    search_wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when someone searches, so that the index is made at once."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
@@ -63,6 +72,9 @@ class Service:
     _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
     """Threads that wait for processes, separate for each extractor, so that slow requests delay
     only requests for the same kind of part."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "searching", Searching(self.registry))  # frozen for all others
 
     @property
     def settings(self) -> Settings:
@@ -148,6 +160,15 @@ class Service:
             self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._waiting[place], work, *arguments)
+
+    async def search(
+        self, selection: Selection, reader: Reader, before: int | None, limit: int
+    ) -> Search:
+        """Search in a thread of its own pool, because the documents that are found are read."""
+        self.search_wanted.set()
+        work = partial(self.searching.search, selection, reader, before=before, limit=limit)
+        found: Search = await self._run_in_queue(_SEARCHES, work)
+        return found
 
     async def check_citation(self, resolved: Resolved) -> CitationReport:
         """Check a citation in a thread of its own pool, because documents are decoded for it."""

@@ -52,7 +52,7 @@ def _digest_template(name: str) -> str:
 def load_templates() -> None:
     """Compile all templates. Modules, and what Python compiled of them, are beside them."""
     environment = _load_environment()
-    for name in environment.list_templates(extensions=("html", "css", "js")):
+    for name in environment.list_templates(extensions=("html", "css", "js", "xml")):
         environment.get_template(name)
 
 

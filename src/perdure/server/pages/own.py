@@ -52,7 +52,13 @@ async def show_start(service: Service, request: Request) -> Answer:
     minted = service.registry.learn_authorities().series
     series = await asyncio.to_thread(service.registry.listings.list_series, minted)
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
-        body = pages.render_template("start.html", series=series, minted=minted, schemes=found)
+        body = pages.render_template(
+            "start.html",
+            series=series,
+            minted=minted,
+            schemes=found,
+            is_searched=service.settings.search == "on",
+        )
         return pages.make_page(HTTPStatus.OK, body, vary)
     about = {
         "software": f"perdure {version('perdure')}",

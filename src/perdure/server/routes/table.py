@@ -19,6 +19,7 @@ from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route
 from perdure.server.routes.names import NAME_ROUTES, SHARED
 from perdure.server.routes.openapi import describe_interface
 from perdure.server.routes.pages import PAGES
+from perdure.server.routes.searching import SEARCHING
 
 
 async def publish_openapi(service: Service, request: Request) -> Answer:
@@ -58,7 +59,7 @@ _OPENAPI = Route(
     ),
 )
 
-_PAGE_ROUTES = (*PAGES, _OPENAPI, *APIS)
+_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *APIS)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:

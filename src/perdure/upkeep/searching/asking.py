@@ -44,7 +44,12 @@ def make_selection(
         high=names.end if names else "",
         first=_read_limit("from", first),
         last=_read_limit("to", last, end=True),
-        formats=tuple(token for one in formats if one for token in list_tokens(one)),
+        formats=tuple(
+            token
+            for text in formats
+            for one in text.replace(",", " ").split()
+            for token in list_tokens(one)
+        ),
     )
 
 

@@ -86,8 +86,8 @@ class Finder:
         self._index = index
         self._reader = reader
         self._has_rules = reader.name != LOCAL and registry.reading.rules.refresh()
-        self.is_governed = False
-        """True if reading rules had to do with the answer."""
+        self.is_governed = self._has_rules
+        """True if the answer depends on reading rules."""
 
     # pages
     # -----
@@ -150,6 +150,7 @@ class Finder:
             identifier=str(candidate.name),
             title=candidate.described["title"].text.partition("\n")[0][:_SHOWN],
             media_type=strip_parameters(candidate.held.media_type) if candidate.held else "",
+            at=_find_time(candidate),
             day=spell_day(candidate.entry.day),
             passages=passages,
             also=tuple(self._list_also(selection, candidate)),
@@ -175,7 +176,6 @@ class Finder:
         if entry.format:
             name = qualify_identifier(name, entry.version, entry.format)
         resolved = self._registry.reading.resolve(Query(identifier=name, reader=self._reader))
-        self.is_governed |= resolved.guard is not None
         record = resolved.require_known()
         held = None
         if entry.format:
@@ -372,6 +372,12 @@ def _find_held(resolved: Resolved, entry: Entry) -> Representation | None:
     if not isinstance(step, Fetch) or step.representation.sha512 != held.sha512:
         return None
     return held
+
+
+def _find_time(candidate: _Candidate) -> str:
+    version = candidate.record.version(candidate.entry.version)
+    deposited = candidate.held.at if candidate.held is not None else ""
+    return deposited or (version.at if version is not None else "") or candidate.record.at
 
 
 def _spell_key(key: str) -> Identifier | None:

@@ -40,6 +40,8 @@ class FoundDocument(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     media_type: str
     """Empty if the resource has no documents here."""
+    at: str
+    """The time when the document was deposited, or when the record was last changed."""
     day: str
     """`1997-09-01`, `1997-09` or `1997`; empty if it is not known."""
     passages: tuple[MatchedPassage, ...]

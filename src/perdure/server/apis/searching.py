@@ -1,0 +1,319 @@
+"""Searching over HTTP: `/search` as JSON, as an Atom feed, or as a page.
+
+    GET /search?q=<words>       what documents contain the words, and which parts of them
+    GET /search.atom?q=<words>  the same as a feed (RFC 4287)
+    GET /opensearch.xml         describes the search for browsers (OpenSearch 1.1)
+
+How it works: the parameters become a `Selection`, as the options of `perdure search` do. A thread
+searches for the reader of the request. If the index is not made yet, the request waits a moment.
+
+What must stay true: an answer has nothing that its reader may not read, and no cache may store one
+that depends on the reader. An answer is never older than the last withdrawal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+from markupsafe import Markup, escape
+
+from perdure.errors import NotAcceptable
+from perdure.errors.requests import MalformedNumber, MissingParameter
+from perdure.errors.root import count_things
+from perdure.errors.searching import IndexNotMade
+from perdure.ids import parse
+from perdure.model.about import NOT_IN_XML
+from perdure.model.parameters import Parameters
+from perdure.reading.targets import append_question, spell_part_path, spell_path
+from perdure.server import pages
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, join_links, make_answer, write_link
+from perdure.server.common.negotiate import choose_type
+from perdure.server.common.readers import find_reader
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.upkeep.searching.asking import PLACES, make_selection
+from perdure.upkeep.searching.found import FoundDocument, FoundPage, MatchedPassage
+from perdure.upkeep.searching.text_index import Selection
+from perdure.upkeep.searching.updating import IndexState, Search
+
+JSON, ATOM, HTML = "application/json", "application/atom+xml", "text/html"
+OPENSEARCH = "application/opensearchdescription+xml"
+USUAL, MOST = 10, 100
+"""Documents of a page."""
+LAST_CURSOR = (1 << 53) - 1
+_OFFERS = (JSON, ATOM, HTML)
+_FEED = "search.atom"
+_LONGEST_WAIT = 3.0  # seconds for an index that is being made
+_LOOK_EVERY = 0.1  # seconds
+_LIMITS = ("in", "by", "series", "from", "to", "format")
+_REPEATED = ("in", "format")
+_NOT_STORED = (b"cache-control", b"no-cache")
+
+
+async def search_documents(service: Service, request: Request) -> Answer:
+    """Answer GET or HEAD of `/search` and `/search.atom`.
+
+    Raises InvalidRequest, NotAcceptable, Unavailable.
+    """
+    if service.settings.search != "on":
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    given = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    kind = ATOM if request.target.text == _FEED else choose_type(request.accept, _OFFERS)
+    if kind is None:
+        asked = ", ".join(one.range for one in request.accept)
+        raise NotAcceptable(identifier=request.target.text, asked=asked, offered=_OFFERS)
+    words = given.get("q", "")
+    if kind == HTML and not words.strip():
+        return _answer_page(given, None)
+    if "q" not in given:
+        raise MissingParameter(
+            request="search", parameter="q", manual="docs/reference/searching.md"
+        )
+    limit = _read_number(given, "limit", USUAL, MOST)
+    before = _read_number(given, "cursor", 0, LAST_CURSOR) or None
+    found = await _search(service, request, _read_selection(given), before, limit)
+    request.is_governed |= found.is_governed
+    if kind == HTML:
+        return _answer_page(given, found)
+    if kind == ATOM:
+        return _answer_feed(request, given, found)
+    return _answer_json(request, given, found)
+
+
+async def describe_search(service: Service, request: Request) -> Answer:
+    """Answer GET or HEAD of `/opensearch.xml`."""
+    if service.settings.search != "on":
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    body = pages.render_template("opensearch.xml", base=request.base_url, types=(JSON, ATOM, HTML))
+    fresh = (b"cache-control", b"public, max-age=86400")
+    return make_answer(HTTPStatus.OK, OPENSEARCH, body, fresh)
+
+
+async def _search(
+    service: Service, request: Request, selection: Selection, before: int | None, limit: int
+) -> Search:
+    """Search, after a short wait for an index that is not made yet. Raises Unavailable."""
+    reader = find_reader(service, request)
+    for _ in range(math.ceil(_LONGEST_WAIT / _LOOK_EVERY)):
+        try:
+            return await service.search(selection, reader, before, limit)
+        except IndexNotMade:
+            await asyncio.sleep(_LOOK_EVERY)
+    return await service.search(selection, reader, before, limit)
+
+
+# parameters
+# ----------
+
+
+def _read_selection(given: Parameters) -> Selection:
+    return make_selection(
+        given["q"],
+        places=given.list_values("in"),
+        by=given.get("by", ""),
+        within=given.get("series", ""),
+        first=given.get("from", ""),
+        last=given.get("to", ""),
+        formats=given.list_values("format"),
+    )
+
+
+def _read_number(given: Parameters, name: str, usual: int, most: int) -> int:
+    text = given.get(name, "")
+    if not text:
+        return usual
+    if not (text.isascii() and text.isdigit() and len(text) < 17 and 1 <= int(text) <= most):
+        raise MalformedNumber(parameter=name, text=text, low=1, high=most)
+    return int(text)
+
+
+def _write_question(given: Parameters, **changed: str) -> str:
+    """Write the parameters of a search as a query, without a cursor unless one is given."""
+    kept = [
+        (name, value)
+        for name in ("q", *_LIMITS, "limit")
+        for value in given.list_values(name)
+        if value
+    ]
+    return urlencode([*kept, *changed.items()], errors="replace")
+
+
+def _write_following(given: Parameters, page: FoundPage) -> str | None:
+    """Write the relative address of the next page, or None at the end."""
+    if page.cursor is None:
+        return None
+    return f"?{_write_question(given, cursor=str(page.cursor))}"
+
+
+# forms of the answer
+# -------------------
+
+
+def _answer_json(request: Request, given: Parameters, found: Search) -> Answer:
+    page = found.page
+    following = _write_following(given, page)
+    document = {
+        "query": given["q"],
+        "count": page.count,
+        "more": page.is_more,
+        "next": following,
+        "index": {"behind": found.state.behind},
+        "documents": [_show_document(request, one) for one in page.documents],
+    }
+    body = msgspec.json.encode(document)
+    return make_answer(HTTPStatus.OK, JSON, body, *_list_fields(following))
+
+
+def _list_fields(following: str | None) -> list[tuple[bytes, bytes]]:
+    links = [write_link("/opensearch.xml", "search", type=OPENSEARCH)]
+    if following is not None:
+        links.append(write_link(following, "next"))
+    return [_NOT_STORED, (b"vary", b"accept"), *join_links(links)]
+
+
+def _show_document(request: Request, one: FoundDocument) -> dict[str, Any]:
+    name = parse(one.identifier)
+    shown: dict[str, Any] = {
+        "identifier": one.identifier,
+        "url": f"{request.base_url}/{spell_path(name)}",
+        "title": one.title,
+        "media_type": one.media_type,
+        "date": one.day,
+        "at": one.at,
+        "also": one.also,
+    }
+    shown["passages"] = [
+        {
+            "field": passage.field,
+            "text": passage.text,
+            "hits": [
+                {
+                    "start": hit.start,
+                    "stop": hit.stop,
+                    "identifier": hit.identifier,
+                    "url": hit.part and f"{request.base_url}/{spell_part_path(name, hit.part)}",
+                }
+                for hit in passage.hits
+            ],
+        }
+        for passage in one.passages
+    ]
+    return shown
+
+
+def _answer_page(given: Parameters, found: Search | None) -> Answer:
+    page = None if found is None else found.page
+    following = None if page is None else _write_following(given, page)
+    values: dict[str, Any] = {name: given.get(name, "") for name in ("q", *_LIMITS)
+                              if name not in _REPEATED}  # fmt: skip
+    body = pages.render_template(
+        "search.html",
+        asked=values,
+        places=[(one, one in given.list_values("in")) for one in PLACES],
+        formats=" ".join(given.list_values("format")),
+        is_limited=any(given.list_values(name) for name in _LIMITS),
+        is_answer=page is not None,
+        summary="" if found is None else describe_count(found.page, found.state),
+        documents=[] if page is None else [_prepare_document(one) for one in page.documents],
+        following=following,
+        feed=f"/{_FEED}?{_write_question(given)}",
+    )
+    return pages.make_page(HTTPStatus.OK, body, *_list_fields(following))
+
+
+def describe_count(page: FoundPage, state: IndexState) -> str:
+    """Write how many documents were found, and how far the index is behind."""
+    more = "more than " if page.is_more else ""
+    text = f"Found in {more}{count_things(page.count, 'document')}."
+    if state.behind is None:
+        text += " The index of words is being made again: there may be more."
+    elif state.behind:
+        text += f" {count_things(state.behind, 'change')} of this archive cannot be found yet."
+    return text
+
+
+def _prepare_document(one: FoundDocument) -> dict[str, Any]:
+    name = parse(one.identifier)
+    return {
+        "identifier": one.identifier,
+        "page": append_question(f"/{spell_path(name)}", "landing"),
+        "title": one.title,
+        "about": " · ".join(filter(None, (one.day, one.media_type))),
+        "passages": [_mark_hits(one.identifier, passage) for passage in one.passages],
+        "also": [
+            (also, append_question(f"/{spell_path(parse(also))}", "landing")) for also in one.also
+        ],
+    }
+
+
+def _mark_hits(identifier: str, passage: MatchedPassage) -> Markup:
+    """Write a passage with its hits marked; each leads to the page of its part."""
+    name = parse(identifier)
+    pieces: list[Markup] = []
+    at = 0
+    for hit in passage.hits:
+        marked = Markup("<mark>{}</mark>").format(passage.text[hit.start : hit.stop])
+        if hit.part is not None:
+            there = append_question(f"/{spell_part_path(name, hit.part)}", "landing")
+            marked = Markup('<a href="{}">{}</a>').format(there, marked)
+        pieces += [escape(passage.text[at : hit.start]), marked]
+        at = hit.stop
+    return Markup("").join((*pieces, escape(passage.text[at:])))
+
+
+def _answer_feed(request: Request, given: Parameters, found: Search) -> Answer:
+    page, base = found.page, request.base_url
+    question = _write_question(given)
+    following = _write_following(given, page)
+    entries = [_prepare_entry(base, one) for one in page.documents]
+    body = pages.render_template(
+        "search.xml",
+        base=base,
+        query=_clean(given["q"]),
+        updated=max((one["updated"] for one in entries), default="1970-01-01T00:00:00Z"),
+        own=f"{base}/{_FEED}?{question}",
+        page=f"{base}/search?{question}",
+        following=None if following is None else f"{base}/{_FEED}{following}",
+        summary=describe_count(page, found.state),
+        count=None if page.is_more else page.count,
+        limit=_read_number(given, "limit", USUAL, MOST),
+        entries=entries,
+    )
+    return make_answer(HTTPStatus.OK, f"{ATOM}; charset=utf-8", body, *_list_fields(following))
+
+
+def _prepare_entry(base: str, one: FoundDocument) -> dict[str, Any]:
+    name = parse(one.identifier)
+    there = f"{base}/{spell_path(name)}"
+    return {
+        "id": name.uri,
+        "title": _clean(one.title or one.identifier),
+        "updated": one.at or "1970-01-01T00:00:00Z",
+        "page": append_question(there, "landing"),
+        "there": there,
+        "media_type": one.media_type,
+        "text": "\n".join(_clean(passage.text) for passage in one.passages),
+        "parts": _list_parts(base, one.identifier, one.passages),
+    }
+
+
+def _list_parts(base: str, identifier: str, passages: Sequence[MatchedPassage]) -> list[str]:
+    name = parse(identifier)
+    return [
+        f"{base}/{spell_part_path(name, hit.part)}"
+        for passage in passages
+        for hit in passage.hits
+        if hit.part is not None
+    ]
+
+
+def _clean(text: str) -> str:
+    """Return a text without the characters that XML does not allow."""
+    return NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
