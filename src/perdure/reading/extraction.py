@@ -73,9 +73,10 @@ _Ranked = tuple[int, str, Extractor]
 """An extractor with its rank and its place."""
 _Able = tuple[str, Extractor, Selective | None]
 """Place and extractor, which is also the third if it must be asked about each source."""
-_TextSource = tuple[str, TextMapper | TextReader]
-_Reading = tuple[str, TextMapper | TextReader, SelectiveTextReader | None]
-"""The same of an extractor that reads texts."""
+_TextSource = tuple[str, TextMapper | TextReader, Extractor | None]
+"""Place and reader of texts, which is also the third if it is an extractor."""
+_Reading = tuple[_TextSource, SelectiveTextReader | None]
+"""The same, and the reader again if it leaves some media types to others."""
 
 
 def load_extractors(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
@@ -164,11 +165,10 @@ class PartExtraction:
 
     def find_text_place(self, source: Source) -> str:
         """The queue of a text, in the same way; of a source without a text, it is empty."""
-        for place, extractor in self._list_text_readers(source):
-            if isinstance(extractor, TextMapper):
+        for place, reader, extractor in self._list_text_readers(source):
+            if isinstance(reader, TextMapper):
                 return place
-            is_confined = isinstance(extractor, Extractor) and _is_confined(extractor, source)
-            return place if is_confined else ""
+            return place if extractor is not None and _is_confined(extractor, source) else ""
         return ""
 
     def can_play(self, essence: str) -> bool:
@@ -197,10 +197,10 @@ class PartExtraction:
         Raises Undecodable, OverBudget, TextAbsent if a readable document has no text (a scan),
         MissingLibrary, and PartNotSupported for an unknown charset.
         """
-        for place, extractor in self._list_text_readers(source):
-            if isinstance(extractor, TextMapper):
-                return self._map_text(place, extractor, source)
-            text = self._read_text(place, extractor, source)
+        for place, reader, extractor in self._list_text_readers(source):
+            if isinstance(reader, TextMapper):
+                return self._map_text(place, reader, source)
+            text = self._read_text(place, reader, extractor, source)
             if text is not None:
                 return text
         return None
@@ -225,13 +225,13 @@ class PartExtraction:
 
         Raises Undecodable, and PartNotSupported for an unknown charset.
         """
-        for place, extractor in self._list_text_readers(source):
-            if not isinstance(extractor, LongTextReader):
+        for place, reader, extractor in self._list_text_readers(source):
+            if not isinstance(reader, LongTextReader):
                 return None
-            is_confined = isinstance(extractor, Extractor) and _is_confined(extractor, source)
+            is_confined = extractor is not None and _is_confined(extractor, source)
             if self._place is not None and is_confined:
                 self._confined.list_extents(place, source, self._place)  # makes the index
-            return extractor.open_long_text(source, self.indexes)
+            return reader.open_long_text(source, self.indexes)
         return None
 
     def list_links(self, source: Source) -> list[tuple[int, str]]:
@@ -247,8 +247,8 @@ class PartExtraction:
     def _list_text_readers(self, source: Source) -> list[_TextSource]:
         """The extractors that may read the text of a source, the most specific first."""
         return [
-            (place, extractor)
-            for place, extractor, selective in self._list_readers(source.essence)
+            found
+            for found, selective in self._list_readers(source.essence)
             if selective is None or selective.may_have_text(source.essence)
         ]
 
@@ -256,7 +256,9 @@ class PartExtraction:
         found: list[_Reading] = []
         for _, place, one in self._rank_extractors(essence):
             if isinstance(one, TextMapper | TextReader):
-                found.append((place, one, one if isinstance(one, SelectiveTextReader) else None))
+                extractor = one if isinstance(one, Extractor) else None
+                selective = one if isinstance(one, SelectiveTextReader) else None
+                found.append(((place, one, extractor), selective))
         return tuple(found)
 
     def _list_character_readers_of(self, essence: str) -> tuple[CharacterReader | None, ...]:
@@ -266,7 +268,7 @@ class PartExtraction:
         """
         return tuple(
             one if isinstance(one, CharacterReader) else None
-            for _, one, selective in self._list_readers(essence)
+            for (_, one, _), selective in self._list_readers(essence)
             if selective is None or selective.may_have_text(essence)
         )
 
@@ -276,10 +278,11 @@ class PartExtraction:
         )
         return mapper.open_text(source, index)
 
-    def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
-        if self._place is None or not isinstance(reader, Extractor):
-            return reader.read_text(source, self.indexes)
-        if _is_confined(reader, source):  # another process makes the index, which is read here
+    def _read_text(
+        self, place: str, reader: TextReader, extractor: Extractor | None, source: Source
+    ) -> PlainText | None:
+        if self._place is not None and extractor is not None and _is_confined(extractor, source):
+            # another process makes the index, which is read here
             self._confined.list_extents(place, source, self._place)
         return reader.read_text(source, self.indexes)
 

@@ -72,7 +72,7 @@ async def search_documents(service: Service, request: Request) -> Answer:
     words = given.get("q", "")
     if kind == HTML and not words.strip():
         return _answer_page(given, None)
-    if "q" not in given:
+    if not words:
         raise MissingParameter(
             request="search", parameter="q", manual="docs/reference/searching.md"
         )

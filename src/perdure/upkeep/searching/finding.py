@@ -18,7 +18,7 @@ hits, its count or its pages.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from typing import NamedTuple
@@ -45,6 +45,7 @@ from perdure.policy.searching.matching import (
 )
 from perdure.reading.plain_texts import read_plain_text
 from perdure.reading.resolve import Resolved
+from perdure.reading.targeting import is_open
 from perdure.reading.text_places import select_range
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import list_keys
@@ -104,17 +105,19 @@ class Finder:
         last change that was indexed.
         """
         found: list[tuple[int, FoundDocument]] = []
+        cursor = None
         with closing(self._list_numbers(selection, before)) as numbers:
             for number in numbers:
-                document = self._find_document(selection, number)
-                if document is not None:
-                    found.append((number, document))
-                if len(found) > limit:
+                if len(found) < limit:
+                    document = self._find_document(selection, number)
+                    if document is not None:
+                        found.append((number, document))
+                elif self._is_first(selection, number):
+                    cursor = found[-1][0]
                     break
-        cursor = found[limit - 1][0] if len(found) > limit else None
         count, is_more = self._count_documents(selection, since)
         return FoundPage(
-            documents=tuple(one for _, one in found[:limit]),
+            documents=tuple(one for _, one in found),
             count=count,
             is_more=is_more,
             cursor=cursor,
@@ -144,7 +147,10 @@ class Finder:
         if candidate is None:
             return None
         passages = self._find_passages(selection, candidate)
-        if passages is None or self._is_shown_before(selection, candidate):
+        if passages is None:
+            return None
+        same = self._list_same(candidate)
+        if self._is_shown_before(selection, candidate, same):
             return None
         return FoundDocument(
             identifier=str(candidate.name),
@@ -153,7 +159,16 @@ class Finder:
             at=_find_time(candidate),
             day=spell_day(candidate.entry.day),
             passages=passages,
-            also=tuple(self._list_also(selection, candidate)),
+            also=tuple(self._list_also(selection, candidate, same)),
+        )
+
+    def _is_first(self, selection: Selection, number: int) -> bool:
+        """Return True if `_find_document` would return a document."""
+        candidate = self._admit(self._index.find_entry(number))
+        return (
+            candidate is not None
+            and self._matches(selection, candidate)
+            and not self._is_shown_before(selection, candidate, self._list_same(candidate))
         )
 
     # candidates
@@ -170,7 +185,7 @@ class Finder:
 
     def _resolve_entry(self, entry: Entry) -> _Candidate | None:
         stored = self._registry.records.find_record(entry.key)
-        if stored is None:
+        if stored is None or not self._may_read_targets(stored):
             return None
         name = identify_record(entry.key, stored)
         if entry.format:
@@ -190,15 +205,22 @@ class Finder:
             entry, name, record, held, {one: SearchedText(text) for one, text in said.by_field()}
         )
 
-    def _is_shown_before(self, selection: Selection, candidate: _Candidate) -> bool:
-        """Return True if a newer document of the same thing contains the words, too."""
-        return any(
-            other.id > candidate.entry.id and self._is_found(selection, other)
-            for other in self._list_same(candidate)
-        )
+    def _may_read_targets(self, record: Record) -> bool:
+        """Return True if the reader may read what a document is about: it may repeat its words."""
+        door = self._registry.reading
+        return all(is_open(door, parse(one), self._reader) for one in record.targets)
 
-    def _list_also(self, selection: Selection, candidate: _Candidate) -> Iterator[str]:
-        older = (one for one in self._list_same(candidate) if one.id < candidate.entry.id)
+    def _is_shown_before(
+        self, selection: Selection, candidate: _Candidate, same: Sequence[Entry]
+    ) -> bool:
+        """Return True if a newer document of the same thing contains the words, too."""
+        newer = (one for one in same if one.id > candidate.entry.id)
+        return any(self._is_found(selection, one) for one in newer)
+
+    def _list_also(
+        self, selection: Selection, candidate: _Candidate, same: Sequence[Entry]
+    ) -> Iterator[str]:
+        older = (one for one in same if one.id < candidate.entry.id)
         found = (self._admit(one) for one in older if self._is_found(selection, one))
         yield from islice((str(one.name) for one in found if one is not None), MOST_ALSO)
 
@@ -332,11 +354,17 @@ class Finder:
         if entry is None:
             return False
         is_certain = doubtful is not None and number not in doubtful
-        if is_certain and not selection.query.excluded:
-            name = _spell_key(entry.key)
-            if name is not None and not self._registry.reading.rules.has_rules(name):
-                return True
+        if is_certain and not selection.query.excluded and self._is_open(entry.key):
+            return True
         return self._is_found(selection, entry)
+
+    def _is_open(self, key: str) -> bool:
+        """Return True if no reading rule has to do with a record."""
+        name = _spell_key(key)
+        if name is None or self._registry.reading.rules.has_rules(name):
+            return False
+        stored = self._registry.records.find_record(key)
+        return stored is not None and not stored.targets
 
     def _list_doubtful(self, since: ChangeMark | None) -> frozenset[int] | None:
         """Return the entries whose records changed since, or None if they are many."""
