@@ -73,8 +73,8 @@ _Ranked = tuple[int, str, Extractor]
 """An extractor with its rank and its place."""
 _Able = tuple[str, Extractor, Selective | None]
 """Place and extractor, which is also the third if it must be asked about each source."""
-_TextSource = tuple[str, TextMapper | TextReader, Extractor | None]
-"""Place and reader of texts, which is also the third if it is an extractor."""
+_TextSource = tuple[str, TextMapper | TextReader, Extractor]
+"""Place and reader of texts, which is also the third."""
 _Reading = tuple[_TextSource, SelectiveTextReader | None]
 """The same, and the reader again if it leaves some media types to others."""
 
@@ -168,7 +168,7 @@ class PartExtraction:
         for place, reader, extractor in self._list_text_readers(source):
             if isinstance(reader, TextMapper):
                 return place
-            return place if extractor is not None and _is_confined(extractor, source) else ""
+            return place if _is_confined(extractor, source) else ""
         return ""
 
     def can_play(self, essence: str) -> bool:
@@ -228,8 +228,7 @@ class PartExtraction:
         for place, reader, extractor in self._list_text_readers(source):
             if not isinstance(reader, LongTextReader):
                 return None
-            is_confined = extractor is not None and _is_confined(extractor, source)
-            if self._place is not None and is_confined:
+            if self._place is not None and _is_confined(extractor, source):
                 self._confined.list_extents(place, source, self._place)  # makes the index
             return reader.open_long_text(source, self.indexes)
         return None
@@ -256,9 +255,8 @@ class PartExtraction:
         found: list[_Reading] = []
         for _, place, one in self._rank_extractors(essence):
             if isinstance(one, TextMapper | TextReader):
-                extractor = one if isinstance(one, Extractor) else None
                 selective = one if isinstance(one, SelectiveTextReader) else None
-                found.append(((place, one, extractor), selective))
+                found.append(((place, one, one), selective))
         return tuple(found)
 
     def _list_character_readers_of(self, essence: str) -> tuple[CharacterReader | None, ...]:
@@ -279,9 +277,9 @@ class PartExtraction:
         return mapper.open_text(source, index)
 
     def _read_text(
-        self, place: str, reader: TextReader, extractor: Extractor | None, source: Source
+        self, place: str, reader: TextReader, extractor: Extractor, source: Source
     ) -> PlainText | None:
-        if self._place is not None and extractor is not None and _is_confined(extractor, source):
+        if self._place is not None and _is_confined(extractor, source):
             # another process makes the index, which is read here
             self._confined.list_extents(place, source, self._place)
         return reader.read_text(source, self.indexes)

@@ -21,22 +21,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
-from typing import NamedTuple
-
-import msgspec
 
 from perdure.errors import Conflict, Corrupt, PerdureError
 from perdure.extractors.plain_text import PlainText, list_breaks
 from perdure.extractors.port import Source, iterate_body
 from perdure.extractors.text.coding import find_part_codec
 from perdure.formats.essence import strip_parameters
-from perdure.ids import Identifier, parse, scheme_of
-from perdure.ids.keys import spell_key
+from perdure.ids import Identifier, scheme_of
 from perdure.model.changes import WITHOUT_RECORDS, ChangeMark
 from perdure.model.queries import Fetch, Query, Reader
-from perdure.model.records import LOCAL, Level, Record, Representation
-from perdure.policy.naming import identify_record, qualify_identifier
-from perdure.policy.searching.described import describe_words
 from perdure.policy.searching.matching import (
     Place,
     SearchedText,
@@ -44,11 +37,10 @@ from perdure.policy.searching.matching import (
     matches_query,
 )
 from perdure.reading.plain_texts import read_plain_text
-from perdure.reading.resolve import Resolved
-from perdure.reading.targeting import is_open
 from perdure.reading.text_places import select_range
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import list_keys
+from perdure.upkeep.searching.admission import Admission, Candidate
 from perdure.upkeep.searching.found import (
     FoundDocument,
     FoundPage,
@@ -68,17 +60,6 @@ _MOST_CHANGED = 1000  # changes since the last one that was indexed
 _SHOWN = 300  # characters of a title or a description
 
 
-class _Candidate(NamedTuple):
-    """An entry whose words the reader may see, and what they are read from."""
-
-    entry: Entry
-    name: Identifier
-    record: Record
-    held: Representation | None
-    described: dict[str, SearchedText]
-    """The texts of its description, by their fields."""
-
-
 class Finder:
     """Searches the registry for one reader, on one index. For one thread."""
 
@@ -86,8 +67,8 @@ class Finder:
         self._registry = registry
         self._index = index
         self._reader = reader
-        self._has_rules = reader.name != LOCAL and registry.reading.rules.refresh()
-        self.is_governed = self._has_rules
+        self._admission = Admission(registry, reader)
+        self.is_governed = self._admission.has_rules
         """True if the answer depends on reading rules."""
 
     # pages
@@ -127,7 +108,7 @@ class Finder:
         """Yield the names of all documents that are found, the newest first."""
         with closing(self._list_numbers(selection)) as numbers:
             for number in numbers:
-                candidate = self._admit(self._index.find_entry(number))
+                candidate = self._admission.admit(self._index.find_entry(number))
                 if candidate is not None and self._matches(selection, candidate):
                     yield candidate.name
 
@@ -137,13 +118,12 @@ class Finder:
         Words that must not occur are left to the comparison with what the reader may see: else
         hidden words would keep a document from being found.
         """
-        if self._has_rules:
-            query = msgspec.structs.replace(selection.query, excluded=())
-            selection = selection._replace(query=query)
+        if self.is_governed:
+            selection = selection.without_excluded
         return self._index.find_numbers(selection, before)
 
     def _find_document(self, selection: Selection, number: int) -> FoundDocument | None:
-        candidate = self._admit(self._index.find_entry(number))
+        candidate = self._admission.admit(self._index.find_entry(number))
         if candidate is None:
             return None
         passages = self._find_passages(selection, candidate)
@@ -156,7 +136,7 @@ class Finder:
             identifier=str(candidate.name),
             title=candidate.described["title"].text.partition("\n")[0][:_SHOWN],
             media_type=strip_parameters(candidate.held.media_type) if candidate.held else "",
-            at=_find_time(candidate),
+            at=candidate.find_time(),
             day=spell_day(candidate.entry.day),
             passages=passages,
             also=tuple(self._list_also(selection, candidate, same)),
@@ -164,72 +144,36 @@ class Finder:
 
     def _is_first(self, selection: Selection, number: int) -> bool:
         """Return True if `_find_document` would return a document."""
-        candidate = self._admit(self._index.find_entry(number))
+        candidate = self._admission.admit(self._index.find_entry(number))
         return (
             candidate is not None
             and self._matches(selection, candidate)
             and not self._is_shown_before(selection, candidate, self._list_same(candidate))
         )
 
-    # candidates
-    # ----------
-
-    def _admit(self, entry: Entry | None) -> _Candidate | None:
-        """Return an entry as the reader may see it now, or None."""
-        if entry is None:
-            return None
-        try:
-            return self._resolve_entry(entry)
-        except PerdureError:  # withdrawn, erased, closed or damaged since, or not there any more
-            return None
-
-    def _resolve_entry(self, entry: Entry) -> _Candidate | None:
-        stored = self._registry.records.find_record(entry.key)
-        if stored is None or not self._may_read_targets(stored):
-            return None
-        name = identify_record(entry.key, stored)
-        if entry.format:
-            name = qualify_identifier(name, entry.version, entry.format)
-        resolved = self._registry.reading.resolve(Query(identifier=name, reader=self._reader))
-        record = resolved.require_known()
-        held = None
-        if entry.format:
-            held = _find_held(resolved, entry)
-            if held is None:
-                return None
-        elif record.tombstone is not None:
-            return None
-        level = Level(version=entry.version or None, format=entry.format or None)
-        said = describe_words(record, level)
-        return _Candidate(
-            entry, name, record, held, {one: SearchedText(text) for one, text in said.by_field()}
-        )
-
-    def _may_read_targets(self, record: Record) -> bool:
-        """Return True if the reader may read what a document is about: it may repeat its words."""
-        door = self._registry.reading
-        return all(is_open(door, parse(one), self._reader) for one in record.targets)
+    # other names
+    # -----------
 
     def _is_shown_before(
-        self, selection: Selection, candidate: _Candidate, same: Sequence[Entry]
+        self, selection: Selection, candidate: Candidate, same: Sequence[Entry]
     ) -> bool:
         """Return True if a newer document of the same thing contains the words, too."""
         newer = (one for one in same if one.id > candidate.entry.id)
         return any(self._is_found(selection, one) for one in newer)
 
     def _list_also(
-        self, selection: Selection, candidate: _Candidate, same: Sequence[Entry]
+        self, selection: Selection, candidate: Candidate, same: Sequence[Entry]
     ) -> Iterator[str]:
         older = (one for one in same if one.id < candidate.entry.id)
-        found = (self._admit(one) for one in older if self._is_found(selection, one))
+        found = (self._admission.admit(one) for one in older if self._is_found(selection, one))
         yield from islice((str(one.name) for one in found if one is not None), MOST_ALSO)
 
     def _is_found(self, selection: Selection, entry: Entry) -> bool:
         """Return True if the reader may see an entry, and it contains the words."""
-        candidate = self._admit(entry)
+        candidate = self._admission.admit(entry)
         return candidate is not None and self._matches(selection, candidate)
 
-    def _list_same(self, candidate: _Candidate) -> list[Entry]:
+    def _list_same(self, candidate: Candidate) -> list[Entry]:
         """Return the other entries of the same resource, and those with the same bytes."""
         keys = [candidate.entry.key]
         if candidate.held is not None:
@@ -249,8 +193,8 @@ class Finder:
             if one.key == candidate.entry.key or self._has_same_bytes(one, candidate)
         ]
 
-    def _has_same_bytes(self, entry: Entry, candidate: _Candidate) -> bool:
-        other = self._admit(entry)
+    def _has_same_bytes(self, entry: Entry, candidate: Candidate) -> bool:
+        other = self._admission.admit(entry)
         if other is None or other.held is None or candidate.held is None:
             return False
         return other.held.sha512 == candidate.held.sha512
@@ -258,7 +202,7 @@ class Finder:
     # passages
     # --------
 
-    def _matches(self, selection: Selection, candidate: _Candidate) -> bool:
+    def _matches(self, selection: Selection, candidate: Candidate) -> bool:
         """Return True if a document contains the words."""
         fields = _list_described(selection, candidate)
         source = self._open_source(selection, candidate)
@@ -269,13 +213,13 @@ class Finder:
                     fields["text"] = SearchedText(*found)
         return _is_selected(selection, candidate, fields)
 
-    def _open_source(self, selection: Selection, candidate: _Candidate) -> Source | None:
+    def _open_source(self, selection: Selection, candidate: Candidate) -> Source | None:
         if "text" not in selection.fields or candidate.held is None:
             return None
         return self._registry.documents.open_source(candidate.name, candidate.held)
 
     def _find_passages(
-        self, selection: Selection, candidate: _Candidate
+        self, selection: Selection, candidate: Candidate
     ) -> tuple[MatchedPassage, ...] | None:
         """Return the passages that contain the words, or None if the document does not match."""
         fields = _list_described(selection, candidate)
@@ -297,7 +241,7 @@ class Finder:
         return tuple(shown)
 
     def _find_part(
-        self, candidate: _Candidate, source: Source, plain: PlainText, hit: Place
+        self, candidate: Candidate, source: Source, plain: PlainText, hit: Place
     ) -> str | None:
         """Return the text of the part that contains a hit; None if no part is known to do so."""
         own = bool(scheme_of(candidate.name).part_mark)
@@ -334,7 +278,7 @@ class Finder:
     def _count_documents(self, selection: Selection, since: ChangeMark | None) -> tuple[int, bool]:
         """Count what is found, up to a bound."""
         doubtful = self._list_doubtful(since)
-        is_fast = not self._has_rules and doubtful is not None
+        is_fast = not self.is_governed and doubtful is not None
         most = MOST_COUNTED if is_fast else _MOST_COUNTED_SLOWLY
         count = 0
         with closing(self._list_numbers(selection)) as numbers:
@@ -354,17 +298,9 @@ class Finder:
         if entry is None:
             return False
         is_certain = doubtful is not None and number not in doubtful
-        if is_certain and not selection.query.excluded and self._is_open(entry.key):
+        if is_certain and not selection.query.excluded and self._admission.is_open(entry.key):
             return True
         return self._is_found(selection, entry)
-
-    def _is_open(self, key: str) -> bool:
-        """Return True if no reading rule has to do with a record."""
-        name = _spell_key(key)
-        if name is None or self._registry.reading.rules.has_rules(name):
-            return False
-        stored = self._registry.records.find_record(key)
-        return stored is not None and not stored.targets
 
     def _list_doubtful(self, since: ChangeMark | None) -> frozenset[int] | None:
         """Return the entries whose records changed since, or None if they are many."""
@@ -390,32 +326,7 @@ class Finder:
             return None
 
 
-def _find_held(resolved: Resolved, entry: Entry) -> Representation | None:
-    """Return the document of an entry, if the reader may have its bytes."""
-    step = resolved.require_step()
-    version = resolved.require_known().version(entry.version)
-    held = version.find_representation(entry.format) if version else None
-    if held is None or version is None or version.tombstone is not None or not held.is_shown:
-        return None
-    if not isinstance(step, Fetch) or step.representation.sha512 != held.sha512:
-        return None
-    return held
-
-
-def _find_time(candidate: _Candidate) -> str:
-    version = candidate.record.version(candidate.entry.version)
-    deposited = candidate.held.at if candidate.held is not None else ""
-    return deposited or (version.at if version is not None else "") or candidate.record.at
-
-
-def _spell_key(key: str) -> Identifier | None:
-    """Return the name that a key spells, or None if only its record knows it."""
-    with suppress(PerdureError):
-        return parse(spell_key(key))
-    return None
-
-
-def _list_described(selection: Selection, candidate: _Candidate) -> dict[str, SearchedText]:
+def _list_described(selection: Selection, candidate: Candidate) -> dict[str, SearchedText]:
     """Return the texts of the description to look in, the title first."""
     return {
         field: candidate.described[field]
@@ -425,7 +336,7 @@ def _list_described(selection: Selection, candidate: _Candidate) -> dict[str, Se
 
 
 def _is_selected(
-    selection: Selection, candidate: _Candidate, fields: dict[str, SearchedText]
+    selection: Selection, candidate: Candidate, fields: dict[str, SearchedText]
 ) -> bool:
     """Return True if a document contains the words in these fields, and those of its people."""
     by = selection.by

@@ -23,9 +23,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import apsw
+import msgspec
 
 from perdure.errors.processes import FileUnusable
 from perdure.errors.searching import IndexNotMade
@@ -102,9 +103,10 @@ class Selection(NamedTuple):
     formats: tuple[str, ...] = ()
 
     @property
-    def is_narrow(self) -> bool:
-        """True if the entries themselves must be read to know whether they are selected."""
-        return bool(self.high or self.first or self.last or self.formats)
+    def without_excluded(self) -> Self:
+        """The same without the words that must not occur."""
+        by = self.by and msgspec.structs.replace(self.by, excluded=())
+        return self._replace(query=msgspec.structs.replace(self.query, excluded=()), by=by)
 
 
 class WordTable:
