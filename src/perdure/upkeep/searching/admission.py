@@ -1,4 +1,4 @@
-"""Whether a reader may see what an index found: each entry is resolved through the read door.
+"""Admission of the entries that an index found: each is resolved through the read door.
 
 How it works: the record of an entry is read, and its name resolved for the reader. The words to
 compare come from the record as the reader sees it, and from bytes that the reader may have. A
@@ -27,7 +27,7 @@ from perdure.registry import Registry
 from perdure.upkeep.searching.text_index import Entry
 
 
-class Candidate(NamedTuple):
+class AdmittedEntry(NamedTuple):
     """An entry whose words the reader may see, and what they are read from."""
 
     entry: Entry
@@ -53,7 +53,7 @@ class Admission:
         self.has_rules = reader.name != LOCAL and registry.reading.rules.refresh()
         """True if there are reading rules that may apply to the reader."""
 
-    def admit(self, entry: Entry | None) -> Candidate | None:
+    def admit(self, entry: Entry | None) -> AdmittedEntry | None:
         """Return an entry as the reader may see it now, or None."""
         if entry is None:
             return None
@@ -62,7 +62,7 @@ class Admission:
         except PerdureError:  # withdrawn, erased, closed or damaged since, or not there any more
             return None
 
-    def _resolve_entry(self, entry: Entry) -> Candidate | None:
+    def _resolve_entry(self, entry: Entry) -> AdmittedEntry | None:
         stored = self._registry.records.find_record(entry.key)
         if stored is None or not self._may_read_targets(stored):
             return None
@@ -80,7 +80,7 @@ class Admission:
             return None
         level = Level(version=entry.version or None, format=entry.format or None)
         said = describe_words(record, level)
-        return Candidate(
+        return AdmittedEntry(
             entry, name, record, held, {one: SearchedText(text) for one, text in said.by_field()}
         )
 

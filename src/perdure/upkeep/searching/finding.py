@@ -40,7 +40,7 @@ from perdure.reading.plain_texts import read_plain_text
 from perdure.reading.text_places import select_range
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import list_keys
-from perdure.upkeep.searching.admission import Admission, Candidate
+from perdure.upkeep.searching.admission import Admission, AdmittedEntry
 from perdure.upkeep.searching.found import (
     FoundDocument,
     FoundPage,
@@ -155,14 +155,14 @@ class Finder:
     # -----------
 
     def _is_shown_before(
-        self, selection: Selection, candidate: Candidate, same: Sequence[Entry]
+        self, selection: Selection, candidate: AdmittedEntry, same: Sequence[Entry]
     ) -> bool:
         """Return True if a newer document of the same thing contains the words, too."""
         newer = (one for one in same if one.id > candidate.entry.id)
         return any(self._is_found(selection, one) for one in newer)
 
     def _list_also(
-        self, selection: Selection, candidate: Candidate, same: Sequence[Entry]
+        self, selection: Selection, candidate: AdmittedEntry, same: Sequence[Entry]
     ) -> Iterator[str]:
         older = (one for one in same if one.id < candidate.entry.id)
         found = (self._admission.admit(one) for one in older if self._is_found(selection, one))
@@ -173,7 +173,7 @@ class Finder:
         candidate = self._admission.admit(entry)
         return candidate is not None and self._matches(selection, candidate)
 
-    def _list_same(self, candidate: Candidate) -> list[Entry]:
+    def _list_same(self, candidate: AdmittedEntry) -> list[Entry]:
         """Return the other entries of the same resource, and those with the same bytes."""
         keys = [candidate.entry.key]
         if candidate.held is not None:
@@ -193,7 +193,7 @@ class Finder:
             if one.key == candidate.entry.key or self._has_same_bytes(one, candidate)
         ]
 
-    def _has_same_bytes(self, entry: Entry, candidate: Candidate) -> bool:
+    def _has_same_bytes(self, entry: Entry, candidate: AdmittedEntry) -> bool:
         other = self._admission.admit(entry)
         if other is None or other.held is None or candidate.held is None:
             return False
@@ -202,7 +202,7 @@ class Finder:
     # passages
     # --------
 
-    def _matches(self, selection: Selection, candidate: Candidate) -> bool:
+    def _matches(self, selection: Selection, candidate: AdmittedEntry) -> bool:
         """Return True if a document contains the words."""
         fields = _list_described(selection, candidate)
         source = self._open_source(selection, candidate)
@@ -213,13 +213,13 @@ class Finder:
                     fields["text"] = SearchedText(*found)
         return _is_selected(selection, candidate, fields)
 
-    def _open_source(self, selection: Selection, candidate: Candidate) -> Source | None:
+    def _open_source(self, selection: Selection, candidate: AdmittedEntry) -> Source | None:
         if "text" not in selection.fields or candidate.held is None:
             return None
         return self._registry.documents.open_source(candidate.name, candidate.held)
 
     def _find_passages(
-        self, selection: Selection, candidate: Candidate
+        self, selection: Selection, candidate: AdmittedEntry
     ) -> tuple[MatchedPassage, ...] | None:
         """Return the passages that contain the words, or None if the document does not match."""
         fields = _list_described(selection, candidate)
@@ -241,7 +241,7 @@ class Finder:
         return tuple(shown)
 
     def _find_part(
-        self, candidate: Candidate, source: Source, plain: PlainText, hit: Place
+        self, candidate: AdmittedEntry, source: Source, plain: PlainText, hit: Place
     ) -> str | None:
         """Return the text of the part that contains a hit; None if no part is known to do so."""
         own = bool(scheme_of(candidate.name).part_mark)
@@ -326,7 +326,7 @@ class Finder:
             return None
 
 
-def _list_described(selection: Selection, candidate: Candidate) -> dict[str, SearchedText]:
+def _list_described(selection: Selection, candidate: AdmittedEntry) -> dict[str, SearchedText]:
     """Return the texts of the description to look in, the title first."""
     return {
         field: candidate.described[field]
@@ -336,7 +336,7 @@ def _list_described(selection: Selection, candidate: Candidate) -> dict[str, Sea
 
 
 def _is_selected(
-    selection: Selection, candidate: Candidate, fields: dict[str, SearchedText]
+    selection: Selection, candidate: AdmittedEntry, fields: dict[str, SearchedText]
 ) -> bool:
     """Return True if a document contains the words in these fields, and those of its people."""
     by = selection.by
