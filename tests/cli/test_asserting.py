@@ -10,6 +10,8 @@ from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
 from perdure.model.assertions import CONTEXT, write_assertion
+from perdure.registry import Registry
+from perdure.upkeep.proposing import propose_assertion
 
 
 @pytest.fixture
@@ -101,3 +103,22 @@ def test_what_is_no_assertion_cannot_be_retracted(shell: Shell, name: str) -> No
 
 def test_ten_megabytes_are_refused(shell: Shell) -> None:
     assert shell.error("assert", "--file", "-", stdin=b"[" * 10_000_000, code=52)["code"]
+
+
+def test_proposals_are_listed_accepted_and_refused(shell: Shell, name: str) -> None:
+    with Registry(shell.root) as registry:
+        for body in ("one", "other"):
+            data = write_assertion((name,), ("questioning",), body=body)
+            propose_assertion(registry, data, series=SERIES, by="eve")
+    first, second = (line.split()[0] for line in shell.lines("assertions", "--proposed"))
+    assert shell.lines("assertions", "--proposed", "--by", "ann") == []
+    (made,) = shell.lines("assert", "--accept", first, "--by", "ann")
+    assert shell.lines("assert", "--refuse", second) == [second]
+    assert shell.lines("assertions", "--proposed") == []
+    (line,) = shell.lines("assertions", name)
+    assert line.startswith(f"{made} same questioning by eve at ")
+    assert "accepted by" in shell.run("describe", made, "--json").stdout
+    for word in ("--accept", "--refuse"):
+        assert shell.error("assert", word, first, code=10)["code"] == "not-found"
+    shell.run("assertions", code=2)
+    shell.run("assertions", name, "--proposed", code=2)

@@ -130,6 +130,7 @@ def fill_in(pattern: str) -> str:
     """The path of something that is there, or could be."""
     path = pattern.replace("/annotations/{series}/", f"/annotations/{SERIES}/")
     path = path.replace("/{name}", "/2026/11/21/4") if path != pattern else path
+    path = path.replace("{proposal}", f"{'0' * 16}-{'0' * 32}")
     return path.replace("{", "").replace("}", "")
 
 

@@ -49,6 +49,10 @@ _series = click.option(
     metavar="FILE",
     help="Many of them, one per line (- for stdin).",
 )
+@click.option(
+    "--accept", metavar="ID", help="Make a proposal an assertion of its author, by its id."
+)
+@click.option("--refuse", metavar="ID", help="Delete a proposal, by its id.")
 @_series
 @click.option("--creator", metavar="IRI", default="", help="Who says it, as an IRI.")
 @options.add_actor("Who asserts it")
@@ -58,6 +62,8 @@ def assert_(
     body: str,
     file: str | None,
     lines: str | None,
+    accept: str | None,
+    refuse: str | None,
     series: str,
     creator: str,
     by: str | None,
@@ -74,9 +80,14 @@ def assert_(
     from perdure.upkeep.asserting import store_assertion
 
     said = bool(targets or motivations or body or creator)
-    if sum((said, file is not None, lines is not None)) != 1:
-        raise click.UsageError("give TARGET and what you say of it, or --file, or --lines")
+    if sum((said, *(one is not None for one in (file, lines, accept, refuse)))) != 1:
+        raise click.UsageError(
+            "give TARGET and what you say of it, or one of --file, --lines, --accept and --refuse"
+        )
     actor = by or LOCAL
+    if accept is not None or refuse is not None:
+        _settle_proposal(accept, refuse, actor)
+        return
     if lines is not None:
         _store_lines(lines, series, actor)
         return
@@ -96,6 +107,17 @@ def assert_(
             )
         receipt = store_assertion(registry, data, series=series, by=actor)
     print_receipt(receipt)
+
+
+def _settle_proposal(accept: str | None, refuse: str | None, actor: str) -> None:
+    from perdure.upkeep.proposing import accept_proposal, delete_proposal
+
+    with here().open_registry() as registry:
+        if accept is not None:
+            print_receipt(accept_proposal(registry, accept, by=actor))
+        elif refuse is not None:
+            delete_proposal(registry, refuse)
+            here().print_answer({"id": refuse, "outcome": "deleted"}, refuse)
 
 
 def _spell_target(named: Name) -> str:
@@ -136,7 +158,8 @@ def _store_lines(path: str, series: str, by: str) -> None:
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
+@click.argument("named", metavar="[IDENTIFIER]", required=False, type=options.NAMED)
+@click.option("--proposed", is_flag=True, help="List the proposals that wait to be accepted.")
 @click.option("--by", metavar="NAME", default="", help="Only those of this actor.")
 @click.option("--motivation", metavar="WORD", default="", help="Only those with this motivation.")
 @click.option(
@@ -155,7 +178,8 @@ def _store_lines(path: str, series: str, by: str) -> None:
     help="page: an AnnotationPage in JSON-LD; array: the annotations as a JSON array.",
 )
 def assertions(
-    named: Name,
+    named: Name | None,
+    proposed: bool,
     by: str,
     motivation: str,
     scopes: tuple[str, ...],
@@ -165,7 +189,8 @@ def assertions(
     """List the assertions about IDENTIFIER, about its versions, formats and parts, about what it is
     a part of, and about intervals and patterns that it belongs to.
 
-    Each line says how it is about IDENTIFIER: same, part, overlapping, whole or set.
+    Each line says how it is about IDENTIFIER: same, part, overlapping, whole or set. With
+    --proposed, list the assertions that people without the right to make them have proposed.
     """
     from perdure.ids import parse
     from perdure.model.assertions import find_iri
@@ -175,6 +200,11 @@ def assertions(
     from perdure.reading.assertions import AssertionQuery, describe_assertion
     from perdure.upkeep.asserting import check_known
 
+    if (named is None) != proposed:
+        raise click.UsageError("give IDENTIFIER, or --proposed")
+    if named is None:
+        _list_proposals(by)
+        return
     with here().open_registry() as registry:
         query = AssertionQuery(
             name=parse(_spell_target(named)),
@@ -194,6 +224,17 @@ def assertions(
         else:
             for held in found:
                 here().print_answer(describe_assertion(held), _describe_line(held))
+
+
+def _list_proposals(by: str) -> None:
+    from perdure.upkeep.proposing import describe_proposal, list_proposals
+
+    with here().open_registry() as registry:
+        for one in list_proposals(registry):
+            if by in ("", one.by):
+                about = " ".join(target.iri for target in one.assertion.targets)
+                line = f"{one.id} {' '.join(one.assertion.words)} by {one.by} at {one.at}: {about}"
+                here().print_answer(describe_proposal(one), line)
 
 
 def _describe_line(held: HeldAssertion) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import ContentNotSupported, InvalidRequest, UnknownChoice
+from perdure.errors.lookup import NotFound
 from perdure.errors.rights import Forbidden
 from perdure.errors.root import quote
 from perdure.errors.stored import TooLarge
@@ -63,6 +64,23 @@ class RetractionForeign(Forbidden):
     @property
     def needed(self) -> str:
         return f"to be {quote(self.by)}, who made {quote(self.identifier)}"
+
+
+class ProposalUnknown(NotFound):
+    """There is no such proposal of an assertion: it was accepted, deleted, or has ended."""
+
+    def problem(self) -> str:
+        return f"there is no proposal {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        return "list the proposals; one that was accepted is an assertion now"
+
+
+class ProposalsTooMany(TooLarge):
+    """There are too many proposals of assertions, of one author or of all."""
+
+    what = "the list of proposed assertions"
+    unit = "proposals"
 
 
 class AssertionTypeUnknown(ContentNotSupported):

@@ -48,6 +48,8 @@ from perdure.ids.handle import FOLDING
 from perdure.model.records import LOCAL, Token
 from perdure.policy.operations import OPERATIONS
 
+KEY_NAME = "key:"
+"""The beginning of a name that is a key: its holder signs requests, and has no token."""
 LONGEST_CHAIN = 8
 """The most tokens in a chain of delegation."""
 _PDI_LABELS = ("pdi:", "urn:")
@@ -274,7 +276,7 @@ def check_shape(token: Token) -> None:
             raise MalformedScope(scope=scope)
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise MalformedTokenName(name=token.name)
-    if token.name.strip().casefold() == LOCAL:
+    if token.name.strip().casefold() == LOCAL or token.name.startswith(KEY_NAME):
         raise ReservedTokenName(name=token.name)
     if (token.first_day or _DAWN) > (token.last_day or _DUSK):
         raise ValidityReversed(first_day=token.first_day or "", last_day=token.last_day or "")

@@ -50,6 +50,12 @@ A request is about a page of the server or about an identifier; identifiers have
     PUT       /annotations/<series>/<name>                      containers.answer_annotations
     DELETE    /annotations/<series>/<name>                      containers.answer_annotations
     OPTIONS   /annotations/<series>/<name>                      containers.answer_annotations
+    GET HEAD  /annotations/<series>/proposals                   containers.answer_annotations
+    GET HEAD  /annotations/<series>/proposals/<proposal>        containers.answer_annotations
+    POST      /annotations/<series>/proposals/<proposal>        containers.answer_annotations
+    DELETE    /annotations/<series>/proposals/<proposal>        containers.answer_annotations
+    OPTIONS   /annotations/<series>/proposals                   containers.answer_annotations
+    OPTIONS   /annotations/<series>/proposals/<proposal>        containers.answer_annotations
     OPTIONS   every page                                        methods.answer_options
     TRACE     every page                                        methods.answer_trace
     GET HEAD  <identifier>                                      reading.answer_get

@@ -178,6 +178,12 @@ class Settings:
         "seconds after which a client that reads nothing, or sends too little, is cut off",
         limit_range(1, 86_400),
     )
+    assertions: str = _define_setting(
+        "off",
+        "who may propose assertions without the right to make them: off (no one), tokens (holders "
+        "of any token) or signed (also anyone who signs the request with a key)",
+        allow_words("off", "tokens", "signed"),
+    )
     pages: str = _define_setting(
         "not-for-html",
         "whether browsers get the landing page of a document: never, not-for-html (documents in "

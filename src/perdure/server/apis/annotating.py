@@ -15,6 +15,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.assertions import AssertionTypeUnknown, RetractionForeign
 from perdure.errors.conflicts import StateNotNamed
+from perdure.errors.credentials import RightMissing
 from perdure.errors.limits import OperationsTooMany
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
@@ -29,6 +30,7 @@ from perdure.server.apis.annotation_answers import (
     make_annotation_answer,
     make_annotation_tag,
 )
+from perdure.server.apis.proposing import propose_annotation
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.conditions import read_entity_tags
@@ -51,17 +53,28 @@ _TYPES = ("application/ld+json", "application/json", batches.MEDIA_TYPE)
 async def create_annotations(service: Service, request: Request, series: str) -> Answer:
     """Answer POST to a container: mint an assertion, or one for each line of JSON Lines.
 
+    Without the right, an assertion becomes a proposal, if the operator allows it.
+
     Raises Unauthenticated, Forbidden, InvalidRequest, TooLarge and the errors of `check_assertion`.
     """
     token = auth.find_bearer(service, request)
-    auth.check_asserting(service, token, series, ())
+    may_propose = service.settings.assertions != "off"
+    if not may_propose:
+        auth.check_asserting(service, token, series, ())
     auth.check_share(service, request, token)
     kind = _read_type(request)
     if kind == batches.MEDIA_TYPE:
+        auth.check_asserting(service, token, series, ())
         return await _create_lines(service, request, token, series)
     data = await read_whole_body(request, LONGEST)
     reader = find_reader(service, request)
-    planned = await service.run_cutter(_plan, service, token, series, data, reader)
+    try:
+        auth.check_asserting(service, token, series, ())
+        planned = await service.run_cutter(_plan, service, token, series, data, reader)
+    except RightMissing:
+        if not may_propose:
+            raise
+        return await propose_annotation(service, request, token, series, data)
     command = msgspec.structs.replace(planned, once=read_idempotency_key(request))
     receipt = await service.submit_command(command, token.name)
     service.metrics.count_write(RIGHT, receipt.outcome)

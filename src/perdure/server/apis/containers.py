@@ -5,6 +5,7 @@
     GET    /annotations/<series>/2026/11/21/4      the assertion pdi://<series>/2026/11/21/4
     PUT    /annotations/<series>/2026/11/21/4      its next version
     DELETE /annotations/<series>/2026/11/21/4      retracts it; then it answers 410 here
+           /annotations/<series>/proposals/<id>    see perdure.server.apis.proposing
 
 Specification: Web Annotation Protocol (W3C Recommendation, 2017), sections 4 and 5.
 
@@ -33,7 +34,7 @@ from perdure.model.assertions import CONTEXT, MEDIA_TYPE
 from perdure.model.parameters import Parameters
 from perdure.reading.annotation_pages import LEAD, find_container, write_annotation
 from perdure.reading.assertions import HeldAssertion
-from perdure.server.apis import annotating
+from perdure.server.apis import annotating, proposing
 from perdure.server.apis.annotation_answers import (
     OF_ANNOTATION,
     find_annotation,
@@ -109,6 +110,9 @@ async def _answer_target(service: Service, request: Request) -> Answer:
         service.registry.learn_authorities()
     if not series or series not in service.settings.series:
         raise NotFound(identifier=request.target.text[:200])
+    word, _, proposal = rest.partition("/")
+    if word == proposing.WORD:
+        return await proposing.answer_proposals(service, request, series, proposal)
     allow = OF_ANNOTATION if rest else OF_CONTAINER
     if request.method == "OPTIONS":
         accepted = () if rest else (_ACCEPTED,)

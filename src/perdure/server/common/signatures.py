@@ -17,6 +17,7 @@ was accepted once is never accepted again.
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,9 @@ from perdure.errors.credentials import (
 from perdure.errors.unavailable import import_library
 from perdure.model.commands import Claim
 from perdure.model.records import Token
+from perdure.policy.rights import KEY_NAME
 from perdure.policy.tokens import read_key
+from perdure.reading.annotation_pages import LEAD
 from perdure.server.common import digests
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 SCHEME = b"signature-input"
+STRANGER = "ed25519:"
+"""Before a public key in base64: the `keyid` of a signature by a key that no token names."""
 YOUNG = timedelta(minutes=5)
 _TARGETS = (frozenset(("@target-uri",)), frozenset(("@request-target", "@authority")))
 """Each of these sets says where the request goes, and to which server."""
@@ -64,6 +69,8 @@ async def authenticate_request(service: Service, request: Request) -> Token:
     if not service.settings.base_url:
         raise SignatureNeedsAddress()
     token, signed = await asyncio.to_thread(_verify_signature, service, request)
+    if token.name.startswith(KEY_NAME):  # has no right that a repetition could use
+        return token
     await service.submit_command(Claim(by=token.name, what=f"signature {signed}"), token.name)
     return token
 
@@ -74,7 +81,7 @@ def _verify_signature(service: Service, request: Request) -> tuple[Token, str]:
     fields = request.read_field(SCHEME), request.read_field(b"signature")
     if sum(map(len, fields)) > _MOST:
         raise SignatureTooLong()
-    keys = _Keys(service)
+    keys = _Keys(service, admits_strangers=_admits_strangers(service, request))
     verifier = hms.HTTPMessageVerifier(
         signature_algorithm=hms.algorithms.ED25519, key_resolver=keys
     )
@@ -120,6 +127,12 @@ def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
     raise BodyNotCovered(algorithms=tuple(digests.ALGORITHMS))
 
 
+def _admits_strangers(service: Service, request: Request) -> bool:
+    """Return whether a request may be signed with a key that no token names: to propose assertions,
+    if the operator allows it."""
+    return service.settings.assertions == "signed" and request.target.text.startswith(f"{LEAD}/")
+
+
 class _Message:
     """A request in the form that the library reads."""
 
@@ -138,16 +151,26 @@ class _Message:
 class _Keys:
     """The keys of tokens, by the names of the tokens."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, *, admits_strangers: bool) -> None:
         self._service = service
+        self._admits_strangers = admits_strangers
         self.token: Token | None = None
 
     def resolve_public_key(self, key_id: str) -> Ed25519PublicKey | None:
+        if self._admits_strangers and key_id.startswith(STRANGER):
+            return self._take_stranger(key_id.removeprefix(STRANGER))
         token = self._service.bearers.find_named(key_id)
         if token is None or not token.key:
             return None
         self.token = token
         return _load_public_key(token.key)
+
+    def _take_stranger(self, text: str) -> Ed25519PublicKey:
+        """Return the key that a request names itself; its holder has no right at all."""
+        digest = base64.b64encode(hashlib.sha256(read_key(text)).digest()).decode().rstrip("=")
+        name = f"{KEY_NAME}SHA256:{digest}"
+        self.token = Token(name=name, digest="", key=text, operations=(), authorities=())
+        return _load_public_key(text)
 
     def resolve_private_key(self, key_id: str) -> None:
         raise NotImplementedError("perdure signs nothing")

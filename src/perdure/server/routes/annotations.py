@@ -5,6 +5,7 @@ from __future__ import annotations
 from perdure import errors
 from perdure.server.apis import batches, containers
 from perdure.server.routes.model import (
+    JSON,
     TEXT,
     WORD,
     AnswerShape,
@@ -43,6 +44,18 @@ _IF_MATCH = Parameter(
     name="If-Match", place="header", text="the entity tag of the annotation", listed=False
 )
 _CONTAINER, _ANNOTATION = "/annotations/{series}/", "/annotations/{series}/{name}"
+_PROPOSALS, _PROPOSAL = (
+    "/annotations/{series}/proposals",
+    "/annotations/{series}/proposals/{proposal}",
+)
+_ID = Parameter(
+    name="proposal",
+    place="path",
+    text="the id of a proposal",
+    schema=WORD,
+    required=True,
+    example="0123456789abcdef-0123456789abcdef0123456789abcdef",
+)
 _READ = (errors.InvalidRequest, errors.NotFound, errors.MalformedIdentifier)
 _REFUSED = (
     *_READ,
@@ -71,18 +84,19 @@ _PREFLIGHT = AnswerShape(status=200, text="The methods.", fields=("Allow",))
 def _make_route(method: str, pattern: str, operation: str, text: str, **more: object) -> Route:
     """Make a route; one handler answers all of them."""
     of_one = pattern == _ANNOTATION
+    shown = pattern.translate(str.maketrans("{}", "<>"))
     fields: dict[str, object] = {
         "methods": ("GET", "HEAD") if method == "GET" else (method,),
         "pattern": pattern,
         "handler": containers.answer_annotations,
         "operation": operation,
         "text": text,
-        "shown": f"{method} /annotations/<series>/{'<name>' if of_one else ''}",
+        "shown": f"{method} {shown}",
         "section": "annotations",
         "parameters": (_SERIES, _NAME) if of_one else (_SERIES,),
         "answers_every_method": True,
     }
-    if method in ("POST", "PUT", "DELETE"):
+    if method in ("POST", "PUT", "DELETE") or pattern in (_PROPOSALS, _PROPOSAL):
         fields |= {
             "problems": _REFUSED,
             "security": (Security.BEARER, Security.SIGNATURE),
@@ -133,6 +147,12 @@ ANNOTATIONS = (
             AnswerShape(
                 status=200, text="The outcome of each line.", content={batches.MEDIA_TYPE: TEXT}
             ),
+            AnswerShape(
+                status=202,
+                text="Proposed, without the right `assert`.",
+                content={JSON: _DOCUMENT},
+                fields=("Location",),
+            ),
         ),
     ),
     _make_route(
@@ -180,5 +200,55 @@ ANNOTATIONS = (
     ),
     _make_route(
         "OPTIONS", _ANNOTATION, "askMethodsOfAnnotation", "the methods", answers=(_PREFLIGHT,)
+    ),
+    _make_route(
+        "GET",
+        _PROPOSALS,
+        "listProposedAssertions",
+        "the proposed assertions that the caller may accept, or has proposed",
+        answers=(AnswerShape(status=200, text="The proposals.", content={JSON: _DOCUMENT}),),
+    ),
+    _make_route(
+        "GET",
+        _PROPOSAL,
+        "showProposedAssertion",
+        "one of them",
+        parameters=(_SERIES, _ID),
+        answers=(AnswerShape(status=200, text="The proposal.", content={JSON: _DOCUMENT}),),
+    ),
+    _make_route(
+        "POST",
+        _PROPOSAL,
+        "acceptProposedAssertion",
+        "accepts it: it becomes an assertion of its author. Needs the right `assert`",
+        parameters=(_SERIES, _ID),
+        answers=(
+            AnswerShape(
+                status=201,
+                text="The annotation.",
+                content={_LD_JSON: _DOCUMENT},
+                fields=("Location", *_TAGGED),
+            ),
+            AnswerShape(status=200, text="The assertion.", content={JSON: _DOCUMENT}),
+        ),
+    ),
+    _make_route(
+        "DELETE",
+        _PROPOSAL,
+        "deleteProposedAssertion",
+        "deletes it; so can its author",
+        parameters=(_SERIES, _ID),
+        answers=(AnswerShape(status=204, text="Deleted."),),
+    ),
+    _make_route(
+        "OPTIONS", _PROPOSALS, "askMethodsOfProposals", "the methods", answers=(_PREFLIGHT,)
+    ),
+    _make_route(
+        "OPTIONS",
+        _PROPOSAL,
+        "askMethodsOfProposal",
+        "the methods",
+        parameters=(_SERIES, _ID),
+        answers=(_PREFLIGHT,),
     ),
 )
