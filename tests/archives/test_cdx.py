@@ -18,6 +18,7 @@ from perdure.archives.index import cdx, cdxj, filters, ranges, revisits
 from perdure.archives.port import Capture
 from perdure.errors import InvalidRequest, OverBudget
 from perdure.ids.urlkey import make_url_key
+from perdure.model.matches import MATCHES
 
 HELD = [
     capture("http://www.dr.dk/", "2016-01-22T11:20:29Z", digest="sha1:A", length=5, offset=7),
@@ -178,7 +179,7 @@ urls = st.builds(
 dates = st.integers(2000, 2003).map(lambda year: f"{year}-06-01T00:00:00Z")
 
 
-@given(st.lists(st.builds(capture, urls, dates), max_size=30), urls, st.sampled_from(ranges.KINDS))
+@given(st.lists(st.builds(capture, urls, dates), max_size=30), urls, st.sampled_from(MATCHES))
 def test_a_stretch_is_what_its_kind_says(held: list[Capture], url: str, kind: str) -> None:
     """Against the definition of each kind on host names and keys."""
     key = capture(url, "2000").key

@@ -67,6 +67,56 @@ def test_keys_are_those_of_surt(url: str) -> None:
         make_url_key(url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "example.org",
+        " http://EXAMPLE.org/a b\t",
+        "http://https://example.org/",
+        "http:/example.org/a",
+        "http://user:secret@example.org:8080/",
+        "http://example.org:80/",
+        "https://example.org:443/",
+        "https://example.org:80/",
+        "http://[::1]:8080/a",
+        "http://www2.example.org/",
+        "dns:www.example.org",
+        "mailto:a@example.org",
+        "filedesc://a.arc.gz",
+        "http://exämple.org/é",
+        "http://a..example.org./",
+        "http://3232235777/",
+        "http://1.65536/",
+        "http://0300.0250.1/",
+        "http://256.1.1.1/",
+        "http://1.09/",
+        "http://example.org/a/./b/../c//d/",
+        "http://example.org/../..",
+        "http://example.org/%2541%C3%A9%7e",
+        "http://example.org/" + "%25" * 30 + "41",
+        "http://example.org/(a(abcdefghijklmnopqrstuvwx))/page.aspx",
+        "http://example.org/(abcdefghijklmnopqrstuvwx)/page.aspx?a",
+        "http://example.org/(abcdefghijklmnopqrstuvwx)/page.html",
+        "http://example.org/?b=2&a=1&A=0",
+        "http://example.org/?",
+        "http://example.org/?a",
+        "http://example.org/?x=1&PHPSESSID=" + "a1" * 16 + "&y=2",
+        "http://example.org/?jsessionid=" + "a1" * 16,
+        "http://example.org/?cfid=1&cftoken=2&x=3",
+        "http://example.org/?x=3&cfid=1&cftoken=2",
+        "http://example.org/#part",
+    ],
+)
+def test_each_rule_by_example(url: str) -> None:
+    """The judge is `surt`, for the usual texts of each rule."""
+    assert make_url_key(url) == surt.surt(url)
+
+
+@pytest.mark.parametrize("url", ["", "http://example.org:99999/", "http://example.org:8x/"])
+def test_texts_that_are_not_urls_have_a_key(url: str) -> None:
+    assert re.fullmatch("[!-~]+", make_url_key(url))
+
+
 NUMBERS = st.integers(0, 2**33).flatmap(
     lambda number: st.sampled_from((f"{number}", f"0{number:o}", f"0{number}", f"00{number:o}"))
 )

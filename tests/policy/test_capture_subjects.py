@@ -17,7 +17,8 @@ from perdure.errors.reading import (
     UnknownMatch,
 )
 from perdure.ids.urlkey import make_url_key
-from perdure.model.reading_rules import MATCHES, Access, ReadingRule
+from perdure.model.matches import MATCHES
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.timestamps import find_span, read_span
 from perdure.policy.capture_subjects import (
     CAPTURES_KEY,

@@ -17,6 +17,7 @@ from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
 from perdure.errors.root import count_things
+from perdure.model.matches import MATCHES
 
 if TYPE_CHECKING:
     from perdure.archives.files.careful import Flaw
@@ -212,7 +213,7 @@ def _choose_captures(registry: Registry, *, public: bool) -> Captures:
 @click.argument("url")
 @click.option(
     "--match",
-    type=click.Choice(("exact", "prefix", "host", "domain")),
+    type=click.Choice(MATCHES),
     default="exact",
     help="Captures of this URL in all its spellings (the default), of all URLs that begin with it, "
     "of its host, or of its domain.",

@@ -10,7 +10,7 @@ from perdure.cli import options
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.receipts import print_receipt
 from perdure.errors.root import count_things
-from perdure.model.reading_rules import MATCHES
+from perdure.model.matches import MATCHES
 
 if TYPE_CHECKING:
     from perdure.model.reading_rules import ReadingRule

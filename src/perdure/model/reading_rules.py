@@ -15,9 +15,6 @@ import enum
 
 from perdure.model.records import LOCAL, StoredValue
 
-MATCHES = ("exact", "prefix", "host", "domain")
-"""All spellings of one address; all addresses that begin with it; its host; its domain."""
-
 
 class Access(enum.StrEnum):
     """The answer of a rule to readers whom it does not admit."""
@@ -42,7 +39,8 @@ class ReadingRule(StoredValue, frozen=True, kw_only=True):
     part: str = ""
     """The text of a part that the name cannot include."""
     match: str = ""
-    """For a rule about captures: how their addresses match `about`, as a member of `MATCHES`."""
+    """For a rule about captures: how their addresses match `about`, as a member of
+    `perdure.model.matches.MATCHES`."""
     first: str = ""
     """For a rule about captures: the first second, in 14 digits; empty for all until `last`."""
     last: str = ""

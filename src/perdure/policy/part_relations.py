@@ -18,6 +18,7 @@ from perdure.policy.reading_rights import PartRelation
 def relate_parts(one: Selector, other: Selector) -> PartRelation:
     """Return the relation of one part to another part of the same document.
 
+    >>> from perdure.parts.selectors import ByteRange, CharRange, Page
     >>> relate_parts(CharRange(3, 7), CharRange(3, 9)), relate_parts(Page(1), Page(2))
     (<PartRelation.INSIDE: 'inside'>, <PartRelation.APART: 'apart'>)
     >>> relate_parts(CharRange(3, 7), ByteRange(3, 7))

@@ -40,7 +40,8 @@ from perdure.errors.reading import (
 )
 from perdure.ids import Identifier, parse
 from perdure.ids.urlkey import make_url_key
-from perdure.model.reading_rules import MATCHES, Access, ReadingRule
+from perdure.model.matches import MATCHES
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import WHOLE_RESOURCE, Level
 from perdure.model.timestamps import read_span
 from perdure.policy.capture_subjects import (

@@ -39,7 +39,6 @@ from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
 from perdure.archives.index.cdxj import format_listed_place, make_exchanged_key
 from perdure.archives.index.filters import Filter
 from perdure.archives.index.ranges import (
-    KINDS,
     IndexRange,
     format_place,
     make_range,
@@ -63,6 +62,7 @@ from perdure.errors.captures import (
 from perdure.errors.limits import CapturesTooMany
 from perdure.errors.requests import MalformedNumber, MissingParameter
 from perdure.ids.urlkey import make_url_key
+from perdure.model.matches import MATCHES
 from perdure.model.parameters import Parameters
 from perdure.model.timestamps import find_span
 
@@ -157,8 +157,8 @@ def parse_query(question: str) -> CdxQuery:
         url, kind = url[:-1], "prefix"
     kind = kind or "exact"
     url, request_key = _split_request(url) if kind == "exact" else (url, "")
-    if kind not in KINDS:
-        raise UnknownMatchType(text=kind, known=tuple(KINDS))
+    if kind not in MATCHES:
+        raise UnknownMatchType(text=kind, known=MATCHES)
     closest = _parse_time(given, "closest", 1)
     if closest and kind != "exact":
         raise ClosestNotExact()

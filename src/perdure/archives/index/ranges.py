@@ -28,8 +28,8 @@ from perdure.archives.port import Capture, Captures
 from perdure.errors.captures import UnknownMatchType
 from perdure.errors.limits import SecondTooFull
 from perdure.ids.urlkey import make_url_key
+from perdure.model.matches import MATCHES
 
-KINDS = ("exact", "prefix", "host", "domain")
 _BATCH = 512  # captures
 _LARGEST_BATCH = 1 << 17  # captures in one second of one URL
 _AFTER_TIMES = "~"  # sorts after every digit
@@ -64,7 +64,7 @@ def make_range(url: str, kind: str) -> IndexRange:
             return IndexRange(f"{host})/", f"{host}*")
         case "domain":
             return IndexRange(f"{host})/" if "," in host else f"{host},", f"{host}-")
-    raise UnknownMatchType(text=kind, known=tuple(KINDS))
+    raise UnknownMatchType(text=kind, known=MATCHES)
 
 
 def find_folder(url: str) -> str:

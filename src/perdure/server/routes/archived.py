@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure import errors
+from perdure.model.matches import MATCHES
 from perdure.server.apis import cdx, memento, replay
 from perdure.server.resource import pwid_queries
 from perdure.server.routes.model import (
@@ -92,7 +93,7 @@ ARCHIVED = (
             Parameter(
                 name="matchType",
                 text="how captures match the URL",
-                schema={"type": "string", "enum": ["exact", "prefix", "host", "domain"]},
+                schema={"type": "string", "enum": list(MATCHES)},
             ),
             Parameter(name="from", text="the first time, 4 to 14 digits", schema=_TIME),
             Parameter(name="to", text="the last time, included", schema=_TIME),
