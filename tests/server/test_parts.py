@@ -282,6 +282,19 @@ def test_ranges_of_what_is_converted_while_it_is_sent(site: Deployment) -> None:
     assert (told.headers["repr-digest"], told.body) == (f"sha-256=:{digest}:", b"l")
 
 
+@pytest.mark.parametrize(("length", "is_told"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_a_long_part_has_a_digest_on_request(
+    site: Deployment, length: int, *, is_told: bool
+) -> None:
+    """To read more than a mebibyte would delay the first byte."""
+    data = bytes(range(256)) * (1 << 13)
+    target = f"/{site.mint(text(data, 'bin', 'application/octet-stream'))}%23byte=0,{length}"
+    digest = base64.b64encode(hashlib.sha512(data[:length]).digest()).decode()
+    field = f"sha-512=:{digest}:"
+    assert site.get(target).headers.get("repr-digest") == (field if is_told else None)
+    assert site.get(target, "Want-Repr-Digest: sha-512=1").headers["repr-digest"] == field
+
+
 def test_which_digest_is_told(site: Deployment, letter: str) -> None:
     """RFC 9530 section 4: integers from 0, "not acceptable", to 10, "most preferred"."""
     target = f"/{letter}%23char=3,10"

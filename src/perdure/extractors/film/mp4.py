@@ -331,14 +331,13 @@ class _MovedPieces(NamedTuple):
 def _move_pieces(places: Sequence[tuple[int, SamplePiece]], shares: int) -> list[_MovedPieces]:
     """Return the pieces of each share at their new places in the part."""
     starts: list[list[int]] = [[] for _ in range(shares)]
+    pieces: list[list[SamplePiece]] = [[] for _ in range(shares)]
     start = 0
     for number, piece in places:
         starts[number].append(start)
+        pieces[number].append(piece)
         start += piece.length
-    return [
-        _MovedPieces(build_layout_box([piece for one, piece in places if one == number]), found)
-        for number, found in enumerate(starts)
-    ]
+    return list(map(_MovedPieces, map(build_layout_box, pieces), starts))
 
 
 class _Draft(NamedTuple):

@@ -32,7 +32,7 @@ from perdure.server.common.service import Service
 from perdure.server.resource import held
 from perdure.storage.ports import Bytes
 
-_DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent only on request
+_DIGESTED = 1 << 20  # bytes; the digest of a longer part would delay its first byte by milliseconds
 _AT_HAND = 32 << 10  # bytes; hashing them takes less time than asking another thread to do it
 _ENDLESS = 1 << 62  # bytes; more than any part has
 
