@@ -190,3 +190,26 @@ def test_the_handle_api_answers_in_its_own_codes(site: Deployment) -> None:
 def test_other_documents_are_cached_as_before(site: Deployment, name: str) -> None:
     restrict(site, "pdi://archive.nara.gov.us/1997/")
     assert "public" in site.get(f"/{name}").headers["cache-control"]
+
+
+@pytest.mark.parametrize("closed", [SERIES, "{whole}", "{whole}.*.1", "{name}"])
+@pytest.mark.parametrize(
+    "spelling", ["/{name}%23char=2,8", "/{name}?part=char=2,8", "/uri-res/N2R?{name}%23char=2,8"]
+)
+def test_an_open_part_of_a_closed_document_is_answered(
+    site: Deployment, name: str, closed: str, spelling: str
+) -> None:
+    """restrict-reading.md: "A part of a closed document can be open"."""
+    about = closed.format(name=name, whole=resource(name))
+    restrict(site, about, by_token=True)
+    try:
+        assert site.get(spelling.format(name=name)).status == 401
+        restrict(site, f"{name}#char=0,8", access=Access.OPEN)
+        found = site.get(spelling.format(name=name))
+        assert (found.status, found.body) == (200, SECRET[2:8])
+        assert site.get(f"/{name}%23char=2,9").status == 401
+        assert site.get(f"/{name}").status == 401
+        text = site.get(f"/{name}%23char=2,8?text")
+        assert (text.status, text.body) == (200, SECRET[2:8])
+    finally:
+        lift(site, about)

@@ -210,6 +210,14 @@ class Resolved:
         return self.record
 
     @property
+    def deciding_record(self) -> Record:
+        """The record by which the answer was decided. Raises as `known`. Do not show it.
+
+        If the reader may read only a part of a document, `known` does not have its version.
+        """
+        return self.known if self.holder is None else self.holder
+
+    @property
     def citable(self) -> Record:
         """The record to describe or cite. Raises as `known`.
 

@@ -119,7 +119,7 @@ async def _answer_fetch(
         registry.parts.outline_part if outlined else cutting, source, selector
     )
     tag = _make_part_etag(one, found.selector)
-    modified = find_last_modified(resolved.known, one)
+    modified = find_last_modified(resolved.deciding_record, one)
     fields = _make_validators(service, request, step, spell_part(identifier, found.selector), tag)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)

@@ -65,7 +65,7 @@ async def play_resource(service: Service, request: Request, resolved: Resolved) 
     if resolved.inside is not None:
         outer = registry.documents.find_selector(resolved.identifier, source, resolved.part_beside)
         selector = Within(outer=outer, inner=selector)
-    tag, modified = _make_tag(one, selector), find_last_modified(resolved.known, one)
+    tag, modified = _make_tag(one, selector), find_last_modified(resolved.deciding_record, one)
     fields = _make_fields(service, request, resolved, tag)
     if b"if-match" not in request.fields and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
