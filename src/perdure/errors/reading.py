@@ -132,7 +132,7 @@ class RuleUnknown(InvalidRequest):
     """No rule in force is about this."""
 
     about: str
-    reason = "no rule in force is about it; 'perdure restrict --list' shows the rules"
+    reason = "no rule in force is about it; 'perdure restrictions' shows the rules"
 
     @property
     def what(self) -> str:
