@@ -430,4 +430,4 @@ def _write_report(found: Report | Drift, form: str | None, output: str) -> None:
     with output_file(output) as into:
         into.write(reports.write_report(found, form, line=here().as_json))
     if output != "-":
-        here().print_note(reports.summarise_counts(found.counts()))
+        here().print_note(reports.summarise_report(found))

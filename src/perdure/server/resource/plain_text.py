@@ -38,7 +38,10 @@ async def answer_text(service: Service, request: Request, resolved: Resolved) ->
         return problems.answer_problem(problems.make_gone_problem(step), request)
     source, selector = service.registry.documents.find_text(resolved, step)
     data = _encode(await service.read_text(read_plain_text, source, selector))
-    tag, modified = _make_tag(data), find_last_modified(resolved.deciding_record, step.representation)
+    tag, modified = (
+        _make_tag(data),
+        find_last_modified(resolved.deciding_record, step.representation),
+    )
     there = f"{request.base_url}/{asking.spell_resolved(resolved)}"
     fields: Fields = [
         (b"etag", tag),

@@ -47,16 +47,17 @@ def read_report(data: bytes) -> Report:
         raise quote_parser("check report", "msgspec", error) from error
 
 
-def summarise_counts(counts: dict[str, int]) -> str:
-    """Return the counts as text, such as `2 held, 1 gone`."""
-    return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+def summarise_report(report: Report | Drift) -> str:
+    """Return the counts of a report as text, such as `2 held, 1 gone`."""
+    counts = ", ".join(f"{count} {what}" for what, count in report.counts().items())
+    return counts or ("no members" if isinstance(report, Report) else "nothing changed")
 
 
 def _check_lines(report: Report) -> list[str]:
     done = "ended" if report.ended else "stopped before its end, begun"
     counts = (
         f"{len(report.checked)} of {count_things(report.size, 'member')}, "
-        f"{summarise_counts(report.counts())}"
+        f"{summarise_report(report)}"
     )
     lines = [
         f"{report.collection} {report.title}".rstrip(),
@@ -70,11 +71,10 @@ def _check_lines(report: Report) -> list[str]:
 
 
 def _drift_lines(drift: Drift) -> list[str]:
-    changed = summarise_counts(drift.counts()) if drift.changes else "nothing changed"
     lines = [
         f"from {drift.before}",
         f"to {drift.after}",
-        f"{count_things(drift.members, 'member')}, {changed}",
+        f"{count_things(drift.members, 'member')}, {summarise_report(drift)}",
         "",
     ]
     for one in drift.changes:
