@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,33 @@ def find_contract(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def list_modules(package: Path, prefix: str) -> set[str]:
-    """The packages and modules directly in a package."""
+def list_packages() -> set[str]:
+    """The packages and modules directly in `perdure`."""
     return {
-        f"{prefix}.{path.stem}"
-        for path in package.iterdir()
+        f"perdure.{path.stem}"
+        for path in SOURCES.iterdir()
         if (path.suffix == ".py" or (path / "__init__.py").exists()) and path.stem != "__init__"
     }
 
 
-def test_the_citation_processor_may_import_nothing_else() -> None:
-    beside = list_modules(SOURCES / "metadata", "perdure.metadata") - {"perdure.metadata.citation"}
-    others = list_modules(SOURCES, "perdure") - {"perdure.metadata"}
-    assert set(find_contract("the citation processor")["forbidden_modules"]) == beside | others
+def list_imports(module: Path) -> set[str]:
+    """The modules of perdure that a module imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return {name for name in found if name.partition(".")[0] == "perdure"}
+
+
+def test_the_citation_processor_imports_nothing_else_of_perdure() -> None:
+    """The contract knows packages only, so its neighbours in `metadata` are looked for here."""
+    forbidden = set(find_contract("the citation processor")["forbidden_modules"])
+    assert forbidden == list_packages() - {"perdure.metadata"}
+    own = "perdure.metadata.citation"
+    for module in (SOURCES / "metadata/citation").rglob("*.py"):
+        assert {one for one in list_imports(module) if not f"{one}.".startswith(f"{own}.")} == set()
 
 
 def test_the_pure_core_is_the_packages_under_the_gate_of_coverage() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perdure.model.commands import Receipt
     from perdure.model.queries import Query
     from perdure.model.records import Location, Record
-    from perdure.reading.resolve import Resolved
+    from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
 
     open = open_registry  # named like `open` in other libraries for files
@@ -38,7 +38,7 @@ _PLACES = {
     "Receipt": "perdure.model.commands",
     "Record": "perdure.model.records",
     "Registry": "perdure.registry",
-    "Resolved": "perdure.reading.resolve",
+    "Resolved": "perdure.reading.resolved",
     "open_registry": "perdure.api",
     "parse": "perdure.ids",
 }

@@ -39,7 +39,7 @@ from perdure.model.records import LOCAL, Location
 from perdure.model.verdicts import CitationReport
 from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format

@@ -28,8 +28,9 @@ from perdure.model.timestamps import format_timestamp
 from perdure.plugins import choose_point, load_point, select_entry_points
 from perdure.policy.access import may_read_captures
 from perdure.settings import Settings
+from perdure.storage.byte_ports import OpenBytes
 from perdure.storage.durable import check_directory, write_durably
-from perdure.storage.ports import OpenBytes, Store, storage_errors
+from perdure.storage.ports import Store, storage_errors
 from perdure.writing.copy_fence import CopyFence
 
 if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and cut no part
@@ -55,7 +56,7 @@ SETTINGS_FILE = setting.FILE
 STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
-"""The group of entry points that are a `perdure.storage.ports.OpenBytes`."""
+"""The group of entry points that are a `perdure.storage.byte_ports.OpenBytes`."""
 DIRECTORIES = ("incoming", "aside")
 _INDEXES = "indexes"
 

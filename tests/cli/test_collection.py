@@ -167,8 +167,8 @@ def test_a_name_without_version_drifts_and_diff_says_so(
     before = tmp_path / "before.json"
     shell.run("collection", "check", name, "--report", "json", "-o", str(before))
     assert shell.run("collection", "diff", str(before), name).stdout.endswith("nothing changed\n\n")
-    told = shell.run("collection", "diff", str(before), name, "-o", str(tmp_path / "drift"))
-    assert told.stderr == "perdure: nothing changed\n"
+    written = shell.run("collection", "diff", str(before), name, "-o", str(tmp_path / "drift"))
+    assert written.stderr == "perdure: nothing changed\n"
     shell.run("commit", resource, "-", stdin="Dear Madam,\n")
     after = tmp_path / "after.json"
     shell.run("collection", "check", name, "--report", "json", "-o", str(after), code=1)

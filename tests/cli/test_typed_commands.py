@@ -46,10 +46,24 @@ def list_blocks(page: Path) -> Iterator[list[str]]:
 def list_lines(page: Path) -> Iterator[str]:
     """The lines that a reader types, each with the lines that continue it."""
     for block in list_blocks(page):
-        if any(line.startswith("$ ") for line in block):
-            yield from (line[2:] for line in block if line.startswith("$ "))
-        else:
-            yield from (line for line in block if line.startswith("perdure "))
+        has_prompts = any(line.startswith("$ ") for line in block)
+        typed = ""
+        for line in block:
+            if typed:  # a quotation mark is still open
+                typed += "\n" + line
+            elif line.startswith("$ " if has_prompts else "perdure "):
+                typed = line.removeprefix("$ ")
+            if typed and is_complete(typed):
+                yield typed
+                typed = ""
+
+
+def is_complete(line: str) -> bool:
+    try:
+        shlex.split(line, comments=True)
+    except ValueError:
+        return False
+    return True
 
 
 def list_calls(line: str) -> Iterator[list[str]]:

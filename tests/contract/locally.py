@@ -29,7 +29,7 @@ from perdure.metadata.citing import write_citation
 from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
 from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry
 

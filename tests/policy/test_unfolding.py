@@ -19,7 +19,8 @@ from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy.named_parts import join_part, split_part
 from perdure.policy.unfolding import NameBeginning, find_beginnings, find_cut
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import read_identifier
 from perdure.storage.ports import Records
 from perdure.testing import ark as arks

@@ -25,7 +25,7 @@ from perdure.model.queries import (
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Record, Token
 from perdure.policy.scope_index import ScopeIndex
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 
 NAME = f"{TODAY}/1"
 TOKEN = Token(name="ann", digest="0" * 64, operations=("read",), authorities=(SERIES,))

@@ -25,7 +25,8 @@ from perdure.model.queries import (
 )
 from perdure.model.records import Location, Value
 from perdure.policy.named_parts import split_part
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 from perdure.server.application import Application
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import ColdReads

@@ -10,7 +10,8 @@ from typing import Protocol
 from tests.conftest import Clock, Desk
 
 from perdure.registry import Registry
-from perdure.storage.ports import Bytes, Store
+from perdure.storage.byte_ports import Bytes
+from perdure.storage.ports import Store
 from perdure.storage.segments.directory import find_path
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore

@@ -1,4 +1,4 @@
-"""The promises of `perdure.storage.ports.Bytes`, checked on every store of bytes."""
+"""The promises of `perdure.storage.byte_ports.Bytes`, checked on every store of bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.storage.stores import BYTE_STORES, ByteStore, SegmentStore
 from perdure.errors import Corrupt
 from perdure.model.commands import Content, make_representation
 from perdure.model.records import Correction, Reading, Representation, Tombstone
-from perdure.storage.ports import (
+from perdure.storage.byte_ports import (
     CHUNK,
     Blanking,
     Bytes,

@@ -11,7 +11,7 @@ import pytest
 
 from perdure.errors import Corrupt
 from perdure.model.records import Representation
-from perdure.storage.ports import CHUNK
+from perdure.storage.byte_ports import CHUNK
 from perdure.storage.segments import directory as segment
 from perdure.storage.segments.directory import segment_path
 from perdure.storage.segments.store import Segments

@@ -50,7 +50,7 @@ from perdure.model.queries import (
 from perdure.model.records import LOCAL
 from perdure.model.timestamps import format_timestamp
 from perdure.parts import Selector, spell_part
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck.health import Health

@@ -15,7 +15,7 @@ from perdure.reading.citations import describing
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.metadata.port import DescribedResource
-    from perdure.reading.resolve import Resolved
+    from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
 
 

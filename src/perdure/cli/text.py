@@ -15,7 +15,7 @@ from perdure.cli.paths import StatedPath
 if TYPE_CHECKING:
     from perdure.ids.pwid import Pwid
     from perdure.policy.named_parts import Name
-    from perdure.reading.resolve import Resolved
+    from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
 
 _FILE = StatedPath(exists=True, dir_okay=False)

@@ -39,8 +39,8 @@ from perdure.policy.versions import find_held_version
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.plain_texts import read_plain_text
-from perdure.reading.resolve import Resolved
-from perdure.storage.ports import Bytes
+from perdure.reading.resolved import Resolved
+from perdure.storage.byte_ports import Bytes
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 

@@ -26,7 +26,12 @@ from perdure.ids.name_set import NameSet
 from perdure.model.changes import WITHOUT_RECORDS, Change, ChangeMark
 from perdure.model.queries import PUBLIC_READER, Query, Reader
 from perdure.model.records import Record
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import (
+    ReadDoor,
+)
+from perdure.reading.resolved import (
+    Resolved,
+)
 from perdure.reading.scanning import ScannedRecord, scan_readable
 from perdure.storage.ports import Records
 

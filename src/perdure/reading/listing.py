@@ -30,9 +30,10 @@ from perdure.policy.naming import identify_record, list_members, qualify_identif
 from perdure.policy.proposals import find_standing
 from perdure.policy.showing import find_withdrawal, show_to_readers
 from perdure.reading.namesakes import Namesakes
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
-from perdure.storage.ports import Bytes, Records
+from perdure.storage.byte_ports import Bytes
+from perdure.storage.ports import Records
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang

@@ -31,7 +31,7 @@ from perdure.formats.detect import LOOK, detect_type, resolve_type
 from perdure.model.queries import Choices, Fetch, Gone, Preference
 from perdure.parts import Selector
 from perdure.reading.extraction import PartExtraction
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 
 _TEXT_FIRST = (
     Preference("text/plain", 1.0),

@@ -11,8 +11,7 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
 5. If the name is unknown here, another resolver may know it: the hook `delegate`.
 6. If there are reading rules about the name, it refuses the reader, or hides what the reader may
    not read (`perdure.reading.guarding`).
-7. `Resolved.step` decides the answer, also for the part (`perdure.policy.decide`). A part of a
-   resource held elsewhere has its own location (`perdure.policy.unfolding`).
+7. `Resolved.step` decides the answer (`perdure.reading.resolved`).
 
 A face builds a `Query`, prints the `Resolved`, and decides nothing itself. If it needs the answer
 to another question about the same name (all locations, another media type), `Resolved.choose`
@@ -26,7 +25,7 @@ face gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,41 +33,30 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perdure.errors import NotFound
-from perdure.errors.cutting import CitationUnresolved, PartElsewhere
+from perdure.errors.cutting import PartElsewhere
 from perdure.errors.lookup import CitationGone
-from perdure.errors.naming import PatternNotAllowed
-from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
-from perdure.model.about import Attachment
 from perdure.model.queries import (
-    Choices,
-    Description,
-    Fetch,
     Gone,
-    Preference,
     Query,
     Reader,
-    Redirect,
     Step,
-    Want,
 )
-from perdure.model.records import LOCAL, IdentifiedRecord, Level, Location, Record, Value
+from perdure.model.records import LOCAL, IdentifiedRecord, Location, Record
 from perdure.model.timestamps import find_span, format_timestamp
 from perdure.policy.citing import list_sides, require_citation
-from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.equality import find_equal_record
-from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
-from perdure.policy.levels import find_level, find_own, list_attached, pin_part
 from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
-from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
 from perdure.reading.guarding import Guard, ReadingRules
+from perdure.reading.resolved import Resolved
 from perdure.storage.ports import Records
 
 if TYPE_CHECKING:
@@ -87,315 +75,6 @@ def _find_time() -> datetime:
 def delegate_nothing(_query: Query) -> Step | None:
     """Return None: no other resolver is known."""
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The result of resolving a query, as described in `perdure.reading.resolve`.
-
-    Four kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
-    here (`pwid`), a citation, both sides of which were resolved (`is_citation`), and a name that
-    qualifies another name whose resource is elsewhere (`is_elsewhere`).
-    """
-
-    asked: Identifier
-    """The identifier as requested."""
-    identifier: Identifier
-    """The identifier that answers. A PDI includes its part; in any other scheme it is the whole."""
-    record: Record | None
-    query: Query
-    via: Identifier | None = None
-    """The alias that was followed."""
-    inside: NameBeginning | None = None
-    """The whole and the requested part, or None if the whole is requested."""
-    holder: Record | None = None
-    """The record of the whole, even if the part is elsewhere, with the locations that the query
-    allows: the answer is decided by them."""
-    delegated: Step | None = None
-    names: NameSet | None = None
-    """The set of names that is requested. It has a record if its names are those of the versions
-    and formats of one resource (`…/1.text.*`)."""
-    guard: Guard | None = field(default=None, repr=False, compare=False)
-    """Applies the reading rules about the name; None if there are none."""
-
-    sides: tuple[Step | None, ...] = ()
-    """For a citation, the answer to each of `perdure.policy.citing.list_sides`; None if the cited
-    part is elsewhere."""
-    unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
-    """Finds the locations of parts of resources that are held elsewhere."""
-
-    @property
-    def whole(self) -> Identifier:
-        """The resource that answers, without a part."""
-        return self.identifier.whole if self.inside is None else self.inside.whole
-
-    @property
-    def part(self) -> str | None:
-        """The text of the requested part, or None if the whole is requested."""
-        return None if self.inside is None else self.inside.part
-
-    @property
-    def part_beside(self) -> str | None:
-        """The text of the part, if the identifier does not include it.
-
-        The identifier of a part that is elsewhere is the name as requested, with its suffix.
-        """
-        included = self.is_elsewhere or scheme_of(self.identifier).part_mark
-        return None if included else self.part
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """True if the part cannot be in bytes that are held here."""
-        return self.inside is not None and self.inside.is_elsewhere
-
-    @property
-    def is_described_by_whole(self) -> bool:
-        """True if the name has a suffix that is passed on: its description is that of the whole."""
-        if not self.is_elsewhere or self.holder is None:
-            return False
-        try:
-            return isinstance(self.choose(Want.DESCRIPTION), Description)
-        except NotFound:
-            return False
-
-    @property
-    def is_pattern(self) -> bool:
-        """True if a set of names is requested."""
-        return self.names is not None
-
-    def require_single(self) -> None:
-        """Raise PatternNotAllowed if a set of several resources is requested."""
-        if self.names is not None and self.record is None:
-            raise PatternNotAllowed(identifier=str(self.names))
-
-    @property
-    def pwid(self) -> Pwid | None:
-        """The identifier if it is a PWID that is not registered here; its archive answers then."""
-        if isinstance(self.asked, Pwid) and self.record is None and self.names is None:
-            return self.asked
-        return None
-
-    @property
-    def negotiates_elsewhere(self) -> bool:
-        """True if the reader's preferred type is answered by a location of the handle itself.
-
-        Such a location of a `10320/loc` value has the role `conneg`.
-        """
-        return (
-            self.holder is not None
-            and bool(self.holder.values)
-            and prefers_other_than_page(self.query.accept)
-            and negotiates_elsewhere(self.holder.values)
-        )
-
-    @property
-    def is_registered(self) -> bool:
-        """True if the name itself, and not another that it leads to, has a record."""
-        return self.record is not None and self.via is None and self.inside is None
-
-    @property
-    def known(self) -> Record:
-        """The record. Raises NotFound, NoSuchVersion or NotAcceptable if the name names nothing."""
-        return self.require_known()
-
-    def require_known(self) -> Record:
-        """Return the record, or raise NotFound if there is none.
-
-        Raises NoSuchVersion or NotAcceptable if the record has no such version or format.
-        """
-        self.require_no_citation()
-        if self.record is None:
-            raise NotFound(identifier=str(self.asked))
-        require_existing(Query(identifier=self.whole), self.record)
-        return self.record
-
-    @property
-    def deciding_record(self) -> Record:
-        """The record by which the answer was decided. Raises as `known`. Do not show it.
-
-        If the reader may read only a part of a document, `known` does not have its version.
-        """
-        return self.known if self.holder is None else self.holder
-
-    @property
-    def citable(self) -> Record:
-        """The record to describe or cite. Raises as `known`.
-
-        For a PWID that is not registered here, it is empty: the PWID itself says enough.
-        """
-        return self.require_citable()
-
-    def require_citable(self) -> Record:
-        """Return the record to describe or cite. Raises as `require_known`."""
-        return Record() if self.pwid is not None else self.require_known()
-
-    @property
-    def level(self) -> Level:
-        """The level of description that the name names."""
-        level = find_level(self.identifier, self.part_beside)
-        return pin_part(self.identifier, self.record or Record(), level)
-
-    def find_attached(self, format: str, *, own: bool = False) -> Attachment | None:
-        """The record in a community's format that is attached to the level of the name, or to a
-        wider one unless only its `own` is wanted. Raises NotFound if there is no record."""
-        record, level = self.citable, self.level
-        known = find_own(record, level).attached if own else list_attached(record, level)
-        return next((one for one in known if one.format == format), None)
-
-    @property
-    def step(self) -> Step:
-        """The answer to the query. Raises NotFound, NoSuchVersion or NotAcceptable."""
-        return self.require_step()
-
-    def require_step(self) -> Step:
-        """Return the answer to the query, or raise NotFound, NoSuchVersion or NotAcceptable."""
-        return self.choose()
-
-    @property
-    def is_citation(self) -> bool:
-        """True if the name is a citation. `perdure.reading.citations` has the verdict on it."""
-        return self.asked.is_citation
-
-    def require_no_citation(self) -> None:
-        """Raise CitationUnresolved if the name is a citation, of which nothing else is known."""
-        if self.is_citation:
-            raise CitationUnresolved(selector=str(self.asked))
-
-    @property
-    def usual_step(self) -> Step:
-        """The answer about the whole for a reader without preferences.
-
-        Raises NotFound, NoSuchVersion or NotAcceptable.
-        """
-        return self.require_usual_step()
-
-    def require_usual_step(self) -> Step:
-        """Return the answer about the whole, or raise NotFound, NoSuchVersion or NotAcceptable."""
-        self.require_no_citation()
-        step = decide_step(Query(identifier=self.whole), self.holder)
-        return step if self.guard is None else self.guard.guard_step(step, self.part)
-
-    def show_past(self, record: Record) -> Record:
-        """A past revision of the record, as the reader may see it."""
-        return record if self.guard is None else self.guard.show(record)
-
-    def choose(
-        self,
-        want: Want | None = None,
-        *,
-        accept: tuple[Preference, ...] | None = None,
-        whole: bool = False,
-    ) -> Step:
-        """The answer to another question about the same name, from the same record.
-
-        The locations of a part are those of the part, never those of the whole. With `whole`, the
-        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartElsewhere if the
-        location of the part is not known; Forbidden or Unauthenticated if the reader may not have
-        the bytes.
-        """
-        if self.delegated is not None:
-            return self.delegated
-        self.require_no_citation()
-        step = self._choose_step(want, accept, whole=whole)
-        if self.guard is None:
-            return step
-        return self.guard.guard_step(step, None if whole else self.part)
-
-    def _choose_step(
-        self, want: Want | None, accept: tuple[Preference, ...] | None, *, whole: bool
-    ) -> Step:
-        query = msgspec.structs.replace(
-            self.query,
-            identifier=self.identifier if self.inside is None and not whole else self.whole,
-            want=self.query.want if want is None else want,
-            accept=self.query.accept if accept is None else accept,
-        )
-        if self.inside is None or whole:
-            return decide_step(query, self.holder)
-        if self.is_elsewhere:
-            return self._find_elsewhere(query)
-        step = decide_part(query, self.holder) if query.want is Want.RESOURCE else None
-        return self._place_part(step or decide_step(query, self.holder), query.want)
-
-    def _find_elsewhere(self, query: Query) -> Step:
-        """The answer about a part that has no record and is elsewhere. Raises NotFound.
-
-        Its description is that of the whole.
-        """
-        if query.want is Want.DESCRIPTION and self.holder is not None:
-            self._find_elsewhere(msgspec.structs.replace(query, want=Want.LOCATION))
-            return decide_step(query, self.holder)
-        want = _ELSEWHERE.get(query.want)
-        if want is not None:
-            step = decide_step(msgspec.structs.replace(query, want=want), self.holder)
-            placed = self._place_part(step, want)
-            if isinstance(placed, Redirect | Gone) or (
-                isinstance(placed, Choices) and placed.locations
-            ):
-                return placed
-        raise NotFound(identifier=str(self.asked))
-
-    def _place_part(self, step: Step, want: Want) -> Step:
-        """Turn a step about the whole into one about the part."""
-        if isinstance(step, Redirect) and want is Want.RESOURCE:
-            there = self.locate_part(step.location.uri)
-            if there is None:
-                raise PartElsewhere(held_at=step.location.uri, selector=self.part or "")
-            return step.redirect_to(there)
-        if isinstance(step, Redirect):
-            places = self._locate_all((step.location, *step.others))
-            if not places:
-                return Description(identifier=step.identifier, record=self.holder or Record())
-            return step.redirect_to(places[0].uri)
-        if isinstance(step, Choices) and want is not Want.RESOURCE:
-            return Choices(
-                identifier=step.identifier,
-                fetches=() if self.is_elsewhere else tuple(map(self._name_part, step.fetches)),
-                locations=self._locate_all(step.locations),
-            )
-        return step
-
-    def _name_part(self, fetch: Fetch) -> Fetch:
-        """The fetch of a document under the name of the part.
-
-        If the query names no version, neither does the part: the reader chooses.
-        # ruling: part-version
-        """
-        whole = fetch.identifier if fetch.pinned else self.whole
-        identifier, _ = join_part(whole, self.part)
-        return msgspec.structs.replace(fetch, identifier=identifier)
-
-    def _locate_all(self, locations: tuple[Location, ...]) -> tuple[Location, ...]:
-        places = (self.locate_part(one.uri) for one in locations)
-        return tuple(Location(uri=one) for one in dict.fromkeys(places) if one is not None)
-
-    def locate_part(self, location: str) -> str | None:
-        """The location of the part if the whole is at `location`, or None if it is not known.
-
-        Raises InvalidRequest if it would be on another server, or would not be a valid location.
-        """
-        if self.inside is None or self.unfolding is None:
-            return None
-        inside, holder = self.inside, self.holder or Record()
-        return self.unfolding.locate_part(
-            inside.whole, holder, inside.delimiter, inside.part, location
-        )
-
-    def make_values(self) -> tuple[Value, ...] | None:
-        """The values that a template of the Handle System makes for a part of a handle."""
-        inside = self.inside
-        if inside is None or self.holder is None or self.unfolding is None:
-            return None
-        return self.unfolding.make_values(inside.whole, self.holder, inside.delimiter, inside.part)
-
-
-_ELSEWHERE = {
-    Want.RESOURCE: Want.LOCATION,
-    Want.LOCATION: Want.LOCATION,
-    Want.RESOURCES: Want.LOCATIONS,
-    Want.LOCATIONS: Want.LOCATIONS,
-}
-"""The only answers about a part that is elsewhere. Nothing else is known about such a part."""
 
 
 class ReadDoor:

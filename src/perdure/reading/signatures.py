@@ -36,7 +36,8 @@ from perdure.model.timestamps import format_timestamp
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.documents import Documents
 from perdure.reading.listing import Listings
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.reading.targeting import fetch_document, is_open
 from perdure.signing.allowed import parse_allowed_signers

@@ -5,8 +5,8 @@ and the list of its records. A writer appends at once and cuts off everything af
 A reader that needs a file gets a temporary one with the bytes of one representation. Only one
 process sees the segments, and they end with the process.
 
-What must stay true: the store keeps every promise of `perdure.storage.ports.Bytes`. The contract
-tests run on it and on WARC segments.
+What must stay true: the store keeps every promise of `perdure.storage.byte_ports.Bytes`. The
+contract tests run on it and on WARC segments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from perdure.errors.corruption import FileEndsEarly
 from perdure.errors.segment_corruption import SegmentMissing
 from perdure.model.commands import Content, make_representation
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import (
+from perdure.storage.byte_ports import (
     CHUNK,
     Blanking,
     CheckedRecord,

@@ -25,7 +25,8 @@ from perdure.reading.scanning import (
     scan_readable,
     split_numbered_locations,
 )
-from perdure.storage.ports import Bytes, Records
+from perdure.storage.byte_ports import Bytes
+from perdure.storage.ports import Records
 
 _PAGE = 1000
 _AGAIN = "the next write, or 'perdure erase' again, finishes an erasure"

@@ -34,7 +34,7 @@ from perdure.policy.naming import spell_full_name
 from perdure.reading.scanning import ScannedRecord, split_numbered_locations
 from perdure.registry import Registry
 from perdure.storage import fence, handover, home
-from perdure.storage.ports import (
+from perdure.storage.byte_ports import (
     HeadFacts,
     IntactBytes,
     KeptCorrection,

@@ -28,7 +28,8 @@ from perdure.policy.erasing import mark_erased
 from perdure.policy.naming import qualify_identifier, spell_name
 from perdure.policy.rules import bury_version, with_representations
 from perdure.signing import document
-from perdure.storage.ports import Bytes, KeptCorrection, KeptRecord, Renewal
+from perdure.storage.byte_ports import Bytes, KeptCorrection, KeptRecord
+from perdure.storage.ports import Renewal
 from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.content_targets import LONGEST, read_targets
 

@@ -37,19 +37,17 @@ from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.model.references import EQUAL, list_references
 from perdure.policy.proposals import check_alone
+from perdure.storage.byte_ports import (
+    Bytes,
+    BytesWriter,
+    FlushFailed,
+    KeptCorrection,
+)
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
 from perdure.storage.handover import load_handover
-from perdure.storage.ports import (
-    SERIALS_END,
-    Bytes,
-    BytesWriter,
-    FlushFailed,
-    Journal,
-    JournalError,
-    KeptCorrection,
-)
+from perdure.storage.ports import SERIALS_END, Journal, JournalError
 from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 

@@ -76,7 +76,8 @@ from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.moves import Move
 from perdure.policy.private_locations import LocationRule
 from perdure.settings import Settings
-from perdure.storage.ports import Bytes, Journal, storage_errors
+from perdure.storage.byte_ports import Bytes
+from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.content_targets import find_targets
 from perdure.writing.ledger import Ledger

@@ -27,9 +27,9 @@ from perdure.errors import Corrupt
 from perdure.errors.corruption import CheckedFileDamaged, ErasureNoteDamaged
 from perdure.ids.keys import spell_key
 from perdure.model.records import Record, Representation
+from perdure.storage.byte_ports import Blanking, Bytes
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import sync_directory
-from perdure.storage.ports import Blanking, Bytes
 
 PLACE = "erasing"
 _log = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
 from perdure.policy.showing import find_withdrawal
 from perdure.settings import Settings
-from perdure.storage.ports import Blanking, Bytes
+from perdure.storage.byte_ports import Blanking, Bytes
 from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.capture_erasing import NO_CAPTURES, CaptureErasing, Plan
 from perdure.writing.ledger import Ledger

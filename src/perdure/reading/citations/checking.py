@@ -27,7 +27,8 @@ from perdure.reading.citations.origins import Medium, Origin, find_medium, read_
 from perdure.reading.citations.sides import NOTHING, Finding, Side, SideUnreadable, blame
 from perdure.reading.documents import Documents
 from perdure.reading.extraction import PartExtraction
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 
 _READ_AS_TEXT = frozenset((Medium.TEXT, Medium.PAGES))
 

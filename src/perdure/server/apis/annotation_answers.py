@@ -16,7 +16,7 @@ from perdure.model.assertions import MEDIA_TYPE
 from perdure.model.queries import Gone
 from perdure.reading.annotation_pages import find_address, write_annotation
 from perdure.reading.assertions import HeldAssertion
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.server.common import asking, problems
 from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer
 from perdure.server.common.readers import find_reader

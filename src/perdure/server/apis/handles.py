@@ -38,7 +38,7 @@ from perdure.policy.handles.values import (
     write_values,
 )
 from perdure.policy.naming import check_bindable
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_path
 from perdure.server.apis import handle_admins, handle_codes, handle_search
 from perdure.server.apis.handle_codes import AnswerForm, HandleCode

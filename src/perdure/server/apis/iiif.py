@@ -46,7 +46,9 @@ from perdure.ids import Identifier
 from perdure.model.queries import LOCAL_READER, Fetch, Gone, Query
 from perdure.model.records import Record
 from perdure.parts import Information, Rect, Rendering, Selector, iiif
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import (
+    Resolved,
+)
 from perdure.reading.targets import read_identifier, spell_path
 from perdure.server.common import asking, digests, problems
 from perdure.server.common.answers import (
@@ -156,7 +158,7 @@ def _open_resolved(service: Service, resolved: Resolved, selector: Selector) -> 
     if not isinstance(step, Fetch):
         raise PartElsewhere(selector=str(selector), offered=())
     source = service.registry.documents.open_source(step.identifier, step.representation)
-    return _Image(step, resolved.known, source)
+    return _Image(step, resolved.deciding_record, source)
 
 
 # the part of a closed image

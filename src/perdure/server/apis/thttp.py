@@ -35,7 +35,7 @@ from perdure.ids.name_set import NameSet
 from perdure.model.parameters import decode_names
 from perdure.model.queries import Choices, Gone, Redirect, Want
 from perdure.model.records import Location
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import (
     Question,
     is_escaped,

@@ -21,7 +21,7 @@ import msgspec
 from perdure.errors.corruption import FileEndsEarly
 from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.protocol.sendfile import FileSender, find_sender
-from perdure.storage.ports import LocalFile
+from perdure.storage.byte_ports import LocalFile
 
 Fields = list[tuple[bytes, bytes]]
 

@@ -17,7 +17,7 @@ from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.guarding import Guard
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, read_name, spell_part_path, spell_path
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request

@@ -19,7 +19,7 @@ from perdure.errors.corruption import RepresentationCutOff
 from perdure.model.records import Representation
 from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
-from perdure.storage.ports import CHUNK, Bytes
+from perdure.storage.byte_ports import CHUNK, Bytes
 
 _SHORT = 16 * 1024  # bytes; for more, a second system call costs less than a second copy
 

@@ -30,7 +30,7 @@ from perdure.server.common.conditions import Span, read_ranges
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held
-from perdure.storage.ports import Bytes
+from perdure.storage.byte_ports import Bytes
 
 _DIGESTED = 1 << 20  # bytes; the digest of a longer part would delay its first byte by milliseconds
 _AT_HAND = 32 << 10  # bytes; hashing them takes less time than asking another thread to do it

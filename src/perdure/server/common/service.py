@@ -24,7 +24,8 @@ from perdure.model.verdicts import CitationReport
 from perdure.parts import Selector
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
-from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import Metrics

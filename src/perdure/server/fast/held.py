@@ -18,7 +18,7 @@ from perdure.server.common.answers import STATUS_LINES, write_fields
 from perdure.server.common.bodies import read_at_once
 from perdure.server.common.conditions import Span, find_last_modified
 from perdure.server.resource.held import describe_bytes, make_span_fields, make_validators
-from perdure.storage.ports import Bytes
+from perdure.storage.byte_ports import Bytes
 
 
 class ReadyRepresentation:

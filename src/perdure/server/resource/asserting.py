@@ -21,7 +21,7 @@ from perdure.model.queries import Reader
 from perdure.policy.assertion_scope import AssertionScope
 from perdure.reading.annotation_pages import write_annotations, write_page
 from perdure.reading.assertions import AssertionPage, AssertionQuery, HeldAssertion
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, read_name, spell_path
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_answer

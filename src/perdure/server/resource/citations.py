@@ -35,7 +35,7 @@ from perdure.reading.citations.describing import (
     write_annotation,
     write_fields,
 )
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, spell_path
 from perdure.server import pages
 from perdure.server.common import lists

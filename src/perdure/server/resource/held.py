@@ -45,7 +45,7 @@ from perdure.server.common.conditions import (
 from perdure.server.common.redirects import link_description
 from perdure.server.common.request import Request
 from perdure.settings import Settings
-from perdure.storage.ports import Bytes
+from perdure.storage.byte_ports import Bytes
 
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 

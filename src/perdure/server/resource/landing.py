@@ -30,7 +30,7 @@ from perdure.model.records import Record
 from perdure.policy.levels import describe_level, find_level
 from perdure.policy.shoulders import find_policy
 from perdure.policy.showing import find_withdrawal
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages
 from perdure.server.common import asking

@@ -33,7 +33,7 @@ from perdure.model.queries import Gone, ListingPage
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.showing import show_to_readers
 from perdure.reading.listing import walk_citable
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
 from perdure.server.common import asking, lists, logs
 from perdure.server.common.answers import (

@@ -6,7 +6,7 @@ from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
 from perdure.model.records import Record
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question, read_identifier, spell_part_path, spell_path
 from perdure.server.common import asking, lists, problems
 from perdure.server.common.answers import Answer

@@ -36,7 +36,7 @@ from perdure.model.queries import Fetch, Gone, Preference, Redirect, Want
 from perdure.model.records import Location
 from perdure.parts import Member as MemberSelector
 from perdure.policy.naming import read_qualifiers
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import (
     Question,
     append_question,

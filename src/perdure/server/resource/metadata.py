@@ -27,7 +27,7 @@ from perdure.model.records import Record
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.preference import media_quality
 from perdure.policy.versions import find_held_version
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import (
     Question,
     spell_part_path,

@@ -28,7 +28,7 @@ from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi, spell_part
 from perdure.policy.correcting import is_corrected, name_reading
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question, spell_part_path, spell_part_uri, spell_path
 from perdure.server.common import asking, lists, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link

@@ -18,7 +18,7 @@ from perdure.extractors.port import Part
 from perdure.model.queries import Gone
 from perdure.parts import Octets
 from perdure.reading.plain_texts import choose_text, read_capture_text, read_plain_text
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.server.common import asking, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, join_links, make_answer, write_link
 from perdure.server.common.conditions import find_last_modified, has_already, is_unmodified

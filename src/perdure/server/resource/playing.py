@@ -24,7 +24,7 @@ from perdure.model.queries import Fetch, Gone
 from perdure.model.records import Representation
 from perdure.parts import Playback, Selector, Within
 from perdure.policy.correcting import name_reading
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question
 from perdure.server.common import asking, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, join_links, make_empty_answer, write_link

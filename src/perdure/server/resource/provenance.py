@@ -15,7 +15,9 @@ from perdure.ids import Identifier
 from perdure.model.assertions import CONTEXT, MEDIA_TYPE
 from perdure.model.queries import Fetch, Gone, Reader
 from perdure.reading.composites import PieceReport, describe_piece
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import (
+    Resolved,
+)
 from perdure.reading.targets import append_question, spell_path
 from perdure.server import pages
 from perdure.server.common import asking, problems

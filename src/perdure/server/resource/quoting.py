@@ -32,7 +32,7 @@ from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector, TextQuote
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import (
     Question,
     append_question,

@@ -28,7 +28,7 @@ from perdure.policy.naming import read_qualifiers
 from perdure.policy.ordering import depends_on_reader
 from perdure.policy.revisions import compare_revisions
 from perdure.policy.showing import show_to_readers
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, read_question, spell_part_path, spell_path
 from perdure.server.apis import pwids
 from perdure.server.common import asking, auth, problems

@@ -26,7 +26,7 @@ from perdure.model.commands import Mint, Receipt
 from perdure.model.records import Token
 from perdure.policy.named_parts import join_part
 from perdure.policy.rules import require_known
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.signatures import HeldSignature, describe_signature
 from perdure.reading.targets import read_name, read_question, spell_path
 from perdure.server.common import asking, auth

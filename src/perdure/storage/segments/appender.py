@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perdure.errors.corruption import FileTooShort
+from perdure.storage.byte_ports import FlushFailed
 from perdure.storage.durable import sync_directory
-from perdure.storage.ports import FlushFailed
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import segment_path
 from perdure.storage.spool import HEAD_ROOM

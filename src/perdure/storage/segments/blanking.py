@@ -31,6 +31,7 @@ import blake3
 
 from perdure.errors import Corrupt
 from perdure.errors.segment_corruption import HeadNotFound, OtherRecordFound
+from perdure.storage.byte_ports import CHUNK, Blanking
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import (
     copy_durably,
@@ -38,7 +39,6 @@ from perdure.storage.durable import (
     sync_directory,
     write_all,
 )
-from perdure.storage.ports import CHUNK, Blanking
 from perdure.storage.segments import ocfl, warc
 from perdure.storage.segments.directory import SEGMENTS, find_path, segment_path
 

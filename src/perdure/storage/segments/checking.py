@@ -32,7 +32,7 @@ from perdure.errors.segment_corruption import (
     SegmentRecordCutOff,
     SegmentRecordDamaged,
 )
-from perdure.storage.ports import IntactBytes
+from perdure.storage.byte_ports import IntactBytes
 from perdure.storage.segments import blanking, directory, ocfl, warc
 
 _PIECE = 1 << 20

@@ -1,4 +1,4 @@
-"""The bytes of a registry as WARC segments: the adapter of `perdure.storage.ports.Bytes`.
+"""The bytes of a registry as WARC segments: the adapter of `perdure.storage.byte_ports.Bytes`.
 
 How it works: a representation is `length` bytes from `offset` in the file of its segment.
 `Segments` reads them; it hands writing to `writer`, sealing to `ocfl` and backups to `copying`, and
@@ -22,7 +22,7 @@ from perdure.errors import Corrupt
 from perdure.errors.corruption import RepresentationCutOff
 from perdure.errors.segment_corruption import NoteUnreadable
 from perdure.model.records import Representation, Tombstone
-from perdure.storage.ports import (
+from perdure.storage.byte_ports import (
     CHUNK,
     Blanking,
     CheckedRecord,

@@ -22,7 +22,7 @@ import msgspec
 
 from perdure.model.commands import Content
 from perdure.model.records import Tombstone
-from perdure.storage.ports import KeptCorrection
+from perdure.storage.byte_ports import KeptCorrection
 from perdure.storage.segments import directory, ocfl, warc
 from perdure.storage.segments.appender import Appender
 

@@ -19,7 +19,7 @@ from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
 from perdure.ids import Identifier
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import Gone, Reader
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
 from perdure.upkeep.citations.citation_index import KINDS, CitationIndex, RowFilter

@@ -37,7 +37,7 @@ from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Gone, Query, Reader
 from perdure.policy.citing import require_citation
 from perdure.reading.citations.origins import Medium, find_medium
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.citations.citation_index import CitationIndex, IndexedCitation, RowFilter
 from perdure.upkeep.citations.subjects import CitationSubject, CitedPart, CitingPart

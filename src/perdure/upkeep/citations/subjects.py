@@ -21,7 +21,7 @@ from perdure.parts import CharRange, Page, Selector, select_part
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
 from perdure.reading.citations.origins import Medium, find_medium
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.citations.citation_index import IndexedCitation
 

@@ -54,7 +54,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import CollectionMember
 from perdure.model.queries import LOCAL_READER, Fetch, Gone, Query, Redirect
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.collection.digests import (
     MeasuredBytes,

@@ -20,7 +20,7 @@ from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Gone, Reader
 from perdure.policy.citing import require_citation
 from perdure.reading.plain_texts import choose_text, read_plain_text
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_uri
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind

@@ -21,7 +21,9 @@ from perdure.model.records import LOCAL, Level, Record, Representation
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.searching.described import describe_words
 from perdure.policy.searching.matching import SearchedText
-from perdure.reading.resolve import Resolved
+from perdure.reading.resolved import (
+    Resolved,
+)
 from perdure.reading.targeting import is_open
 from perdure.registry import Registry
 from perdure.upkeep.searching.text_index import Entry

@@ -35,6 +35,7 @@ from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE, utc_now
 from perdure.storage import fence, handover, home
+from perdure.storage.byte_ports import Bytes, OpenBytes
 from perdure.storage.durable import (
     WRITE_LOCK,
     check_directory,
@@ -43,7 +44,7 @@ from perdure.storage.durable import (
     resolve_path,
     sync_directory,
 )
-from perdure.storage.ports import Bytes, OpenBytes, Records, Store, storage_errors
+from perdure.storage.ports import Records, Store, storage_errors
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.writing.copy_fence import FULL, CopyFence
 

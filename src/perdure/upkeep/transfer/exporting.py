@@ -37,8 +37,8 @@ from perdure.policy.naming import covers_record, qualify_identifier
 from perdure.policy.showing import silence_descriptions
 from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.registry import Registry
+from perdure.storage.byte_ports import Bytes
 from perdure.storage.durable import check_directory
-from perdure.storage.ports import Bytes
 from perdure.upkeep.transfer.lines import (
     Line,
     LineContent,

@@ -30,10 +30,9 @@ from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, spell_full_name
 from perdure.reading.scanning import split_numbered_locations
 from perdure.storage import fence, home
+from perdure.storage.byte_ports import Bytes, OpenBytes
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.ports import (
-    Bytes,
-    OpenBytes,
     Renewal,
     Salvage,
     SalvagedRecord,
