@@ -142,6 +142,77 @@ def test_digits_are_read_as_the_library_of_c_does(host: str) -> None:
     assert make_url_key(f"http://{host}/") == f"{','.join(reversed(dotted.split('.')))})/"
 
 
+SESSION = "a1" * 16
+EXAMPLES = [
+    "http://a.example//b",
+    "http://a.example/./b/../c/.hidden",
+    "http://a.example/../../b",
+    "http://a.example/..",
+    "http://a.example/a//b/",
+    f"http://a.example/?jsessionid={SESSION}",
+    f"http://a.example/?x=1&sid={SESSION}&y=2",
+    f"http://a.example/?x=1&phpsessid={SESSION}",
+    "http://a.example/?cfid=1234&cftoken=5678&x=1",
+    "http://a.example/?x=1&aspsessionidabcdefgh=" + "a" * 24,
+    "http://a.example/(S(4hqa0555fwsecu455xqckv45))/page.aspx",
+    "http://a.example/(4hqa0555fwsecu455xqckv45)/page.aspx?x=(y)/z.aspx",
+    "http://a.example/(4hqa0555fwsecu455xqckv45)/page.html",
+    "http://a.example/(short)/page.aspx",
+    "http://user:secret@www2.A.Example:8080/",
+    "http://[2001:db8::1]:8080/x",
+    "http://a.example:0080/",
+    "https://a.example:443/?",
+    "https://a.example:444/?",
+    "http://a.example:/",
+    "http://a..example./",
+    "http://http://a.example/",
+    "http:a.example/b",
+    "http:///a.example/b",
+    "a.example/b?b=2&a=1",
+    "dns:www.a.example",
+    "mailto:ann@a.example",
+    "ftp://www.a.example/x",
+    "http://b\u00fccher.example/\u00e9?\u00e9",
+    "http://a.example/%41%2f%25%2541%zz",
+    "http://a.example/ b\n",
+    "http://a.example/%2525252541%252525zz%25252525",
+    "http://a.example/?cfid=1&x=2&cftoken=3&cftoken=",
+    "http://a.example?q",
+    "http://127.1/",
+    "http://0177.1/",
+    "http://1.2.3/",
+    "http://256.1.1.1/",
+    "http://1.09/",
+    "http://3232235777/",
+    "http://0.0.0.0/x",
+    "http://1.4294967296/",
+    "http://1.2.3.000000000000000000001/",
+    "http://1.2.3.100000000000000000000/",
+    "http://08.1/",
+]
+
+
+@pytest.mark.parametrize("url", EXAMPLES, ids=ascii)
+def test_examples_have_the_keys_of_surt(url: str) -> None:
+    assert make_url_key(url) == surt.surt(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("", "-"),
+        ("filedesc:a.arc", "filedesc:a.arc"),
+        ("filedesc://a b", "filedesc://a%20b"),
+        ("http://a:99999/", "http://a:99999/"),
+        ("http://a:x/", "http://a:x/"),
+        ("http://a.example/" + "b" * 9, "example,a)/" + "b" * 9),
+        ("urn:x:Y", "urn:x:y"),
+    ],
+)
+def test_texts_for_which_surt_has_no_rule(text: str, key: str) -> None:
+    assert make_url_key(text) == key
+
+
 @settings(max_examples=300)
 @given(st.text())
 def test_any_text_has_a_key_without_blanks_and_control_characters(text: str) -> None:

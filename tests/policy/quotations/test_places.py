@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.policy.quotations.units import find_rectangle, find_run
+from perdure.model.verdicts import Verdict
+from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
 
 SIZES = st.sampled_from((1, 2, 3))
 
@@ -58,3 +59,10 @@ def test_places_between_units_do_not_count() -> None:
 
 def test_a_rectangle_at_the_upper_edge_is_not_found_above_it() -> None:
     assert find_rectangle(b"ababcc", 2, b"ccab", 2, 1) is None
+
+
+def test_verdicts_on_units() -> None:
+    assert compare_units(b"abcd", b"abcd", 2).verdict is Verdict.VERBATIM
+    assert compare_units(b"abxx", b"abcd", 2).verdict is Verdict.ALTERED
+    assert compare_units(b"xbxd", b"abcd", 2).verdict is Verdict.ABSENT
+    assert compare_units(b"", b"").verdict is Verdict.ABSENT
