@@ -312,3 +312,22 @@ def test_a_text_that_only_begins_as_a_statement_is_about_nothing_after_a_rebuild
     (shell.root / "registry.sqlite").unlink()
     shell.run("rebuild", code=1)
     assert verdicts(shell, signed) == []
+
+
+@needs_ssh
+@needs_minisign
+def test_a_key_of_minisign_in_a_list(shell: Shell, place: Path, run: Run, tmp_path: Path) -> None:
+    """`ssh-keygen` reads the line, too, and `minisign` signs with the key."""
+    run("minisign", "-G", "-W", "-p", "m.pub", "-s", "m.key")
+    line = shell.lines(
+        "allowed-signer", "ann@a.example", "--key", str(tmp_path / "m.pub"),
+        "--valid-before", "29990101Z",
+    )[0]  # fmt: skip
+    assert line.startswith(
+        f'ann@a.example namespaces="{DOMAIN}",valid-before="29990101Z" ssh-ed25519 '
+    )
+    (tmp_path / "line").write_text(" ".join(line.split()[2:]))
+    shown = run("ssh-keygen", "-l", "-f", "line").stdout.decode()
+    assert shell.json("allowed-signer", "a", "--key", str(tmp_path / "m.pub"))["signer"] in shown
+    for wrong in (("a b",), ("a,b",), ("",), ("a\nb",), ("a", "--valid-after", "tomorrow")):
+        shell.run("allowed-signer", *wrong, "--key", str(tmp_path / "m.pub"), code=REFUSED)

@@ -16,7 +16,7 @@ from tests.server.deployment import SERIES, Deployment, deployed, problem, recei
 from tests.signing.conftest import Run, make_ssh_key, needs_ssh, run
 
 from perdure.ids import parse
-from perdure.model.commands import Commit, Register, Restrict
+from perdure.model.commands import Commit, Register, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.policy.named_parts import Name
 from perdure.signing.keys import read_public_line
@@ -244,6 +244,27 @@ def test_pages_and_records_show_signatures(
     site.do(Restrict(rule=rule))
     assert "signatures" not in json.loads(site.get(f"/{bare}?info", accept["json"]).body)
     assert "Signatures</h2>" not in site.get(f"/{bare}?landing").body.decode()
+
+
+def test_a_malformed_list_of_signers_breaks_no_page(
+    site: Deployment, bearer: str, key: str, run: Run, tmp_path: Path
+) -> None:
+    trust(site, key)
+    name = site.mint(text(b"to whom it may concern"))
+    assert post(site, name, sign(run, tmp_path, site, name, key), bearer).status == 201
+    allow(site, "this is no list")
+    for question in ("landing", "info", "linkset"):
+        assert site.get(f"/{name}?{question}").status == 200
+    problem(site.get(f"/{name}?signatures"), 400, "invalid-request")
+    site.do(Withdraw(identifier=parse(LIST), version=count_versions(site), reason="a mistake"))
+    trust(site, key)
+    assert list_verdicts(site, name) == ["valid"]
+
+
+def count_versions(site: Deployment) -> int:
+    record = site.registry.listings.find_record(parse(LIST))
+    assert record is not None
+    return len(record.versions)
 
 
 def test_an_idempotency_key(

@@ -60,6 +60,7 @@ _MODULES = {
     "text": "text",
     "template": "template",
     "statement": "signing",
+    "allowed-signer": "signing",
     "sign": "signing",
     "attach-signature": "signing",
     "export-signatures": "signing",

@@ -74,6 +74,34 @@ def statement(named: Name, key: Path, role: str) -> None:
     )
 
 
+@click.command("allowed-signer", cls=PerdureCommand)
+@click.argument("principal")
+@click.option(
+    "--key",
+    type=_FILE,
+    required=True,
+    metavar="FILE",
+    help="Public key: of OpenSSH, of minisign, in PEM, or in a certificate.",
+)
+@click.option("--valid-after", default="", metavar="TIME", help="From when it counts: 20261123Z.")
+@click.option("--valid-before", default="", metavar="TIME", help="Until when it counts.")
+def allowed_signer(principal: str, key: Path, valid_after: str, valid_before: str) -> None:
+    """Print the line by which a list of allowed signers trusts a key of PRINCIPAL.
+
+    PRINCIPAL names the signer, such as ann@a.example. The list is a document of the registry, which
+    the setting allowed_signers names.
+    """
+    from perdure.signing.allowed import write_allowed_signer
+    from perdure.signing.signers import LARGEST_FILE, read_public_key
+
+    with key.open("rb") as file:
+        public = read_public_key(file.read(LARGEST_FILE))
+    line = write_allowed_signer(
+        principal, public, valid_after=valid_after, valid_before=valid_before
+    )
+    here().print_answer({"line": line, "signer": public.fingerprint}, line)
+
+
 @click.command(cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.option(

@@ -79,6 +79,23 @@ def parse_allowed_signers(data: bytes) -> AllowedSigners:
     return AllowedSigners(tuple(one for one in found if one is not None), data)
 
 
+def write_allowed_signer(
+    principal: str, key: PublicKey, *, valid_after: str = "", valid_before: str = ""
+) -> str:
+    """Return the line of a key, without its line break. Raises SignersMalformed.
+
+    The times are those of the form: `20261123Z`.
+    """
+    options = [f'namespaces="{DOMAIN}"']
+    for name, time in (("valid-after", valid_after), ("valid-before", valid_before)):
+        options += [f'{name}="{time}"'] if time else []
+    line = f"{principal} {','.join(options)} {key.line}"
+    known = parse_allowed_signers(line.encode()).signers
+    if len(known) != 1 or known[0].key != key or known[0].principals != (principal,):
+        raise SignersMalformed(line=1, expected="a name of the signer without blanks and commas")
+    return line
+
+
 def _parse_line(at: int, line: str) -> AllowedSigner | None:
     """Read a line; None if it trusts no key for statements."""
     words = [word[0] for word in _WORD.finditer(line)]

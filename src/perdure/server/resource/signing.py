@@ -19,7 +19,7 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import MissingLibrary
+from perdure.errors import PerdureError
 from perdure.errors.signing import PartNotSignable
 from perdure.ids import Identifier
 from perdure.model.commands import Mint, Receipt
@@ -71,7 +71,8 @@ async def read_shown(
 ) -> list[dict[str, object]]:
     """Return the first signatures of a name with their verdicts, for its page and its record.
 
-    They are not shown if this installation cannot verify signatures.
+    They are not shown if they cannot be judged: this installation cannot verify signatures, or the
+    list of allowed signers is malformed. The list of signatures says why.
     """
     name, reader = resolved.identifier, resolved.query.reader
     if not service.listings.has_targeting(name):
@@ -79,7 +80,7 @@ async def read_shown(
     walk = service.registry.signatures.walk_signatures
     try:
         found = await service.run_cutter(lambda: list(islice(walk(name, reader), _MOST_SHOWN)))
-    except MissingLibrary:
+    except PerdureError:  # the page and the record are about the document
         return []
     _note_rules(service, request, found)
     return [_show_signature(one, request.base_url) for one in found]
