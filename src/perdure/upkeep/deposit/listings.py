@@ -111,6 +111,8 @@ def _read_tags(data: bytes) -> Iterator[tuple[str, str]]:
 
 _METS = "http://www.loc.gov/METS/ "
 _XLINK = "http://www.w3.org/1999/xlink "
+_INLINE = frozenset(("emph", "title", "lb", "persname", "corpname", "geogname", "date"))
+"""Elements inside the text of a title (EAD)."""
 _TITLES = ("http://purl.org/dc/elements/1.1/ title", "http://www.loc.gov/mods/v3 title")
 
 
@@ -161,7 +163,8 @@ class _XmlReader:
                 raise ValueError("neither METS nor EAD")
             self.listing = Listing(kind, title=attributes.get("LABEL", ""))
         self._open.append(local)
-        self._text = []
+        if local not in _INLINE:
+            self._text = []
         if self.listing is not None and self.listing.kind == "METS":
             self._start_mets(local, attributes)
         else:
@@ -185,7 +188,7 @@ class _XmlReader:
                 self._end_mets()
         else:
             self._end_ead(local, text)
-        if local not in ("emph", "title", "lb"):  # inside a title
+        if local not in _INLINE:
             self._text = []
 
     # METS

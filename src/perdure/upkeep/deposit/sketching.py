@@ -18,13 +18,19 @@ from perdure.upkeep.deposit.taking import FileKind
 _PRINTS = 48
 _LARGEST = 4 << 20
 """Bytes of the longest text that is compared."""
+_SMALLEST = 200
+"""Bytes of the shortest text that is compared; shorter ones have too few prints."""
 _FEWEST = 8
 """Prints below which two texts are alike by chance."""
 
 
 def sketch_text(path: Path, kind: FileKind, size: int) -> list[int]:
     """The sketch of a text file; empty if it is not text, too short, or too long."""
-    if not kind.charset or not 0 < size <= _LARGEST or not formats.is_text(kind.media_type):
+    if (
+        not kind.charset
+        or not _SMALLEST <= size <= _LARGEST
+        or not formats.is_text(kind.media_type)
+    ):
         return []
     import numpy as np
 
