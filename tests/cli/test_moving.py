@@ -154,3 +154,51 @@ def test_a_backup_to_a_dangling_link_names_the_link(shell: Shell, place: Path) -
     (place / "file").touch()
     refused = shell.error("backup", str(place / "file" / "copy"), code=4)
     assert f"'{place / 'file'}' is not a directory" in refused["message"]
+
+
+def test_update_shows_a_diff_then_applies_it_and_can_be_undone(shell: Shell, place: Path) -> None:
+    shell.run("bind", "--register", "hdl:1839/a", "https://old.example/a")
+    shell.run("bind", "hdl:1839/a", "https://mirror.example/a")
+    shell.run("bind", "--register", "hdl:1839/b", "https://old.example/b")
+    before = shell.lines("export")
+    table = "handle;url;Straße\n1839/a;https://new.example/a;Größe\n1839/c;https://x.example/\n"
+    (place / "locations.csv").write_bytes(table.encode("cp1252"))
+    result = shell.run("update", "locations.csv", "--refused", "bad.csv", code=1)
+    assert "locations.csv: read as iso-8859-1" in result.stderr
+    assert "line 3: not found: 'hdl:1839/c'" in result.stderr
+    assert result.stdout.splitlines() == [
+        "hdl:1839/a",
+        '  - locations: "https://old.example/a"',
+        '  - locations: "https://mirror.example/a"',
+        '  + locations: "https://new.example/a"',
+        '  + metadata: {"Stra\\u00dfe": "Gr\\u00f6\\u00dfe"}',
+    ]
+    assert shell.lines("export") == before
+    shell.run("update", "locations.csv", "--apply", code=1)
+    assert shell.lines("resolve", "hdl:1839/a") == ["redirect https://new.example/a"]
+    shell.run("describe", "hdl:1839/c", code=10)
+    bad = Path("bad.csv")
+    assert bad.read_text().splitlines()[1].startswith("1839/c,https://x.example/,,3,not found")
+    bad.write_text(bad.read_text().replace("1839/c", "1839/b"))
+    shell.run("update", "bad.csv", "--apply")
+    assert shell.lines("resolve", "hdl:1839/b") == ["redirect https://x.example/"]
+    shell.run("import", "--replace", "--apply", "bad.csv.undo.jsonl")
+    shell.run("import", "--replace", "--apply", "locations.csv.undo.jsonl")
+    assert shell.lines("export") == before
+    shell.run("update", "locations.csv", "--apply", code=2)  # its undo file exists
+
+
+def test_update_keeps_what_a_row_does_not_give(shell: Shell, place: Path) -> None:
+    given = lines({"id": "hdl:1839/a", "locations": [{"uri": "https://a.example/", "weight": 3}],
+                   "metadata": {"title": "Old", "shelf": "7"}})  # fmt: skip
+    shell.run("import", "-", stdin=given)
+    (place / "u.csv").write_text("handle,url,title\n1839/a,https://a.example/,New\n")
+    shell.run("update", "u.csv", "--apply")
+    (line,) = map(json.loads, shell.lines("export"))
+    assert line["metadata"] == {"title": "New", "shelf": "7"}
+    assert line["locations"] == [{"uri": "https://a.example/", "weight": 3}]
+    shell.run("update", "u.csv", "--refused", "x.csv")
+    assert not Path("x.csv").exists()
+    (place / "u.jsonl").write_text(lines({"id": "hdl:1839/a", "about": {"year": "1997"}}))
+    shell.run("update", "u.jsonl", "--refused", "x.csv", code=2)
+    assert "+ about" in shell.run("update", "u.jsonl").stdout

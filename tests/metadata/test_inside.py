@@ -92,8 +92,11 @@ def test_no_entity_expands() -> None:
     ("header", "found"),
     [
         (
-            (b"Subject: =?utf-8?q?Gr=C3=B6=C3=9Fe?= of\r\n things\r\nFrom: Anna <a@x.example>\r\n"
-            b"Date: Mon, 1 Sep 1997 12:00:00 +0200\r\n\r\nbody"),
+            (
+                b"Subject: =?utf-8?q?Gr=C3=B6=C3=9Fe?= of\r\n things\r\n"
+                b"From: Anna <a@x.example>\r\n"
+                b"Date: Mon, 1 Sep 1997 12:00:00 +0200\r\n\r\nbody"
+            ),
             {"title": "Größe of things", "creator": "Anna", "date": "1997-09-01"},
         ),
         (b"From: a@x.example, Bob <b@x.example>\n\n", {"creator": "a@x.example; Bob"}),

@@ -87,6 +87,7 @@ _MODULES = {
     "deposit": "depositing",
     "import": "moving",
     "export": "moving",
+    "update": "moving",
     "dedupe": "moving",
     "version": "about",
     "completion": "about",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     _OpenSource = Callable[[], AbstractContextManager[ImportSource]]
 
+_TABLE = StatedPath(exists=True, dir_okay=False)
 _FOLDER = StatedPath(file_okay=False, path_type=Path)
 _NEW_FILE = StatedPath(dir_okay=False, path_type=Path)
 _OUTPUT = StatedPath(dir_okay=False, allow_dash=True)
@@ -94,8 +95,71 @@ def import_file(
     _import_lines(open_source, joining, atomic=atomic, errors=errors)
 
 
+@click.command(cls=PerdureCommand)
+@click.argument("file", type=_TABLE)
+@click.option("--apply", is_flag=True, help="Change the records; without this it is only shown.")
+@click.option(
+    "--undo", type=_NEW_FILE, metavar="FILE", help="File that undoes it. Default: FILE.undo.jsonl."
+)
+@click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
+@click.option(
+    "--refused", type=_NEW_FILE, metavar="FILE", help="Write the bad rows of a table to FILE."
+)
+@click.option(
+    "--columns", metavar="NAMES", help="Columns of a table without a first row of names: id,url."
+)
+def update(
+    file: str,
+    apply: bool,
+    undo: Path | None,
+    errors: str | None,
+    refused: Path | None,
+    columns: str | None,
+) -> None:
+    """Change many known identifiers by FILE: a table (CSV), or lines as `import` reads them.
+
+    If a row gives locations, they replace those of the identifier; all other data is merged. It
+    shows what would change. With --apply it changes it, and writes the file that undoes it before
+    it does: `perdure import --replace --apply FILE.undo.jsonl`.
+
+    A row with an unknown identifier is bad. Bad rows are reported with their lines, and the others
+    are carried out. With --refused they are written to a table that you can mend and give back.
+    Exits with 1 if a row was bad.
+    """
+    from perdure.model.commands import Joining
+
+    names = tuple(columns.split(",")) if columns else ()
+    is_table = bool(names) or Path(file).suffix.lower() not in (".jsonl", ".json")
+    if refused is not None and not is_table:
+        raise click.UsageError("--refused needs a table; bad lines are reported by --errors")
+    open_source = partial(_open_source, file, None, is_table=is_table, columns=names)
+    bad: dict[int, str] = {}
+    try:
+        if apply:
+            _write_undo(open_source, Joining.UPDATE, undo or Path(f"{file}.undo.jsonl"))
+            _import_lines(open_source, Joining.UPDATE, atomic=False, errors=errors, bad=bad)
+        else:
+            _show_changes(open_source, Joining.UPDATE, errors=errors, bad=bad)
+    finally:
+        if refused is not None and bad:
+            _write_refused(file, refused, names, bad)
+
+
+def _write_refused(file: str, target: Path, names: tuple[str, ...], bad: dict[int, str]) -> None:
+    """Write the bad rows of a table, by their numbers, with the reasons."""
+    from perdure.upkeep.transfer.tables import detect_charset, write_refused_rows
+
+    with Path(file).open(encoding=detect_charset(Path(file))[1], newline="") as table:
+        write_refused_rows(table, target, names, bad)
+
+
 def _import_lines(
-    open_source: _OpenSource, how: Joining, *, atomic: bool, errors: str | None
+    open_source: _OpenSource,
+    how: Joining,
+    *,
+    atomic: bool,
+    errors: str | None,
+    bad: dict[int, str] | None = None,
 ) -> None:
     import gc
 
@@ -114,6 +178,8 @@ def _import_lines(
                 bar(step.read, step.phase)
                 for fault in step.faults:
                     _print_fault(fault, log)
+                    if bad is not None:
+                        bad[fault.line] = fault.error["message"]
                 accepted, refused = step.accepted, step.refused
         except KeyboardInterrupt:
             here().print_note(_describe_interruption(accepted, atomic=atomic))
@@ -135,17 +201,28 @@ def _describe_interruption(accepted: int, *, atomic: bool) -> str:
     )
 
 
-def _show_changes(open_source: _OpenSource, how: Joining) -> None:
+def _show_changes(
+    open_source: _OpenSource,
+    how: Joining,
+    *,
+    errors: str | None = None,
+    bad: dict[int, str] | None = None,
+) -> None:
     """Print what an import would change."""
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.previewing import preview_lines
 
     changed = refused = 0
-    with here().open_registry() as registry, open_source() as source:
+    with contextlib.ExitStack() as opened:
+        registry = opened.enter_context(here().open_registry())
+        source = opened.enter_context(open_source())
+        log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         for one in preview_lines(registry, source, how):
             if isinstance(one, Fault):
                 refused += 1
-                _print_fault(one, None)
+                _print_fault(one, log)
+                if bad is not None:
+                    bad[one.line] = one.error["message"]
             else:
                 changed += 1
                 _print_change(one)
@@ -203,10 +280,13 @@ def _open_source(
     from perdure.upkeep.transfer.importing import ImportSource
 
     if is_table:
-        from perdure.upkeep.transfer.tables import read_table
+        from perdure.upkeep.transfer.tables import detect_charset, read_table
 
+        charset, codec = ("utf-8", "utf-8-sig") if file == "-" else detect_charset(Path(file))
+        if charset not in ("utf-8", "us-ascii"):
+            here().print_note(f"{Path(file).name}: read as {charset}")
         with (
-            click.open_file(file, encoding="utf-8-sig", errors="surrogateescape") as table,
+            click.open_file(file, encoding=codec, errors="surrogateescape") as table,
             tempfile.TemporaryFile() as lines,
         ):
             lines.writelines(read_table(table, columns))

@@ -267,6 +267,9 @@ class Joining(enum.StrEnum):
     """New data wins, member by member."""
     REPLACE = "replace"
     """The fields that the line gives become exactly what it gives."""
+    UPDATE = "update"
+    """Only known records change: locations are replaced if the line gives any, all other data is
+    merged."""
 
 
 class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

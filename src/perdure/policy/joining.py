@@ -3,7 +3,7 @@
 How it works: a `Joining` says how a record takes the data of another one. `ADD` accepts data that
 is new or equal, and refuses every contradiction. `MERGE` lets the new data win member by member
 (RFC 7396). `REPLACE` lets it win field by field: a field that was given becomes exactly what was
-given, also if that is empty.
+given, also if that is empty. `UPDATE` replaces locations and merges all other data.
 
 What must stay true: data is never dropped silently: it is in the result, or Conflict is raised; in
 every way of joining, bytes, promised digests, withdrawals and aliases stay (PDI section 2.1).
@@ -66,7 +66,7 @@ def join_records(
     resource; InvalidRequest or TooLarge if it contains data that no record can have.
     """
     record = _join_places(identifier, held, more, how, given)
-    if how is Joining.REPLACE:
+    if how in (Joining.REPLACE, Joining.UPDATE):
         levels = (WHOLE_RESOURCE,) if "locations" in given else located
         record = _replace_locations(identifier, record, more, levels)
     for version in more.versions:
@@ -103,7 +103,7 @@ def _join_places(
     if how is Joining.REPLACE and "values" in given:
         new = changes.put_values(values.list_values(held), more.values, whole=True)
         record, _ = changes.assign_values(identifier, held, new, more.at, more.by)
-    elif how is Joining.MERGE and more.values:
+    elif how in (Joining.MERGE, Joining.UPDATE) and more.values:
         new = changes.put_values(_list_values(held, more), more.values, whole=False)
         record, _ = changes.assign_values(identifier, held, new, more.at, more.by)
     elif more.values and more.values != held.values:
@@ -199,7 +199,7 @@ def _join_description(
         return (None if more == About() else more) if "about" in given else held
     if held is None or more is None or held == more:
         return held or more
-    if how is Joining.MERGE:
+    if how in (Joining.MERGE, Joining.UPDATE):
         return merge_descriptions(held, more)
     raise DescriptionContradicted(identifier=str(identifier), current=held.title or None)
 

@@ -23,7 +23,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors import InvalidRequest, NotFound, PerdureError
 from perdure.errors.conflicts import BytesBound
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
@@ -104,7 +104,7 @@ def _take_rows(
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
     is_new = not rows or ledger.is_empty(keys[0], keys[-1])
-    if is_new:
+    if is_new and how is not Joining.UPDATE:
         together = _join_records(rows)
         if _LEVELS not in together:
             _add_rows(ledger, rows, by, together)
@@ -116,7 +116,7 @@ def _take_rows(
         held = None if is_new else ledger.find_record(row.key)
         try:
             if held is None:
-                check_new_row(row, ledger.now)
+                check_new_row(row, ledger.now, how)
                 fresh.append(row)
                 continue
             changed += _join_row(ledger, held, row, by, how)
@@ -161,13 +161,13 @@ def _find_refusals(
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
     is_new = ledger.is_empty(rows[0].key, rows[-1].key)
-    if is_new and _LEVELS not in _join_records(rows):
+    if is_new and how is not Joining.UPDATE and _LEVELS not in _join_records(rows):
         return
     for row in rows:
         held = None if is_new else ledger.find_record(row.key)
         try:
             if held is None:
-                check_new_row(row, ledger.now)
+                check_new_row(row, ledger.now, how)
                 continue
             changed = join_row(held, row, ledger.now, how)
             ledger.check_alone(naming.identify_record(row.key, changed), held, changed)
@@ -266,9 +266,12 @@ def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
     return joined
 
 
-def check_new_row(row: LoadRow, at: str) -> None:
-    """Raise NoSuchVersion or NotAcceptable if the row of a new identifier describes a version or a
-    format that it does not bring."""
+def check_new_row(row: LoadRow, at: str, how: Joining = Joining.ADD) -> None:
+    """Raise NotFound if only known records change, NoSuchVersion or NotAcceptable if the row of a
+    new identifier describes a version or a format that it does not bring."""
+    if how is Joining.UPDATE:
+        record = stored.decode_stored(row.record.decode())
+        raise NotFound(identifier=str(naming.identify_record(row.key, record).resource))
     if _has_levels(row):
         record = promise_contents(row, at)
         _check_levels(naming.identify_record(row.key, record), record, record.narrower)

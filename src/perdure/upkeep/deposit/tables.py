@@ -20,18 +20,15 @@ from perdure.errors import InvalidRequest, PerdureError
 from perdure.errors.depositing import (
     RowTooWide,
     TableColumnTwice,
-    TableNotText,
     TableTooWide,
     TableUnreadable,
     TableWithoutNames,
 )
 from perdure.errors.importing import LineMalformed
-from perdure.formats import find_python_codec
-from perdure.formats.detect import Sampler, detect_type
+from perdure.upkeep.transfer.tables import detect_charset
 
 MOST_COLUMNS = 1000
 _LONGEST_FIRST = 1 << 22  # characters of the first row
-_PIECE = 1 << 20
 _DELIMITERS = ",;\t|"
 _DECLARED = re.compile(r"sep=(.)\r?\n?")
 _QUOTED = re.compile('"[^"]*"?')
@@ -62,7 +59,7 @@ class Table:
     def __init__(self, path: Path) -> None:
         """Raises TableUnreadable, TableTooWide or TableColumnTwice."""
         self.path = path
-        self.charset, codec = _detect_charset(path)
+        self.charset, codec = detect_charset(path)
         self._file: IO[str] = path.open(encoding=codec, newline="", errors="strict")
         try:
             self.delimiter, self.columns = self._read_head()
@@ -143,25 +140,6 @@ def check_columns(path: str, columns: Sequence[str]) -> None:
         if name and name in known:
             raise TableColumnTwice(path=path, column=name)
         known.add(name)
-
-
-def _detect_charset(path: Path) -> tuple[str, str]:
-    """Return the charset of a table and Python's name for it. Raises TableUnreadable."""
-    sampler = Sampler()
-    try:
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE):
-                sampler.feed(piece)
-    except OSError as error:
-        raise TableUnreadable(path=path.name, fault=error.strerror or str(error)) from None
-    sample = sampler.take_sample()
-    charset = detect_type(sample, name="table.csv").charset
-    codec = find_python_codec(charset) if charset else None
-    if charset is None or codec is None:
-        raise TableNotText(path=path.name)
-    marked = charset == "utf-8" and sample.head.startswith(b"\xef\xbb\xbf")
-    usual = {"us-ascii": "utf-8", "iso-8859-1": "cp1252"}  # of programs on Windows
-    return charset, "utf-8-sig" if marked else usual.get(charset.lower(), codec)
 
 
 class RefusedRows:

@@ -83,7 +83,7 @@ def preview_lines(
 def _preview_row(registry: Registry, row: LoadRow, at: str, how: Joining) -> RecordChange | None:
     held = registry.records.find_record(row.key)
     if held is None:
-        check_new_row(row, at)
+        check_new_row(row, at, how)
     asked = promise_contents(row, at) if held is None else join_row(held, row, at, how)
     before = {} if held is None else _list_fields(row.key, held)
     after = _list_fields(row.key, asked)
