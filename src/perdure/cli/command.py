@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli import exits
 from perdure.cli.paths import StatedPath
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
+_FINDINGS = "perdure.findings"
 _VARIABLE = "PERDURE_REGISTRY"
 _WHOLE = 1000  # characters: longer than any sentence
 
@@ -40,6 +42,7 @@ def _shared_options() -> list[click.Option]:
         metavar="DIR",
         type=StatedPath(file_okay=False, path_type=Path),
         expose_value=False,
+        is_eager=True,  # lists of names need the registry while arguments are read
         callback=_store_in_context(_ROOT),
         help=f"Directory of the registry. Default: ${_VARIABLE}, or the current directory.",
     )
@@ -67,6 +70,17 @@ class _SharedCommand(click.Command):
 
 class PerdureCommand(_SharedCommand):
     """A command with the shared options."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        result = super().invoke(ctx)
+        if ctx.meta.get(_FINDINGS):
+            ctx.exit(exits.FINDINGS)
+        return result
+
+
+def note_findings() -> None:
+    """Let the running command exit with 1 if all else goes well: a line of a list was bad."""
+    click.get_current_context().meta[_FINDINGS] = True
 
 
 class PerdureGroup(_SharedCommand, click.Group):

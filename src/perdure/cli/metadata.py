@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,10 +12,12 @@ from perdure.cli import exits, options
 from perdure.cli.command import PerdureGroup, here
 from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
+from perdure.cli.paths import StatedPath
 from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.metadata.port import DescribedResource
     from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
@@ -67,7 +71,7 @@ def metadata() -> None:
 
 
 @metadata.command("get")
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("names", metavar="IDENTIFIER", type=options.LISTED)
 @click.option(
     "--format",
     "form",
@@ -83,7 +87,7 @@ def metadata() -> None:
 @options.url
 @options.part
 def get_record(
-    identifier: Identifier,
+    names: NameSet,
     form: str | None,
     output: str,
     url: str | None,
@@ -93,35 +97,53 @@ def get_record(
 ) -> None:
     """Write the metadata of IDENTIFIER as a record of a format.
 
+    If IDENTIFIER is a list of names (@FILE), write a record for each name, one after the other;
+    with --json, one line for each.
+
     A version, format or part inherits the metadata of the wider levels. With --own, the record has
     only the metadata set for IDENTIFIER itself: the members that 'metadata set --merge' changes.
     """
-    from perdure import metadata as formats
+    from perdure.cli import many
 
     form = form or ("json" if own else "datacite")
-    with here().open_registry() as registry:
-        if identifier.is_citation:
-            data = _write_quotation(registry, identifier, form)
-        else:
-            resolved = resolve_describable(registry, identifier, part)
-            attached = resolved.find_attached(form.lower(), own=own)
-            if attached is not None:
-                data = attached.content
+    if many.is_set(names) and (url is not None or part is not None):
+        raise click.UsageError("--url and --part are about one resource, not a set of names")
+    with contextlib.ExitStack() as opened:
+        registry = opened.enter_context(here().open_registry())
+        as_lines = here().as_json and output == "-"
+        file = None if as_lines else opened.enter_context(output_file(output))
+        for identifier in many.list_each(registry, names):
+            data = _write_one(registry, identifier, form, url, part, own=own)
+            if file is None:
+                text = data.decode("utf-8", "replace")
+                told = {"identifier": str(identifier), "format": form, "record": text}
+                here().print_answer(told, "")
             else:
-                what = describe_resource(registry, resolved, url, own=own)
-                data = formats.write_record(what, form)
-    if here().as_json and output == "-":
-        here().print_answer(
-            {
-                "identifier": str(identifier),
-                "format": form,
-                "record": data.decode("utf-8", "replace"),
-            },
-            "",
-        )
-        return
-    with output_file(output) as file:
-        file.write(data)
+                file.write(data)
+                if not (names.chosen is None or data.endswith(b"\n")):
+                    file.write(b"\n")
+
+
+def _write_one(
+    registry: Registry,
+    identifier: Identifier,
+    form: str,
+    url: str | None,
+    part: str | None,
+    *,
+    own: bool,
+) -> bytes:
+    """Write a record about one identifier."""
+    from perdure import metadata as formats
+
+    if identifier.is_citation:
+        return _write_quotation(registry, identifier, form)
+    resolved = resolve_describable(registry, identifier, part)
+    attached = resolved.find_attached(form.lower(), own=own)
+    if attached is not None:
+        return attached.content
+    what = describe_resource(registry, resolved, url, own=own)
+    return formats.write_record(what, form)
 
 
 def _write_quotation(registry: Registry, citation: Identifier, form: str) -> bytes:
@@ -137,21 +159,32 @@ def _write_quotation(registry: Registry, citation: Identifier, form: str) -> byt
 
 
 @metadata.command("set")
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("names", metavar="IDENTIFIER", type=options.LISTED)
 @click.argument("file", type=options.FILE)
 @click.option("--format", "form", metavar="NAME", help="Format of FILE. Default: detected.")
 @click.option("--merge", is_flag=True, help="Change only the members that FILE gives.")
 @click.option("--by", metavar="NAME", help="Who says so. Default: local.")
+@click.option(
+    "--apply", is_flag=True, help="For a pattern: change the names; without this it is only shown."
+)
+@click.option(
+    "--undo",
+    type=StatedPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="For a pattern: file that undoes it. Default: FILE.undo.jsonl.",
+)
 @options.part
 @options.expect
 def set_record(
-    identifier: Identifier,
+    names: NameSet,
     file: str,
     part: str | None,
     form: str | None,
     merge: bool,
     by: str | None,
     expect: int | None,
+    apply: bool,
+    undo: Path | None,
 ) -> None:
     """Set the metadata of IDENTIFIER: FILE is DataCite, Dublin Core, JSON-LD or CSL-JSON.
 
@@ -163,11 +196,15 @@ def set_record(
     instead, and kept byte for byte. An invalid record is refused with line and reason.
 
     With --merge, members that FILE does not give stay. FILE is a JSON Merge Patch (RFC 7396) of our
-    own JSON, in which null removes a member, or a record of another format.
+    own JSON, in which null removes a member, or a record of another format. IDENTIFIER may then be
+    a pattern (hdl:1839/*) or a list of names (@FILE): it shows what would change. With --apply it
+    changes it, and writes the file that undoes it before it does: 'perdure import --replace --apply
+    FILE.undo.jsonl'.
     """
     import msgspec
 
     from perdure import metadata as formats
+    from perdure.cli import many
     from perdure.metadata import cmdi
     from perdure.model.commands import Describe
     from perdure.model.records import LOCAL
@@ -175,6 +212,19 @@ def set_record(
 
     data = _read_record(file)
     name = form or formats.guess_format(data)
+    if merge:
+        names = many.find_pattern(names)
+    if many.is_set(names):
+        if not merge or part is not None or expect is not None or name == cmdi.NAME:
+            raise click.UsageError("a pattern or a list of names needs --merge, and no --part")
+        patch = formats.read_merge_patch(data, name)
+        target = undo or Path(f"{'stdin' if file == '-' else file}.undo.jsonl")
+        with here().open_registry() as registry:
+            many.merge_metadata(registry, names, patch, by=by or LOCAL, apply=apply, undo=target)
+        return
+    if apply or undo:
+        raise click.UsageError("--apply and --undo are for patterns and lists of names")
+    identifier = names.example
     with here().open_registry() as registry:
         resource, level = levels.read_described(identifier, part)
         record = rules.require_known(identifier, registry.listings.find_record(resource))

@@ -225,7 +225,7 @@ def _show_changes(
                     bad[one.line] = one.error["message"]
             else:
                 changed += 1
-                _print_change(one)
+                print_change(one)
     here().print_summary(
         {"changed": changed, "refused": refused},
         f"{count_things(changed, 'identifier')} would change, "
@@ -235,7 +235,8 @@ def _show_changes(
         click.get_current_context().exit(exits.FINDINGS)
 
 
-def _print_change(change: RecordChange) -> None:
+def print_change(change: RecordChange) -> None:
+    """Print the difference that a change makes to a record."""
     lines = [f"{change.identifier}{' (new)' if change.is_new else ''}"]
     for field in change.fields:
         lines += [f"  - {field.name}: {one}" for one in _list_texts(field.before, field.after)]

@@ -67,15 +67,32 @@ def _parse_name(text: str) -> Name:
     return name
 
 
-def _parse_names(text: str) -> Name:
-    from perdure.policy.named_parts import split_part
+def _parse_listed(text: str) -> NameSet:
+    """Parse an identifier as the set of itself, or read the list of names that it stands for."""
+    from perdure.ids import parse
+    from perdure.ids.name_set import make_set
 
+    return _parse_pattern(text) if text.startswith("@") else make_set(parse(text))
+
+
+def _parse_names(text: str) -> Name:
+    from perdure.policy.named_parts import Name, split_part
+
+    if text.startswith("@") and len(text) > 1:
+        from perdure.cli.name_lists import read_list
+
+        names = read_list(text[1:])
+        return Name(names.example, None, names=names)
     return split_part(text)
 
 
 def _parse_pattern(text: str) -> NameSet:
     from perdure.ids.name_set import read_set
 
+    if text.startswith("@") and len(text) > 1:
+        from perdure.cli.name_lists import read_list
+
+        return read_list(text[1:])
     return read_set(text)
 
 
@@ -131,6 +148,8 @@ NAMED_SET = _ParsedText("identifier", _parse_names)
 """The same, or the beginning of identifiers (`hdl:1839/`)."""
 PATTERN = _ParsedText("pattern", _parse_pattern)
 """A pattern or an interval, the beginning of identifiers (`hdl:1839/*`), or one identifier."""
+LISTED = _ParsedText("identifier", _parse_listed)
+"""One identifier, or a list of names (`@FILE`). A pattern is read, and not resolved here."""
 SERIES = _ParsedText("series", _parse_series)
 NAMING_AUTHORITY = _ParsedText("authority", _parse_naming_authority)
 AUTHORITY = _ParsedText("authority", _parse_authority)

@@ -290,26 +290,37 @@ def _print_pages(
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("names", metavar="IDENTIFIER", type=options.LISTED)
 @click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
-def describe(identifier: Identifier, history: bool) -> None:
-    """Describe IDENTIFIER: versions, locations, metadata, tombstone."""
+def describe(names: NameSet, history: bool) -> None:
+    """Describe IDENTIFIER: versions, locations, metadata, tombstone.
+
+    IDENTIFIER may be a list of names (@FILE).
+    """
+    from perdure.cli import many
+
+    with here().open_registry() as registry:
+        for identifier in many.list_each(registry, names):
+            _describe_name(registry, identifier, history=history)
+
+
+def _describe_name(registry: Registry, identifier: Identifier, *, history: bool) -> None:
+    """Describe one name."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
     from perdure.policy.showing import show_to_readers
 
-    with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
-        resolved.require_single()
-        if resolved.is_described_by_whole and not history:  # an ARK with a suffix
-            resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
-        key, record = resolved.identifier.key, resolved.known
-        if resolved.inside is not None:
-            registry.documents.select_part(resolved)  # raises if the part is not there
-        revisions = [record]
-        if history:
-            past = registry.records.list_revisions(key)
-            revisions = [show_to_readers(one, past[-1]) for one in past]
-        for one in revisions:
-            name = naming.identify_record(key, one)
-            here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))
+    resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+    resolved.require_single()
+    if resolved.is_described_by_whole and not history:  # an ARK with a suffix
+        resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
+    key, record = resolved.identifier.key, resolved.known
+    if resolved.inside is not None:
+        registry.documents.select_part(resolved)  # raises if the part is not there
+    revisions = [record]
+    if history:
+        past = registry.records.list_revisions(key)
+        revisions = [show_to_readers(one, past[-1]) for one in past]
+    for one in revisions:
+        name = naming.identify_record(key, one)
+        here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))

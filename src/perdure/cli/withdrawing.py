@@ -12,6 +12,7 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.ids.name_set import NameSet
     from perdure.model.records import Blank
     from perdure.policy.named_parts import Name
 
@@ -34,20 +35,24 @@ _keep_digest = click.option(
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("names", metavar="IDENTIFIER", type=options.LISTED)
 @_reason
 @options.add_actor("Who withdraws it")
 @options.add_version("Withdraw only this version.")
 @_silent
 @_keep_digest
+@click.option(
+    "--apply", is_flag=True, help="For a list of names: withdraw them; without this they are shown."
+)
 @options.expect
 def withdraw(
-    identifier: Identifier,
+    names: NameSet,
     reason: str,
     by: str | None,
     version: int | None,
     silent: bool,
     keep_digest: bool,
+    apply: bool,
     expect: int | None,
 ) -> None:
     """Stop serving the bytes of IDENTIFIER, forever.
@@ -60,13 +65,32 @@ def withdraw(
     If the setting withdrawal_persons is 2, this command proposes the withdrawal, or carries out
     what another person has proposed over HTTP, for the same reason word for word. All commands on
     this machine come from one person, whatever --by says.
+
+    IDENTIFIER may be a list of names (@FILE). Then it prints the names that would be withdrawn, and
+    withdraws them with --apply.
     """
+    from perdure.cli import many
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL
 
+    if many.is_set(names) and (version is not None or expect is not None):
+        raise click.UsageError("--version and --expect are about one name, not a set of names")
+    if apply and not many.is_set(names):
+        raise click.UsageError("--apply is for a list of names; one name is withdrawn at once")
     with here().open_registry() as registry:
+        if many.is_set(names):
+            many.withdraw_many(
+                registry,
+                names,
+                reason=reason,
+                by=by or LOCAL,
+                silent=silent,
+                keep_digest=keep_digest,
+                apply=apply,
+            )
+            return
         command = Withdraw(
-            identifier=identifier,
+            identifier=names.example,
             reason=reason,
             version=version,
             silent=silent,

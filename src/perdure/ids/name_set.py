@@ -21,6 +21,8 @@ registered precedes the set that is written in the same way (`NameSet.name`).
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -32,6 +34,28 @@ from perdure.ids.scheme import Scheme
 
 _INTERVAL_ENDS = ("/", ":")
 _LAST = "\U0010ffff"
+
+
+class ChosenNames:
+    """Names that were listed one by one, by their keys."""
+
+    __slots__ = ("_keys", "_names")
+
+    def __init__(self, names: Iterable[Identifier]) -> None:
+        found: dict[str, dict[Identifier, None]] = {}
+        for name in names:
+            found.setdefault(name.key, {})[name] = None
+        self._names = {key: tuple(some) for key, some in found.items()}
+        self._keys = sorted(found)
+
+    def find_names(self, key: str) -> tuple[Identifier, ...]:
+        """The listed names with a key, in the order of the list."""
+        return self._names.get(key, ())
+
+    def next_key(self, key: str) -> str:
+        """The key of the next listed name; one behind all keys after the last name."""
+        at = bisect_right(self._keys, key)
+        return self._keys[at] if at < len(self._keys) else _LAST
 
 
 class NameSet(msgspec.Struct, frozen=True):
@@ -49,6 +73,8 @@ class NameSet(msgspec.Struct, frozen=True):
     """Decides which names of the range belong to the set; None if all of them do."""
     name: Identifier | None = None
     """The name that is written like the set. If it is registered, it precedes the set."""
+    chosen: ChosenNames | None = None
+    """The names of the set, if they were listed one by one."""
 
     def __str__(self) -> str:
         return self.text
@@ -71,16 +97,22 @@ class NameSet(msgspec.Struct, frozen=True):
     @property
     def has_representations(self) -> bool:
         """True if the set consists of representations, because its pattern names a format."""
+        if self.chosen is not None:
+            return False
         return self.pattern is not None and self.pattern.format is not None
 
     def contains(self, name: Identifier) -> bool:
         """Return True if the set contains everything that a name names."""
+        if self.chosen is not None:
+            return any(one.matches(name) for one in self.chosen.find_names(name.key))
         if self.pattern is not None:
             return self.pattern.matches(name)
         return self.low <= name.key < self.end
 
     def covers_resource(self, name: Identifier) -> bool:
         """Return True if the set contains a resource, or some of its representations."""
+        if self.chosen is not None:
+            return bool(self.chosen.find_names(name.key))
         if self.pattern is not None:
             return self.pattern.resource.matches(name.resource)
         return self.low <= name.key < self.end
@@ -90,6 +122,8 @@ class NameSet(msgspec.Struct, frozen=True):
 
         None if the key that directly follows can.
         """
+        if self.chosen is not None:
+            return self.chosen.next_key(name.key)
         return None if self.pattern is None else self.pattern.next_key(name)
 
 
@@ -102,6 +136,17 @@ def make_set(names: Identifier | NameSet) -> NameSet:
         return names
     low, end = names.key_range()
     return NameSet(str(names), low, end, names, names)
+
+
+def choose_names(names: Sequence[Identifier], text: str) -> NameSet:
+    """Return the set of names that were listed one by one; `text` says where. None may be a part.
+
+    >>> some = choose_names([parse("hdl:1839/b"), parse("hdl:1839/a")], "@names.txt")
+    >>> str(some), some.contains(parse("hdl:1839/a")), some.contains(parse("hdl:1839/c"))
+    ('@names.txt', True, False)
+    """
+    keys = sorted(name.key for name in names)
+    return NameSet(text, keys[0], f"{keys[-1]}\0", names[0], chosen=ChosenNames(names))
 
 
 def find_set(name: Identifier) -> NameSet | None:

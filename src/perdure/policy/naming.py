@@ -139,6 +139,8 @@ def list_members(names: NameSet, name: Identifier, record: Record) -> list[Ident
 
     They are representations if the set consists of these, else the resource itself.
     """
+    if names.chosen is not None:
+        return list(names.chosen.find_names(name.key))
     if not names.has_representations:
         return [name] if names.contains(name) else []
     there = {

@@ -101,6 +101,25 @@ class Door(abc.ABC):
             done.wait()
         return [one for one in answers if one is not None]
 
+    def execute_commands(self, commands: Sequence[Command]) -> list[Answer]:
+        """Carry out commands together, and wait for an answer to each, in their order."""
+        if not commands:
+            return []
+        done = threading.Event()
+        found: dict[int, Answer] = {}
+        takers = [partial(found.__setitem__, at) for at in range(len(commands))]
+
+        def deliver_answers(answers: Iterable[tuple[Then, Answer]]) -> None:
+            for then, answer in answers:
+                if not isinstance(then, asyncio.Future):
+                    then(answer)
+            if len(found) == len(commands):
+                done.set()
+
+        self.enqueue_turn(list(zip(commands, takers, strict=True)), deliver_answers)
+        done.wait()
+        return [found[at] for at in range(len(commands))]
+
     def submit_command(self, command: Command) -> Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
         # As `_find_exchange` and `hand_in` do, without their calls: mints are that frequent.
