@@ -65,6 +65,19 @@ def test_make_mints_a_document(shell: Shell, minted: str) -> None:
     assert record["metadata"] == {"title": "A corpus", "creator": "Ada"}
 
 
+def test_an_empty_stdin_is_a_program_that_failed(shell: Shell, minted: str, place: Path) -> None:
+    """It makes no collection, and no version without members."""
+    first = corpus(shell, minted)
+    for words in (("make",), ("commit", first), ("add", first)):
+        said = shell.error("collection", *words, "-", code=2, stdin=b"")
+        assert "to deposit an empty collection, name an empty file" in said["message"]
+    shell.error("collection", "make", "/dev/null", code=2)
+    assert shell.lines("collection", "list", first) == [f"1\t{minted}"]
+    (place / "empty.txt").touch()
+    (name,) = shell.lines("collection", "make", "empty.txt")
+    assert shell.lines("collection", "list", name) == []
+
+
 def test_addresses_at_web_archives_are_taken_as_pwids(shell: Shell) -> None:
     name = corpus(shell, "https://web.archive.org/web/20160122112029/http://www.dr.dk/")
     assert shell.lines("collection", "list", name) == [f"1\t{PWID}"]

@@ -13,7 +13,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
-from perdure.cli.deposit import open_input
+from perdure.cli.deposit import open_input, require_bytes
 from perdure.cli.output import output_file
 from perdure.cli.paths import StatedPath
 from perdure.cli.progress import show_progress
@@ -373,7 +373,9 @@ def _read_collection(registry: Registry, file: str, form: str | None) -> Collect
         return str(candidates[0].pwid) if candidates else text
 
     with open_input(file) as source:
-        return forms.read_collection(source.read(), form, spell=spell_identifier)
+        data = source.read()
+    require_bytes(file, len(data), "collection")
+    return forms.read_collection(data, form, spell=spell_identifier)
 
 
 def _add_manifest(

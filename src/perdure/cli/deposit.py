@@ -47,15 +47,20 @@ def deposit_files(
                 name = None if file == "-" else Path(file).name
                 content = take_in(source, spool, name=name, said=said, crlf=about["crlf"])
             taken.append(content)
-            if not content.length and not Path(file).is_file():
-                raise click.UsageError(
-                    f"{file} has no bytes; to deposit an empty document, name an empty file"
-                )
+            require_bytes(file, content.length, "document")
         yield tuple(taken)
     finally:
         for content in taken:
             if content.spooled:  # committed content is no longer in this directory
                 (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+
+
+def require_bytes(file: str, length: int, noun: str) -> None:
+    """Raise UsageError for a pipe or device without bytes, whose writer has probably failed."""
+    if not length and not Path(file).is_file():
+        raise click.UsageError(
+            f"{file} has no bytes; to deposit an empty {noun}, name an empty file"
+        )
 
 
 def _declared_kinds(files: Sequence[str], about: DepositOptions) -> list[DeclaredKind]:
