@@ -25,8 +25,10 @@ from perdure.model.about import (
     GeoPlace,
     Point,
     Polygon,
+    Publisher,
     Relation,
     Rights,
+    Subject,
     check_attached,
     check_description,
     is_safe_link,
@@ -256,3 +258,23 @@ def test_the_main_title_is_the_one_without_a_kind() -> None:
     assert About().title == ""
     assert About().container is None
     assert About().first_date("Issued") == ""
+
+
+def test_placeholders_are_dropped_and_the_others_stay_in_order() -> None:
+    unknown = Agent(name="(:unkn)")
+    ada, bob = Agent(name="Lovelace, Ada"), Agent(family="Bob")
+    titles = tuple(DescriptionText(value=one) for one in ("What (:unav) means", "(:unav)", "T"))
+    about = check_description(
+        About(
+            titles=titles,
+            creators=(ada, unknown, bob),
+            contributors=(unknown, ada),
+            publisher=Publisher(name="P"),
+            subjects=(Subject(value="(:unal)"), Subject(value="s")),
+        )
+    )
+    assert [one.value for one in about.titles] == ["What (:unav) means", "T"]
+    assert about.creators == (ada, bob)
+    assert about.contributors == (ada,)
+    assert about.publisher == Publisher(name="P")
+    assert about.subjects == (Subject(value="s"),)

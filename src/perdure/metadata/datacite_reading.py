@@ -11,7 +11,6 @@ from perdure.metadata.datacite_words import (
     NAME,
     NAMESPACE,
     NO_YEAR,
-    PLACEHOLDERS,
 )
 from perdure.metadata.xml_text import (
     collect_text,
@@ -56,18 +55,13 @@ def read_record(data: bytes) -> About:
         )
     xml_text.validate_record(root, NAME, _XSD)
     parts = {strip_namespace(one): one for one in root}
-    publisher = parts["publisher"]
     general = parts["resourceType"].get("resourceTypeGeneral")
     return check_description(
         About(
-            titles=tuple(
-                one for one in map(_read_title, parts["titles"]) if one.value not in PLACEHOLDERS
-            ),
-            creators=tuple(_drop_unavailable(_read_agent(one) for one in parts["creators"])),
+            titles=tuple(map(_read_title, parts["titles"])),
+            creators=tuple(map(_read_agent, parts["creators"])),
             contributors=tuple(map(_read_agent, parts.get("contributors", ()))),
-            publisher=None
-            if collect_text(publisher) in PLACEHOLDERS
-            else _read_publisher(publisher),
+            publisher=_read_publisher(parts["publisher"]),
             year=collect_text(parts["publicationYear"]).replace(NO_YEAR, ""),
             dates=_drop_empty(map(_read_date, parts.get("dates", ()))),
             language=_read_text(parts, "language"),
@@ -109,11 +103,6 @@ _Valued = TypeVar("_Valued", DescriptionDate, DescriptionText, Relation, Subject
 def _drop_empty(values: Iterable[_Valued]) -> tuple[_Valued, ...]:
     """Drop elements without text, which the schema allows."""
     return tuple(one for one in values if one.value)
-
-
-def _drop_unavailable(agents: Iterator[Agent]) -> Iterator[Agent]:
-    """Drop agents whose name is a code, such as `(:unav)`, for a missing name."""
-    return (one for one in agents if one.display_name not in PLACEHOLDERS)
 
 
 def _read_identifier(identifier: Any) -> Iterator[Code]:

@@ -38,6 +38,7 @@ from perdure.errors.describing import (
     TooManyValues,
     WordUnknown,
 )
+from perdure.model.placeholders import PLACEHOLDERS, drop_placeholders
 
 LONGEST_TEXT = 100_000
 """Characters of one value."""
@@ -522,18 +523,22 @@ class Attachment(DescriptionValue, frozen=True, kw_only=True):
 
 
 def check_description(about: About) -> About:
-    """Check and return a description. Raises InvalidRequest if it is unsafe or too large."""
-    count = 0
+    """Check and return a description, without placeholders such as `(:unkn)` for a creator.
+
+    Raises InvalidRequest if it is unsafe or too large.
+    """
+    count, has_placeholders = 0, False
     for name, value in _walk_texts(about, "about"):
         count += 1
         _check_text(name, value)
+        has_placeholders |= value in PLACEHOLDERS
     if count > MOST_VALUES:
         raise TooManyValues(most=MOST_VALUES)
     if any(len(one.points) < 4 for place in about.places for one in place.polygons):
         raise PolygonNotClosed()
     if about.year and not _YEAR.fullmatch(about.year):
         raise MalformedYear(year=about.year)
-    return about
+    return drop_placeholders(about) if has_placeholders else about
 
 
 def check_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
