@@ -190,6 +190,13 @@ def test_frames_from_an_origin_in_seconds(
         check(library, f"{name}@9={cited}{part}")
 
 
+def test_frames_of_a_fraction_of_a_second(library: Desk) -> None:
+    cited = keep(library, make_film(SHADES), *FILM)
+    found = check(library, f"{cited}@0={cited}#msec=0,600")
+    assert (found.verdict, found.extent, found.unit) == (Verdict.VERBATIM, 3, "frame")
+    assert str(found.part) == f"{cited}#msec=0,600"
+
+
 def test_frames_of_another_size_or_rate_are_not_quoted(library: Desk) -> None:
     cited = keep(library, make_film(SHADES), *FILM)
     for other in (make_film(SHADES, size=16), make_film(SHADES, rate=10)):

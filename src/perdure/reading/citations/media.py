@@ -145,8 +145,11 @@ def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
         return Finding(comparison=NOTHING, unit="frame")
     comparison = compare_units(ours.data, theirs.data, _DIGEST)
     if comparison.verdict is Verdict.VERBATIM and len(ours.data) == len(theirs.data):
-        extent = int(scene.time.end - scene.time.start)
-        return Finding(comparison=comparison, unit="second", part=here.time, extent=extent)
+        lasts = scene.time.end - scene.time.start
+        if lasts.denominator == 1:
+            return Finding(comparison=comparison, unit="second", part=here.time, extent=int(lasts))
+        count = len(ours.data) // _DIGEST
+        return Finding(comparison=comparison, unit="frame", part=here.time, extent=count)
     return _describe_altered(comparison, "frame", here.time)
 
 
