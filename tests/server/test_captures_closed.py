@@ -15,8 +15,13 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, problem
 from tests.server.test_withholding import configure
 
-from perdure.model.commands import Restrict
+from perdure.ids import parse
+from perdure.model.assertions import CONTEXT
+from perdure.model.commands import Alias, Register, Restrict
+from perdure.model.queries import PUBLIC_READER
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Location
+from perdure.upkeep.asserting import store_assertion
 
 OWN = "archive.example.org"
 PAGE, SECRET = "http://a.example/", "http://a.example/secret/x.html"
@@ -265,6 +270,34 @@ def test_answers_that_no_rule_decides_are_stored(site: Deployment, restrict: Any
     restrict(SECRET, "exact", by_token=True)
     answer = site.get(f"/replay/{at(2016)}id_/{PAGE}")
     assert answer.headers["cache-control"].startswith("public, max-age=")
+
+
+def test_a_registered_capture_is_closed_in_lists_and_to_statements_about_it(
+    site: Deployment, restrict: Any
+) -> None:
+    """Its record is in the registry, and an assertion may quote it."""
+    pwid = f"pwid:{OWN}:2018-01-26T20.06.24Z:part:{SECRET}"
+    site.do(
+        Register(identifier=parse(pwid), locations=(Location(uri=f"http://{MARKER}.example/"),))
+    )
+    site.do(Alias(identifier=parse(pwid), other=parse("hdl:1/alias")))
+    said = {"@context": CONTEXT, "type": "Annotation", "target": pwid, "body": MARKER}
+    about = store_assertion(site.registry, json.dumps(said).encode()).identifier
+    targets = [
+        f"/{pwid}",
+        "/hdl:1/alias",
+        f"/urn:{pwid}?assertions",
+        f"/pwid:{OWN}:2018*?info",
+        f"/pwid:{OWN}:2018*?locations",
+    ]
+    assert any(MARKER in str(site.get(target)) for target in targets)
+    restrict(SECRET, "exact", by_token=True)
+    for target in targets:
+        answer = site.get(target)
+        assert MARKER not in str(answer), (target, answer)
+    assert site.get("/hdl:1/alias").status in (302, 401)
+    found = site.registry.assertions.list_assertions(parse(pwid), PUBLIC_READER)
+    assert about not in {str(one.identifier) for one in found}
 
 
 def send_rule(site: Deployment, bearer: str, **fields: Any) -> Answer:

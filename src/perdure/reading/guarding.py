@@ -150,6 +150,8 @@ class Guard:
     now: str
     record: Record = field(default_factory=Record)
     """The record with all its media types, which decide what the text of a part means."""
+    refusal: PerdureError | None = None
+    """The error for everything: the name is of a capture, and a rule about captures closes it."""
 
     def check_name(self) -> None:
         """Raise Forbidden or Unauthenticated if the reader may not read the named thing."""
@@ -215,6 +217,8 @@ class Guard:
         )
 
     def _check(self, wanted: ReadObject, *, with_bytes: bool) -> None:
+        if self.refusal is not None:
+            raise self.refusal
         check_reading(
             self.rules,
             wanted,

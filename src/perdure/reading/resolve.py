@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.errors import NotFound
+from perdure.errors import Forbidden, NotFound, PerdureError, Unauthenticated
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier, parse
@@ -53,6 +53,7 @@ from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
 from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
+from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
 from perdure.reading.guarding import Guard, ReadingRules
@@ -135,7 +136,14 @@ class ReadDoor:
         """Return the guard of a name that was found otherwise, or None if there are no rules."""
         if reader.name == LOCAL or not self.rules.refresh():
             return None
-        return self.rules.make_guard(name, None, reader, self._find_moment())
+        now = self._find_moment()
+        guard = self.rules.make_guard(name, None, reader, now)
+        refusal = self._find_capture_refusal(name, reader, now)
+        if refusal is None:
+            return guard
+        if guard is None:
+            guard = Guard((), make_read_object(name), name, reader, now)
+        return replace(guard, refusal=refusal)
 
     @cached_property
     def capture_rules(self) -> CaptureRules:
@@ -167,7 +175,10 @@ class ReadDoor:
         if not self.rules.refresh() or (resolved.names is not None and resolved.record is None):
             return resolved
         now = self._find_moment()
-        self._check_capture(resolved, reader, now)
+        for name in (resolved.asked, resolved.identifier):
+            refusal = self._find_capture_refusal(name, reader, now)
+            if refusal is not None:
+                raise refusal
         if resolved.via is not None:
             other = self.rules.make_guard(resolved.via, None, reader, now)
             if other is not None:
@@ -190,16 +201,23 @@ class ReadDoor:
             guard=guard,
         )
 
-    def _check_capture(self, resolved: Resolved, reader: Reader, now: str) -> None:
-        """Apply the rules about a capture in our own archive, whether its PWID has a record or not.
+    def _find_capture_refusal(
+        self, name: Identifier, reader: Reader, now: str
+    ) -> PerdureError | None:
+        """Apply the rules about captures to a PWID of our own archive, registered or not.
 
-        Raises Forbidden or Unauthenticated.
+        Returns the error for a reader who may not read what it names, or None.
         """
-        pwid = resolved.asked
-        if isinstance(pwid, Pwid) and pwid.archive.removeprefix("~") in self._archives:
-            guard = self.capture_rules.make_guard(reader, now)
-            if guard is not None:
-                guard.require_readable(str(pwid), pwid.item, *find_span(pwid.time))
+        if not isinstance(name, Pwid) or name.archive.removeprefix("~") not in self._archives:
+            return None
+        guard = self.capture_rules.make_guard(reader, now)
+        if guard is None:
+            return None
+        try:
+            guard.require_readable(str(name), name.item, *find_span(name.time))
+        except (Forbidden, Unauthenticated) as refusal:
+            return refusal
+        return None
 
     def _resolve_citation(self, asked: Identifier, query: Query) -> Resolved:
         """Resolve both sides of a citation, so that a side that does not exist is an error.
